@@ -120,6 +120,8 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	do, known := map[string]func(*visit) (*question, error){
 		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"), "all-rerun": allOf("rerun"),
+		"picked-cancel": allCancel, "picked-forget": allForget, "picked-run": pickedParked("run", "Try now", "Each is tried now, or next in its queue, also where it needs a decision."),
+		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the next event of its queue runs."), "picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),
 	}[v.query.Get("do")]
 	if !known {
 		p.refuse(w, http.StatusNotFound, "not_found", "no such action")
@@ -389,7 +391,7 @@ const mostAtOnce = 100
 
 // several asks about the executions that match the filter of the screen.
 func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) string, facts ...string) (*question, error) {
-	page, _, err := v.found(mostAtOnce)
+	page, err := v.chosen()
 	if err != nil {
 		return nil, err
 	}
@@ -426,6 +428,40 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 		}
 	}
 	return q, nil
+}
+
+// chosen are the executions that a bulk question is about: those that were selected, or else those that match the search.
+func (v *visit) chosen() (*client.ExecutionPage, error) {
+	picked := v.query["pick"]
+	if len(picked) == 0 {
+		v.readSearch()
+		page, _, err := v.found(mostAtOnce)
+		return page, err
+	}
+	page := &client.ExecutionPage{}
+	for _, id := range picked[:min(len(picked), mostAtOnce)] {
+		x := &client.Execution{}
+		switch err := v.api.get("/v1/executions/"+escape(id), nil, x); {
+		case err == nil:
+			page.Executions = append(page.Executions, *x)
+		case !is(err, client.CodeExecutionNotFound):
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// pickedParked asks about selected executions whose requests are kept.
+func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
+	return func(v *visit) (*question, error) {
+		return several(v, verb, func(x *client.Execution) bool { return slices.Contains(canDo(x), do) },
+			func(x *client.Execution) request {
+				return request{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}
+			},
+			func(_ client.Status, ids []string) string {
+				return "for id in " + strings.Join(ids, " ") + "; do " + command("executions "+do+` "$id" --reason `+markShell) + "; done"
+			}, fact, "Events that changed meanwhile are left alone.")
+	}
 }
 
 func allCancel(v *visit) (*question, error) {

@@ -5,69 +5,48 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
-	"hooklock/idem"
 )
 
 // findPage is how many executions a screen shows.
 const findPage = 50
 
-// filters are the fields of the search for executions beside the one for anything in hand, in the words of the API.
-func (v *visit) filters() []input {
-	var decisions []string
-	for _, row := range idem.Decisions() {
-		decisions = append(decisions, string(row.Decision))
-	}
-	var statuses []string
-	for _, s := range client.Statuses {
-		statuses = append(statuses, string(s))
-	}
-	all := []input{
-		{Name: "workflow", Label: "Workflow", Hint: "orders/acme, or orders/*"},
-		{Name: "route", Label: "Route"},
-		{Name: "status", Label: "Status", Options: statuses},
-		{Name: "outcome", Label: "Outcome", Options: []string{string(client.Executed), string(client.NotExecuted), string(client.Unknown)}},
-		{Name: "decision", Label: "Sender got", Options: decisions},
-		{Name: "state", Label: "Parked", Options: []string{string(client.ParkWaiting), string(client.ParkBlocked), string(client.ParkDeadLetter)}},
-		{Name: "since", Label: "Since", Hint: "10m, or 2026-01-31T12:00:00Z"},
-		{Name: "until", Label: "Until", Hint: "5m, or a time"},
-	}
-	for i := range all {
-		all[i].Value = v.query.Get(all[i].Name)
-	}
-	return all
-}
-
-// filter is what of the query the API is asked for.
+// filter is what the API is asked for.
 func (v *visit) filter() url.Values {
 	q := url.Values{}
-	for _, f := range v.filters() {
-		if f.Value != "" {
-			q.Set(f.Name, f.Value)
-		}
-	}
-	for _, name := range []string{"event", "key", "id", "trace", "prefix"} {
-		if value := v.query.Get(name); value != "" {
-			q.Set(name, value)
+	for _, name := range qualifiers {
+		if value := v.query.Get(parameter(name)); value != "" {
+			q.Set(parameter(name), value)
 		}
 	}
 	return q
 }
 
-// find shows the executions that fit.
+// readSearch replaces the text of the search field in the query with the filters that it names.
+func (v *visit) readSearch() {
+	parsed := parseSearch(v.query.Get("text"))
+	v.query.Del("text")
+	for name := range parsed {
+		v.query.Set(name, parsed.Get(name))
+	}
+}
+
+// find lists the events that match.
 func find(v *visit) ([]section, error) {
-	s := section{ID: "found", Title: "Events", Search: &search{"find", append([]input{{
-		Name: "text", Label: "Event, delivery or trace ID, execution, key or workflow", Value: v.query.Get("text"), Main: true,
-	}}, v.filters()...)}}
+	v.readSearch()
+	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
+		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
+	}}}, Links: v.tabs()}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {
 		s.Trouble = "etcd does not answer, so nothing can be searched now. Refresh in a moment."
 		return []section{s}, nil
 	}
 	if err != nil {
-		if p := problemOf(err); p.Code == client.CodeBadRequest { // somebody has mistyped a filter: the form stays
+		if p := problemOf(err); p.Code == client.CodeBadRequest { // a mistyped filter: the field stays
 			s.Trouble = p.Detail
 			return []section{s}, nil
 		}
@@ -79,22 +58,45 @@ func find(v *visit) ([]section, error) {
 		s.Trouble = "No match among the newest records; there are older ones."
 	case s.Count == 0 && v.query.Get("cursor") != "":
 		s.Empty = "No match among the older records."
+	case s.Count == 0 && len(q) == 0 && v.query.Get("text") == "":
+		s.Empty = "No event has arrived yet. Send one: hooklock sample --help"
 	default:
 		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes."
 	}
-	s.Table = tableOf("Matching events", executionColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	if s.Count == 1 && !s.More && v.query.Get("text") != "" && v.query.Get("cursor") == "" {
+		s.Open = storyOf(&page.Executions[0])
+	}
+	s.Table = tableOf("Matching events", eventColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	s.Table.Lines = true
+	s.Pick = s.Count > 0
 	if page.NextCursor != "" {
 		older := "Older"
 		if s.Count == 0 {
 			older = "Search further"
 		}
-		s.Links = append(s.Links, link{older, to("find", v.keep("cursor", page.NextCursor)...)})
+		s.Next = append(s.Next, link{older, to("find", v.keep("cursor", page.NextCursor)...)})
 	}
 	if v.query.Get("cursor") != "" {
-		s.Links = append(s.Links, link{"Newest", to("find", v.keep("cursor", "")...)})
+		s.Next = append(s.Next, link{"Newest", to("find", v.keep("cursor", "")...)})
 	}
 	s.Asks = bulkAsks(q, page.Executions)
 	return []section{s}, nil
+}
+
+// tabs are the filters by what became of an event, with the rest of the search.
+func (v *visit) tabs() []link {
+	keep := func(name, value string) string {
+		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
+		if name != "" {
+			pairs = append(pairs, name, value)
+		}
+		return to("find", pairs...)
+	}
+	return []link{
+		{"All", keep("", "")}, {"Succeeded", keep("status", string(client.Success))}, {"Failed", keep("status", string(client.Failed))}, {"Unknown", keep("outcome", string(client.Unknown))},
+		{"Refused", keep("status", string(client.Refused))}, {"Running", keep("status", string(client.Running))}, {"Accepted, waiting", keep("state", string(client.ParkWaiting))},
+		{"Blocked", keep("state", string(client.ParkBlocked))}, {"Dead letters", keep("state", string(client.ParkDeadLetter))}, {"Cancelled", keep("status", string(client.Aborted))},
+	}
 }
 
 // found is a page of what is searched, and the filter that found it.
@@ -140,6 +142,69 @@ func mapsClone(q url.Values) map[string][]string {
 		all[name] = slices.Clone(given)
 	}
 	return all
+}
+
+// eventColumns are what is shown of an event in the list, on one line each.
+func eventColumns() []column[client.Execution] {
+	return []column[client.Execution]{
+		{"Select", func(x *client.Execution) cell {
+			if x.ExecutionID == "" {
+				return cell{}
+			}
+			return cell{Pick: x.ExecutionID, Text: "Select " + story.Name(x), Class: strings.Join(canDo(x), " ")}
+		}},
+		{"Time", ended},
+		{"Event", func(x *client.Execution) cell {
+			c := middle(story.Name(x))
+			c.Href = storyOf(x)
+			return c
+		}},
+		{"Route · workflow", func(x *client.Execution) cell {
+			return cell{Text: x.Route + " · " + middle(x.Workflow).Text, Title: x.Workflow}
+		}},
+		{"What happened", func(x *client.Execution) cell {
+			return cell{More: []cell{statusCell(x.Status), parkedCell(x), {Text: whatHappened(x), Title: whatHappened(x)}}}
+		}},
+		{"Duration", func(x *client.Execution) cell {
+			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
+				return cell{}
+			}
+			return text(story.Span(x.FinishedAt.Sub(x.StartedAt.Time)))
+		}},
+	}
+}
+
+// whatHappened is the end of an event on one line, with attempts and duplicates where there is more than one.
+func whatHappened(x *client.Execution) string {
+	var parts []string
+	if said := why(x); said != "" {
+		parts = append(parts, said)
+	} else if x.Response != nil {
+		parts = append(parts, fmt.Sprint("answered ", x.Response.Status))
+	}
+	if x.Outcome == client.Unknown {
+		parts = append(parts, "outcome unknown")
+	}
+	if x.Attempt > 1 {
+		parts = append(parts, fmt.Sprint("attempt ", x.Attempt))
+	}
+	if x.Duplicates > 0 {
+		parts = append(parts, story.Count(x.Duplicates, "duplicate", "duplicates"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// canDo are the actions that are possible with an execution as it is.
+func canDo(x *client.Execution) []string {
+	switch {
+	case x.Parked != nil:
+		return []string{"run", "skip", "cancel"}
+	case x.RequestKept:
+		return []string{"rerun", "forget"}
+	case x.Status.Terminal():
+		return []string{"forget"}
+	}
+	return []string{"cancel"}
 }
 
 // executionColumns are what is shown of an execution in a list.
@@ -223,20 +288,18 @@ func why(x *client.Execution) string {
 	return ""
 }
 
-// asksOf are what can be done with an execution as it is.
-func asksOf(x *client.Execution) []ask {
-	id := x.ExecutionID
-	switch {
-	case id == "":
+// actions are the names of the buttons.
+var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "forget": "Allow again…"}
+
+// asksOf are the buttons for what can be done with an execution as it is.
+func asksOf(x *client.Execution) (asks []ask) {
+	if x.ExecutionID == "" {
 		return nil
-	case x.Parked != nil:
-		return []ask{asking("Try now…", "run", "id", id), asking("Skip…", "skip", "id", id), asking("Cancel…", "cancel", "id", id)}
-	case x.RequestKept:
-		return []ask{asking("Retry…", "rerun", "id", id), asking("Allow again…", "forget", "id", id)}
-	case x.Status.Terminal():
-		return []ask{asking("Allow again…", "forget", "id", id)}
 	}
-	return []ask{asking("Cancel…", "cancel", "id", id)}
+	for _, do := range canDo(x) {
+		asks = append(asks, asking(actions[do], do, "id", x.ExecutionID))
+	}
+	return asks
 }
 
 // bulkAsks are what can be done with all that fit a filter.

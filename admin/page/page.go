@@ -120,6 +120,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.live(w, r)
 	case name == "ask":
 		p.ask(w, r)
+	case name == "export":
+		p.export(w, r)
 	case name == "bar":
 		p.bar(w, r)
 	default:

@@ -28,7 +28,10 @@ type section struct {
 	Story     []item
 	Ticket    string // the event in Markdown, to be copied
 	Asks      []ask
-	Links     []link // to other screens: the older ones
+	Links     []link // to other screens
+	Next      []link // to the other pages of a list
+	Open      string // the screen to go to at once; "" = stay
+	Pick      bool   // its rows can be selected
 }
 
 // fact is a name and what is known of it.
@@ -47,16 +50,18 @@ type cell struct {
 	Way   string    // how At is shown: ago, for (since then), in, or at; "ago" where it is ""
 	From  time.Time // with At: the progress of a time span, as a bar
 	Asks  []ask
+	Pick  string // the execution that a check box selects; Text is its label, Class what can be done
 	More  []cell
 }
 
 // table is rows of cells below a head.
 type table struct {
-	Name string
-	Head []string
-	Rows []row
-	Live bool // its rows change while it is looked at
-	More string
+	Name  string
+	Head  []string
+	Rows  []row
+	Live  bool // its rows change while it is shown
+	Lines bool // each row is one line
+	More  string
 }
 
 // row is a row of a table, known by its key.

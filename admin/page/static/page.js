@@ -96,7 +96,8 @@
   addEventListener("pointerup", () => { touching = false; });
   addEventListener("pointercancel", () => { touching = false; });
   screen.addEventListener("focusout", () => setTimeout(settle, 0));
-  const still = () => frozen || over || touching || busy() || screen.contains(document.activeElement) || String(getSelection()) !== "";
+  const picked = () => [...screen.querySelectorAll("input[data-can]:checked")];
+  const still = () => frozen || picked().length > 0 || over || touching || busy() || screen.contains(document.activeElement) || String(getSelection()) !== "";
 
   const place = () => {
     const hash = location.hash.slice(1) || "now";
@@ -162,6 +163,8 @@
   const show = (text, quiet, ok) => {
     pending = false;
     const next = html(text), root = next.querySelector(".screen");
+    const open = quiet ? null : next.querySelector("[data-open]");
+    if (open) { location.replace(open.dataset.open); return; }
     if (root) {
       title = root.dataset.title;
       entitle();
@@ -174,9 +177,9 @@
       say("This screen cannot be shown.", true);
     }
     tell(next);
-    const open = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
+    const unfolded = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
     screen.replaceChildren(next);
-    for (const d of screen.querySelectorAll("details")) if (quiet && open.has(d.closest("section")?.id)) d.open = true;
+    for (const d of screen.querySelectorAll("details")) if (quiet && unfolded.has(d.closest("section")?.id)) d.open = true;
     waiting.clear();
     hint();
     if (!quiet) { $("main").focus({ preventScroll: true }); scrollTo(0, 0); }
@@ -347,10 +350,51 @@
     const at = links.findIndex((a) => a.closest("tr").contains(document.activeElement));
     links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
   };
+  // A time of day, such as since:02:13, is the latest one in the zone of the page; the address has it in UTC.
+  const exact = (text) => text.replaceAll(/\b(since|until):(\d{1,2}):(\d{2})(?![\d:])/g, (_, what, hours, minutes) => {
+    const d = new Date(Date.now() + skew);
+    if (utc) d.setUTCHours(+hours, +minutes, 0, 0); else d.setHours(+hours, +minutes, 0, 0);
+    if (d > new Date(Date.now() + skew)) d.setDate(d.getDate() - 1);
+    return what + ":" + d.toISOString().slice(0, 19) + "Z";
+  });
   const fields = (form) => {
     const q = new URLSearchParams();
-    for (const [key, value] of new FormData(form)) if (value !== "") q.set(key, value);
+    for (const [key, value] of new FormData(form)) if (value !== "") q.set(key, key === "text" ? exact(value) : value);
     return q.toString();
+  };
+  // The bar of the selection: its number, and what is possible with at least one of it.
+  const showPicked = () => {
+    const bar = screen.querySelector("[data-picked]"), all = picked();
+    if (!bar) return;
+    bar.hidden = all.length === 0;
+    bar.querySelector("[data-number]").textContent = all.length + " selected:";
+    for (const b of bar.querySelectorAll("[data-pick]")) b.hidden = !all.some((c) => c.dataset.can.split(" ").includes(b.dataset.pick));
+    if (all.length === 0) settle();
+  };
+  let lastPick = null;
+  screen.addEventListener("click", (e) => {
+    const box = e.target.closest("input[data-can]");
+    if (!box) return;
+    const boxes = [...screen.querySelectorAll("input[data-can]")];
+    if (e.shiftKey && boxes.includes(lastPick)) {
+      const [from, to] = [boxes.indexOf(lastPick), boxes.indexOf(box)].sort((a, b) => a - b);
+      for (const b of boxes.slice(from, to + 1)) b.checked = box.checked;
+    }
+    lastPick = box;
+    showPicked();
+  });
+  const pickQuery = () => picked().map((c) => "pick=" + encodeURIComponent(c.value)).join("&");
+  const download = async (format) => {
+    try {
+      const answer = await ask("page/export?format=" + format + "&" + (picked().length ? pickQuery() : query));
+      if (!answer.ok) { say(words(await answer.text()), true); return; }
+      const a = document.createElement("a");
+      a.href = URL.createObjectURL(await answer.blob());
+      a.download = "events." + format;
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+      if (answer.headers.get("X-Hooklock-More")) say("The download has the newest events only: narrow the search for the others.", true);
+    } catch (e) { lost(e.message); }
   };
   document.addEventListener("submit", (e) => {
     const form = e.target;
@@ -370,6 +414,8 @@
     const b = e.target.closest("button");
     if (b?.dataset.ask) put(b.dataset.ask);
     if (b?.dataset.copy) copy(b);
+    if (b?.dataset.pick) put("ask?do=picked-" + b.dataset.pick + "&" + pickQuery());
+    if (b?.dataset.export) download(b.dataset.export);
     if (b && "close" in b.dataset) b.closest("dialog").close();
   });
   // The event comes some time after the dialog closes: the next question may be open by then.
@@ -379,7 +425,7 @@
   // copy puts the address or the ticket of an event on the clipboard, which a page without TLS has by the older way only.
   const copy = async (button) => {
     const both = (d) => utc ? day(d) + " " + time(d) + " UTC" : day(d) + " " + time(d) + " " + zone(d) + " (" + d.toISOString().slice(11, 19) + " UTC)";
-    const text = button.dataset.copy === "link" ? location.href : $("ticket").textContent.replaceAll("⟨page⟩", () => location.href).replaceAll(/⟨at:([^⟩]*)⟩/g, (_, at) => both(new Date(at)));
+    const text = button.dataset.copy === "ids" ? picked().map((c) => c.value).join("\n") : button.dataset.copy === "link" ? location.href : $("ticket").textContent.replaceAll("⟨page⟩", () => location.href).replaceAll(/⟨at:([^⟩]*)⟩/g, (_, at) => both(new Date(at)));
     const label = button.textContent;
     try {
       if (navigator.clipboard) await navigator.clipboard.writeText(text);

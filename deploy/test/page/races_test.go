@@ -209,6 +209,22 @@ func (r *race) all() {
 	r.b.confirm("the account is closed")
 	r.b.says("#result", "4 done, 1 refused")
 	r.b.closed()
+	for i := range 3 {
+		r.start(fmt.Sprintf("/orders/pick%d?sleep", i), fmt.Sprintf("pick-%d", i), "RUNNING")
+	}
+	r.b.visit(r.url, "find?text=prefix:orders/pick+status:running", "Events")
+	r.b.until("nothing is offered for an empty selection", `document.querySelector("[data-picked]").checkVisibility() === false`)
+	r.b.run(chromedp.Evaluate(`for (const box of [...document.querySelectorAll("#screen input[data-can]")].slice(0, 2)) box.click()`, nil))
+	r.b.says("[data-picked]", "2 selected:")
+	r.b.accessible("a selection")
+	if got := eval[string](r.b, `fetch("page/export?format=csv&text=prefix:orders/pick", {headers: {Authorization: "Bearer " + sessionStorage.getItem("hooklock-token")}}).then(a => a.text())`); strings.Count(got, "\n") != 4 || !strings.Contains(got, "pick-2,orders,orders/pick2,RUNNING") {
+		r.t.Errorf("exported\n%s", got)
+	}
+	r.b.click(`[data-pick="cancel"]`)
+	r.b.says("#question h2", "Cancel 2 events")
+	r.b.confirm("two of three")
+	r.b.says("#result", "2 done, 0 refused")
+	r.b.closed()
 	r.deliver("/parked/many?status=500", "many")
 	id := r.parked("many")
 	testkit.Until(r.t, "it waits for a person", func() bool { return slices.Contains(r.inState("blocked"), id) })

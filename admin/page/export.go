@@ -1,0 +1,99 @@
+package page
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+)
+
+// exportPage is how many events one request of an export reads, and mostExported bounds an export.
+const (
+	exportPage   = 100
+	mostExported = 5000
+)
+
+// export responds with the events that were selected or match the search, as JSON or CSV. The header X-Hooklock-More says that there are more.
+func (p *Page) export(w http.ResponseWriter, r *http.Request) {
+	v, err := p.visit(r)
+	if err != nil {
+		p.problem(w, err)
+		return
+	}
+	var all []client.Execution
+	page := &client.ExecutionPage{}
+	if v.query.Has("pick") {
+		page, err = v.chosen()
+		all = page.Executions
+	} else {
+		v.readSearch()
+		for {
+			if page, _, err = v.found(exportPage); err != nil {
+				break
+			}
+			all = append(all, page.Executions...)
+			if page.NextCursor == "" || len(all) >= mostExported {
+				break
+			}
+			v.query.Set("cursor", page.NextCursor)
+		}
+	}
+	if err != nil {
+		p.problem(w, err)
+		return
+	}
+	if page.NextCursor != "" {
+		w.Header().Set("X-Hooklock-More", "true")
+	}
+	text, media := asJSON(all), "application/json"
+	if v.query.Get("format") == "csv" {
+		text, media = asCSV(all), "text/csv; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", media)
+	_, _ = w.Write(text) // the client may have disconnected
+}
+
+// asJSON is an array of the objects of the API.
+func asJSON(all []client.Execution) []byte {
+	raw := []json.RawMessage{}
+	for i := range all {
+		raw = append(raw, all[i].RawJSON())
+	}
+	text, _ := json.MarshalIndent(raw, "", "  ") // of valid JSON
+	return text
+}
+
+// asCSV is a line for each event, with times in UTC.
+func asCSV(all []client.Execution) []byte {
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	_ = w.Write([]string{"time", "event", "route", "workflow", "status", "outcome", "what_happened", "duration_seconds", "execution"})
+	for i := range all {
+		x := &all[i]
+		at, took := ended(x).At, ""
+		if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
+			took = strconv.FormatFloat(x.FinishedAt.Sub(x.StartedAt.Time).Seconds(), 'f', 3, 64)
+		}
+		row := []string{at.UTC().Format(time.RFC3339), story.Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), whatHappened(x), took, x.ExecutionID}
+		for n := range row {
+			row[n] = inert(row[n])
+		}
+		_ = w.Write(row) // to memory
+	}
+	w.Flush()
+	return text.Bytes()
+}
+
+// inert keeps a spreadsheet from taking a sender's text for a formula.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

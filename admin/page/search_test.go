@@ -1,0 +1,81 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"hooklock/admin/client"
+)
+
+func TestTheSearchFieldTakesQualifiersAndShowsThemAgain(t *testing.T) {
+	for field, want := range map[string]string{
+		"evt_1":                                "text=evt_1",
+		"route:stripe status:failed since:10m": "route=stripe&since=10m&status=FAILED",
+		`evt_1 workflow:"orders/a b"`:          "text=evt_1&workflow=orders%2Fa+b",
+		"status:unknown":                       "outcome=unknown",
+		"status:dead route:r":                  "route=r&state=dead_letter",
+		"got:locked":                           "decision=locked",
+		"https://a/b colour:red since:":        "text=https%3A%2F%2Fa%2Fb+colour%3Ared+since%3A",
+		"since:2026-11-26T01:13:00Z":           "since=2026-11-26T01%3A13%3A00Z",
+	} {
+		q := parseSearch(field)
+		if q.Encode() != want {
+			t.Errorf("%s: %s, want %s", field, q.Encode(), want)
+		}
+		if again := parseSearch(searchText(q)).Encode(); again != want {
+			t.Errorf("%s is shown as %s, which is %s", field, searchText(q), again)
+		}
+	}
+}
+
+func TestOneHitOfASearchOpensItself(t *testing.T) {
+	one := &client.ExecutionPage{Executions: []client.Execution{{ExecutionID: anID, Workflow: "w", EventID: "evt_1"}}}
+	api := &scripted{answers: map[string]any{"/v1/executions": one}}
+	server := newPage(t, api)
+	open := `data-open="#story?id=` + anID + `"`
+	for path, want := range map[string]bool{"find?text=evt_1": true, "find?text=evt_1+route:r": true, "find?text=route:r": false, "find?route=r": false, "find?text=evt_1&cursor=x": false} {
+		if _, text := get(t, server, "/page/"+path); strings.Contains(text, open) != want {
+			t.Errorf("%s: opens itself: %t", path, !want)
+		}
+	}
+	one.NextCursor = "more"
+	if _, text := get(t, server, "/page/find?text=evt_1"); strings.Contains(text, open) {
+		t.Error("there are more")
+	}
+}
+
+func TestASelectionIsAskedAboutAsItIsNow(t *testing.T) {
+	other := strings.Replace(anID, "exec_m", "exec_n", 1)
+	letter := client.Execution{ExecutionID: anID, Workflow: "w", Status: client.Failed, Outcome: client.Executed, RequestKept: true}
+	running := client.Execution{ExecutionID: other, Workflow: "w", Status: client.Running}
+	api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &letter, "/v1/executions/" + other: &running, "/v1/executions/exec_gone": &client.Problem{Status: 404, Code: client.CodeExecutionNotFound}}}
+	for do, want := range map[string]string{"picked-rerun": "POST v1/executions/" + anID + "/rerun", "picked-cancel": "POST v1/executions/" + other + "/cancel", "picked-forget": "DELETE v1/executions/" + anID} {
+		requests, text := questionOf(t, api, "do="+do+"&pick="+anID+"&pick="+other+"&pick=exec_gone")
+		if len(requests) != 1 || requests[0].Method+" "+requests[0].Path != want {
+			t.Errorf("%s: %+v %s", do, requests, text)
+		}
+	}
+	if requests, text := questionOf(t, api, "do=picked-skip&pick="+anID); len(requests) != 0 || !strings.Contains(text, "None matches any more") {
+		t.Errorf("%+v %s", requests, text)
+	}
+}
+
+func TestAnExportHasWhatIsShownAndRunsNoFormula(t *testing.T) {
+	page := &client.ExecutionPage{Executions: []client.Execution{{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "=1+2", Status: client.Failed, Outcome: client.Executed, Response: &client.Response{Status: 500}}}}
+	api := &scripted{answers: map[string]any{"/v1/executions": page, "/v1/executions/" + anID: &page.Executions[0]}}
+	server := newPage(t, api)
+	res, text := get(t, server, "/page/export?format=csv&text=status:failed")
+	if res.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(text, "time,event,route,workflow,status,outcome,what_happened,duration_seconds,execution\n") ||
+		!strings.Contains(text, ",'=1+2,r,w,FAILED,executed,answered 500,,"+anID+"\n") || !strings.Contains(api.asked[0], "status=FAILED") {
+		t.Errorf("%v %v\n%s", res.Header, api.asked, text)
+	}
+	res, text = get(t, server, "/page/export?format=json&pick="+anID)
+	if res.Header.Get("Content-Type") != "application/json" || !strings.Contains(text, `"eventId": "=1+2"`) || res.Header.Get("X-Hooklock-More") != "" {
+		t.Errorf("%v\n%s", res.Header, text)
+	}
+	api.set("/v1/executions", &client.Problem{Status: 401, Code: client.CodeUnauthorized, Detail: "no"})
+	if res, _ := get(t, server, "/page/export?format=csv"); res.StatusCode != http.StatusUnauthorized {
+		t.Error(res.Status)
+	}
+}
