@@ -99,7 +99,13 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 		t.Ticks = append(t.Ticks, tick)
 	}
 	t.Height += 22
-	t.Table = tableOf("Timeline", []column[spell]{
+	t.Table = spellTable(spells, now)
+	return t
+}
+
+// spellTable is a timeline as a table.
+func spellTable(spells []spell, now time.Time) *table {
+	return tableOf("Timeline", []column[spell]{
 		{"What", func(s *spell) cell { return text(s.what) }},
 		{"Event", func(s *spell) cell {
 			c := middle(s.event)
@@ -120,7 +126,6 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 		}},
 		{"Result", func(s *spell) cell { return text(s.result) }},
 	}, spells, func(s *spell) string { return s.what + s.id + s.from.String() })
-	return t
 }
 
 // toExecution links to the event of an execution.
