@@ -3,9 +3,13 @@ package admin
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"hooklock/idem"
 )
@@ -34,6 +38,9 @@ type Access struct {
 	Open bool
 	// Hosts are names that the Host header may be, besides IP addresses and localhost.
 	Hosts []string
+	// UserHeader is the header in which a proxy names the person that it has logged in; "" = none. It counts from UserHeaderFrom alone.
+	UserHeader     string
+	UserHeaderFrom []netip.Prefix
 }
 
 // caller is who asks.
@@ -111,7 +118,33 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	case e.access == forBodies && !token.Bodies:
 		return caller{token: token}, forbidden("bodies")
 	}
-	return caller{token: token}, nil
+	person, p := a.person(r)
+	if person != "" {
+		token.Name = person + " (" + token.Name + ")"
+	}
+	return caller{token: token}, p
+}
+
+// maxPerson is the length of the longest name of a person, in bytes.
+const maxPerson = 128
+
+// person is the name that a trusted proxy gives to the caller; "" = none.
+func (a *Access) person(r *http.Request) (string, *problem) {
+	if a.UserHeader == "" {
+		return "", nil
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !slices.ContainsFunc(a.UserHeaderFrom, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) }) {
+		return "", nil
+	}
+	given := r.Header.Values(a.UserHeader)
+	switch {
+	case len(given) == 0:
+		return "", nil
+	case len(given) > 1, given[0] == "", len(given[0]) > maxPerson, !utf8.ValidString(given[0]), strings.ContainsFunc(given[0], unicode.IsControl):
+		return "", refuse("bad_request", fmt.Sprintf("the proxy has to send the header %s once, with a name of 1 to %d bytes", a.UserHeader, maxPerson))
+	}
+	return given[0], nil
 }
 
 // whichToken says where a token comes from.

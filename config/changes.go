@@ -13,6 +13,8 @@ import (
 // clients when the process starts.
 var reloadable = []string{
 	"admin.hosts",
+	"admin.user_header",
+	"admin.user_header_from",
 	"limits.memory",
 	"limits.request_body",
 	"limits.body_timeout",

@@ -177,6 +177,10 @@ type Admin struct {
 	Listen string `koanf:"listen"`
 	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
 	Hosts []string `koanf:"hosts"`
+	// Header in which a proxy names the person that it has logged in. The audit log then has PERSON (TOKEN). Default empty: none.
+	UserHeader string `koanf:"user_header"`
+	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header counts from there alone. Default none.
+	UserHeaderFrom []string `koanf:"user_header_from"`
 	// Serve /debug/pprof, to tokens with the scope write. Default false.
 	Pprof bool `koanf:"pprof"`
 	// Certificate of the listener.
@@ -498,7 +502,7 @@ func Default() *Config {
 			RequestTimeout: 2 * time.Second,
 		},
 		ParkStore: ParkStore{Inline: 16 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
-		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, Tokens: []Token{}},
+		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, UserHeaderFrom: []string{}, Tokens: []Token{}},
 		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1, EventID: true},
 		Routes:    []Route{},
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
@@ -32,7 +33,25 @@ func (v *validator) admin() {
 	v.pair("admin.tls", a.TLS.CertFile, a.TLS.KeyFile)
 	v.require(a.TLS.ClientCAFile == "" || a.TLS.CertFile != "", "admin.tls.client_ca_file", "needs cert_file and key_file beside it")
 	v.hosts("admin.hosts", a.Hosts)
+	v.userHeader(a)
 	v.tokens(a.Tokens)
+}
+
+func (v *validator) userHeader(a *Admin) {
+	v.require(a.UserHeader == "" || isHeaderName(a.UserHeader), "admin.user_header", "%q is no name of a header; write it as X-Forwarded-User", a.UserHeader)
+	v.require((a.UserHeader == "") == (len(a.UserHeaderFrom) == 0), "admin.user_header", "needs admin.user_header_from beside it, and the other way round")
+	for i, text := range a.UserHeaderFrom {
+		_, err := ParseNetwork(text)
+		v.require(err == nil, indexed("admin.user_header_from", i), "%q is no address or network; write e.g. 10.0.0.5 or 10.0.0.0/24", text)
+	}
+}
+
+// ParseNetwork reads an address, or a network such as 10.0.0.0/24.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
 }
 
 func (v *validator) tokens(tokens []Token) {

@@ -62,7 +62,12 @@ func (s *Service) takeLocalToken(token string, err error) {
 
 // access returns the tokens of the API: the configured ones, or else the generated one for changes, with reads for all.
 func (s *Service) access(c *config.Config) admin.Access {
-	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0}
+	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0, UserHeader: c.Admin.UserHeader}
+	for _, text := range c.Admin.UserHeaderFrom {
+		if network, err := config.ParseNetwork(text); err == nil { // validated
+			a.UserHeaderFrom = append(a.UserHeaderFrom, network)
+		}
+	}
 	if a.Open && s.localToken != "" {
 		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
 	}
