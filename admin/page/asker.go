@@ -12,13 +12,13 @@ import (
 	"hooklock/admin/client"
 )
 
-// asker asks the API in the name of who sent a request: with its token, from its address, under the name by which it called.
+// asker calls the API for a visitor: with the token, the remote address and the Host header of its request.
 type asker struct {
 	api http.Handler
 	of  *http.Request
 }
 
-// get asks for what is at path. The error is a *client.Problem.
+// get reads the object at path. Its error is a *client.Problem.
 func (a *asker) get(path string, query url.Values, into any) error {
 	return a.do(http.MethodGet, path, query, nil, into)
 }
@@ -56,7 +56,7 @@ func (a *asker) do(method, path string, query url.Values, body, into any) error 
 	return json.Unmarshal(answer.body.Bytes(), into)
 }
 
-// answer keeps what a handler writes.
+// answer is an http.ResponseWriter that keeps the response.
 type answer struct {
 	header http.Header
 	status int
@@ -80,7 +80,7 @@ func (a *answer) Write(text []byte) (int, error) {
 	return a.body.Write(text)
 }
 
-// problemOf is what the API said, or that there is a bug.
+// problemOf returns the error of the API; any other error is a bug.
 func problemOf(err error) *client.Problem {
 	var p *client.Problem
 	if errors.As(err, &p) {
@@ -92,7 +92,7 @@ func problemOf(err error) *client.Problem {
 // is reports whether the API refused with that code.
 func is(err error, code string) bool { return err != nil && problemOf(err).Code == code }
 
-// escape makes one segment of a path, as the API has it.
+// escape returns text as one segment of a path of the API.
 func escape(segment string) string {
 	if segment == "." || segment == ".." {
 		return strings.ReplaceAll(segment, ".", "%2E")
@@ -100,7 +100,7 @@ func escape(segment string) string {
 	return url.PathEscape(segment)
 }
 
-// values makes a query of pairs of name and value; empty values are left out.
+// values returns a query of pairs of name and value, without those whose value is empty.
 func values(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -6,10 +6,10 @@ import (
 	"hooklock/admin/client"
 )
 
-// auditPage is how many audits a screen shows.
+// auditPage is the number of audits on a screen.
 const auditPage = 100
 
-// audit shows who changed what, why and when.
+// audit lists the changes: by whom, when and why.
 func audit(v *visit) ([]section, error) {
 	fields := []input{
 		{Name: "execution", Label: "Execution", Main: true},
@@ -47,7 +47,7 @@ func audit(v *visit) ([]section, error) {
 	return []section{s}, nil
 }
 
-// auditColumns are what is shown of an audit.
+// auditColumns show an audit.
 func auditColumns() []column[client.Audit] {
 	return []column[client.Audit]{
 		{"When", func(a *client.Audit) cell { return when(a.At, "at") }},

@@ -1,9 +1,8 @@
-// Package page is the page where a person looks at Hooklock and steers it: what runs now, the story of an event, what needs somebody.
+// Package page serves the web page of the admin listener: what needs attention, what runs, and what happened to any event.
 //
-// It is a reader of the admin API, in the same process: each screen asks the API's handler with what its visitor sent, so who may see and do what is
-// decided there and nowhere else. A screen is made of sections, and is turned into HTML by the templates here; a small script puts it into the page,
-// because a browser sends a token of its own accord to nobody. What changes something is a request of the API, which the script sends as it is shown
-// beside the button.
+// The page is a client of the admin API in the same process. Each screen asks the API's handler with the visitor's token, so the API alone decides what a
+// visitor may see and do. A screen is a list of sections, rendered to HTML by the templates here. A small script fetches screens and sends changes, because a
+// browser sends no token by itself.
 //
-// A new column is a line in the table's list of columns, a new section an entry in its screen's list, a new screen one in screens.
+// A new column is one line in the columns of a table, a new section one in its screen, and a new screen one in screens.
 package page

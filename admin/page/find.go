@@ -11,10 +11,10 @@ import (
 	"hooklock/admin/story"
 )
 
-// findPage is how many executions a screen shows.
+// findPage is the number of events on a screen.
 const findPage = 50
 
-// filter is what the API is asked for.
+// filter returns the filters of the query for the API.
 func (v *visit) filter() url.Values {
 	q := url.Values{}
 	for _, name := range qualifiers {
@@ -83,7 +83,7 @@ func find(v *visit) ([]section, error) {
 	return []section{s}, nil
 }
 
-// tabs are the filters by what became of an event, with the rest of the search.
+// tabs are links to the same search by the state of an event.
 func (v *visit) tabs() []link {
 	keep := func(name, value string) string {
 		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
@@ -99,7 +99,7 @@ func (v *visit) tabs() []link {
 	}
 }
 
-// found is a page of what is searched, and the filter that found it.
+// found returns a page of matches, and the filter that found it.
 func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	ask := func(q url.Values) (*client.ExecutionPage, error) {
 		page := &client.ExecutionPage{}
@@ -144,7 +144,7 @@ func mapsClone(q url.Values) map[string][]string {
 	return all
 }
 
-// eventColumns are what is shown of an event in the list, on one line each.
+// eventColumns show an event on one line.
 func eventColumns() []column[client.Execution] {
 	return []column[client.Execution]{
 		{"Select", func(x *client.Execution) cell {
@@ -174,7 +174,7 @@ func eventColumns() []column[client.Execution] {
 	}
 }
 
-// whatHappened is the end of an event on one line, with attempts and duplicates where there is more than one.
+// whatHappened says on one line how an event ended, with its attempts and duplicates.
 func whatHappened(x *client.Execution) string {
 	var parts []string
 	if said := why(x); said != "" {
@@ -194,7 +194,7 @@ func whatHappened(x *client.Execution) string {
 	return strings.Join(parts, ", ")
 }
 
-// canDo are the actions that are possible with an execution as it is.
+// canDo lists the actions that are possible in the state of an execution.
 func canDo(x *client.Execution) []string {
 	switch {
 	case x.Parked != nil:
@@ -207,7 +207,7 @@ func canDo(x *client.Execution) []string {
 	return []string{"cancel"}
 }
 
-// executionColumns are what is shown of an execution in a list.
+// executionColumns show an execution with its actions.
 func executionColumns() []column[client.Execution] {
 	return []column[client.Execution]{
 		{"Event", func(x *client.Execution) cell {
@@ -237,7 +237,7 @@ func executionColumns() []column[client.Execution] {
 	}
 }
 
-// ended is when an execution ended, or started where it has not ended, or when a refused event last arrived.
+// ended is when an execution ended; when it started if it has not; or when a refused event last arrived.
 func ended(x *client.Execution) cell {
 	switch {
 	case !x.FinishedAt.IsZero():
@@ -260,7 +260,7 @@ func parkedCell(x *client.Execution) cell {
 	return cell{}
 }
 
-// storyOf leads to the story of an event.
+// storyOf links to the screen of an event.
 func storyOf(x *client.Execution) string {
 	if x.ExecutionID == "" {
 		return to("story", "key", x.IdempotencyKey, "workflow", x.Workflow)
@@ -268,7 +268,7 @@ func storyOf(x *client.Execution) string {
 	return to("story", "id", x.ExecutionID)
 }
 
-// why is the reason of an end that is no success, or of one that is asked for.
+// why is the reason why an execution failed, was cancelled, was refused or waits; "" = there is none.
 func why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
@@ -291,7 +291,7 @@ func why(x *client.Execution) string {
 // actions are the names of the buttons.
 var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "forget": "Allow again…"}
 
-// asksOf are the buttons for what can be done with an execution as it is.
+// asksOf are the buttons for the actions of canDo.
 func asksOf(x *client.Execution) (asks []ask) {
 	if x.ExecutionID == "" {
 		return nil
@@ -302,13 +302,13 @@ func asksOf(x *client.Execution) (asks []ask) {
 	return asks
 }
 
-// bulkAsks are what can be done with all that fit a filter.
+// bulkAsks are the buttons for all executions that match a filter.
 func bulkAsks(q url.Values, some []client.Execution) []ask {
-	if len(some) == 0 || len(q) == 0 { // without a filter nobody means all of them
+	if len(some) == 0 || len(q) == 0 { // no bulk action without a filter
 		return nil
 	}
 	var pairs []string
-	narrower := false // than a bulk can be told: it would do it to more than is shown
+	narrower := false // than a bulk request can say: it would act on more than is shown
 	for name := range q {
 		pairs = append(pairs, name, q.Get(name))
 		narrower = narrower || !slices.Contains(bulkFilters, name) && name != "state"

@@ -130,7 +130,7 @@ func (s *stream) compare(t *table, c *change) {
 func (s *stream) html(name string, data any) string {
 	var text bytes.Buffer
 	if err := s.page.templates.ExecuteTemplate(&text, name, data); err != nil {
-		panic(err) // whoever serves the page contains it
+		panic(err) // recovered by the server
 	}
 	return text.String()
 }

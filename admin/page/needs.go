@@ -56,7 +56,7 @@ func needs(v *visit) ([]section, error) {
 	return []section{{ID: "none", Title: "Nothing needs attention", Note: checked}}, nil
 }
 
-// concerns are all kinds, also those of which there is nothing, and what was looked at to find them. A new kind of list is a line here.
+// concerns returns all kinds, also empty ones, and a sentence that says what was checked. A new kind of list is an entry here.
 func (v *visit) concerns() (all []concern, checked string, err error) {
 	all = []concern{
 		{section: section{ID: "letters", Title: "Dead letters", Note: "Accepted, tried and given up. The request is kept: retry it when the service is ready.",
@@ -120,7 +120,7 @@ func (v *visit) list(c *concern, query []string) error {
 	return nil
 }
 
-// ofRoutes are what this replica has seen of its routes, and how far it looks back.
+// ofRoutes returns the concerns about routes, as seen by this replica, and a sentence that says what was checked.
 func (v *visit) ofRoutes() (all []concern, checked string, err error) {
 	s, err := v.replica()
 	if err != nil {
@@ -228,7 +228,7 @@ func (c *concern) newest(show func(*client.Execution) cell) cell {
 	return show(&x)
 }
 
-// names are the routes that a concern is about.
+// names returns the routes that a concern is about.
 func (c *concern) names() (names []string) {
 	for i := range c.found {
 		names = append(names, c.found[i].Route)

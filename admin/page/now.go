@@ -38,10 +38,10 @@ func now(v *visit) ([]section, error) {
 	return []section{attention, paused(status), locks, limits, rates, process}, nil
 }
 
-// slotPage is how many slots, and how many who wait for one, a screen shows.
+// slotPage is the number of slots, and of slot waiters, on a screen.
 const slotPage = 200
 
-// slots are those of limits that are taken, and who waits for one, where this replica has something to do with them.
+// slots lists the slots in use and the slot waiters, if this replica has any; the section is hidden if it has none.
 func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	s := section{ID: "slots", Title: "Concurrency limits"}
 	switch {
@@ -113,7 +113,7 @@ func paused(status *client.ReplicaStatus) section {
 	return s
 }
 
-// process is how the process is doing, and what comes to its routes. A token that is limited to some workflows does not see it.
+// process shows this replica and the rates of its routes. A token that is limited to some workflows does not see them.
 func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, err error) {
 	doing, rates = section{ID: "process", Title: "This replica", Fold: "This replica: session, etcd, service and configuration"}, section{ID: "rates", Title: "Routes"}
 	s, err := v.replica()
@@ -131,7 +131,7 @@ func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, e
 	return doing, rates, s, nil
 }
 
-// factsOf are what is known of a process.
+// factsOf describes a replica.
 func factsOf(s *client.ReplicaStatus) []fact {
 	crowd := func(n int, since client.Time, more string) []cell {
 		if since.IsZero() {
@@ -173,7 +173,7 @@ func factsOf(s *client.ReplicaStatus) []fact {
 	return facts
 }
 
-// reuseCell says whether connections to the service are used again behind a body.
+// reuseCell says whether connections to the service are reused.
 func reuseCell(r *client.UpstreamReuse) cell {
 	switch {
 	case r.Setting != "auto" || r.Proven == 0 && r.Ended == "":
@@ -212,12 +212,12 @@ func configCells(c *client.ConfigStatus) []cell {
 	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
 }
 
-// looksBack is how far the counts of routes look back: not behind the start of the replica.
+// looksBack is the time that the counts of routes cover: not more than since the start of the replica.
 func looksBack(s *client.ReplicaStatus) time.Duration {
 	return min(seconds(s.RateSeconds), s.At.Sub(s.StartedAt.Time))
 }
 
-// rateColumns are what is shown of a route's rates.
+// rateColumns show the rates of a route.
 func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 	class := func(classes ...idem.Class) func(*client.RouteRate) cell {
 		return func(r *client.RouteRate) cell {
@@ -263,7 +263,7 @@ func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
 	}
 }
 
-// mode is shown where it is not the usual one.
+// mode shows a mode other than enforce.
 func mode(name string) cell {
 	if name == "enforce" {
 		return cell{}
@@ -271,7 +271,7 @@ func mode(name string) cell {
 	return text(name)
 }
 
-// pauseAsk is the button that pauses a scope, or resumes it where it is paused. status is nil where it is not known.
+// pauseAsk is the button that pauses a scope, or resumes it if it is paused. status may be nil.
 func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 	what, _, _ := strings.Cut(scope, ":")
 	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool { return p.Scope == scope }) {
@@ -280,7 +280,7 @@ func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 	return asking("Pause "+what+"…", "pause", "scope", scope)
 }
 
-// locks are those that are taken. status is nil where it is not known.
+// locks lists the locks that are held, the oldest first. status may be nil.
 func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
 	s := section{
 		ID: "locks", Title: "Busy now",
@@ -312,10 +312,10 @@ func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
 	return s, nil
 }
 
-// lockKey names a row: the same execution may not be taken for the one after it.
+// lockKey names a row: a lock that has changed hands is another row.
 func lockKey(l *client.Lock) string { return l.ExecutionID + " " + l.Workflow }
 
-// allLocks are as many as a screen shows.
+// allLocks reads as many locks as a screen shows.
 func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 	for cursor := ""; ; {
 		page := &client.LockPage{}
@@ -335,7 +335,7 @@ func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 	}
 }
 
-// lockColumns are what is shown of a lock.
+// lockColumns show a lock.
 func lockColumns() []column[client.Lock] {
 	return []column[client.Lock]{
 		{"Workflow", func(l *client.Lock) cell {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hooklock/admin/client"
@@ -9,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-// routes shows what the routes do, what is known of their senders, and what they have found.
+// routes shows one line for each route, the problems of routes, and their rules, folded.
 func routes(v *visit) ([]section, error) {
 	_, rates, _, err := v.process()
 	if err != nil {
@@ -52,14 +53,14 @@ func routes(v *visit) ([]section, error) {
 	return all, nil
 }
 
-// reportColumns are what is shown of a route's findings.
+// reportColumns show the problems of a route.
 func reportColumns() []column[client.RouteReport] {
 	finding := func(of func(*client.RouteReport) *client.Finding) func(*client.RouteReport) cell {
 		return func(r *client.RouteReport) cell { return number(of(r).Count) }
 	}
 	return []column[client.RouteReport]{
 		{"Route", func(r *client.RouteReport) cell { return text(r.Route) }},
-		{"Mode", func(r *client.RouteReport) cell { return text(r.Mode) }},
+		{"Mode", func(r *client.RouteReport) cell { return mode(r.Mode) }},
 		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
 		{"Stale", finding(func(r *client.RouteReport) *client.Finding { return &r.Stale })},
 		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
@@ -77,13 +78,13 @@ func reportColumns() []column[client.RouteReport] {
 	}
 }
 
-// example is one of what was found.
+// example is one delivery with a problem.
 type example struct {
 	route, kind string
 	client.Example
 }
 
-// examplesOf are the newest of each kind.
+// examplesOf lists the newest of each kind.
 func examplesOf(report *client.Report) section {
 	var all []example
 	for i := range report.Routes {
@@ -133,31 +134,29 @@ func exampleColumns() []column[example] {
 	}
 }
 
-// rulesOf is what a route does.
+// rulesOf is what a route does and what is known of its sender, folded; what its sender is about to do is not.
 func rulesOf(r *client.RouteRules) section {
-	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
+	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Fold: "Rules, answers and sender", Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
+	add := func(name string, cells ...cell) {
+		if len(cells) > 0 && cells[0].Text != "" {
+			s.Facts = append(s.Facts, fact{name, cells})
+		}
+	}
 	if p := r.Sender; p != nil {
-		known := func(s string) []cell {
-			if s == "" {
-				return []cell{{Text: "not established", Class: "dim"}}
-			}
-			return []cell{text(s)}
+		add("sender", text(p.Preset))
+		if p.Patience > 0 {
+			add("waits for an answer", text(story.Span(seconds(p.Patience))))
 		}
-		length := func(n float64, what string) []cell {
-			if n == 0 {
-				return known("")
-			}
-			return []cell{text(what + story.Span(seconds(n)))}
+		add("retries", text(p.RetriesOn))
+		if p.RetriesFor > 0 {
+			add("retries for", text(story.Span(seconds(p.RetriesFor))))
 		}
-		s.Facts = append(s.Facts,
-			fact{"sender", []cell{text(p.Preset)}},
-			fact{"its patience", length(p.Patience, "it waits for an answer for ")},
-			fact{"it sends again", known(p.RetriesOn)},
-			fact{"for how long", length(p.RetriesFor, "")},
-			fact{"it gives up", known(p.GivesUp)},
-			fact{"how near it is", nearness(p.Limits)})
-	} else {
-		s.Facts = append(s.Facts, fact{"sender", []cell{{Text: "not known: the route names no preset", Class: "dim"}}})
+		add("disables the endpoint", text(p.GivesUp))
+		near := nearness(p.Limits)
+		add("failures so far", near...)
+		if slices.ContainsFunc(p.Limits, func(l client.SenderLimit) bool { return l.Ratio >= 0.5 }) {
+			s.Lead = []cell{{More: append([]cell{{Text: "Failures until the sender disables this endpoint: "}}, near...)}}
+		}
 	}
 	s.Table = tableOf("What each decision answers on route "+r.Route, []column[client.RouteAnswer]{
 		{"Decision", func(a *client.RouteAnswer) cell {
@@ -168,11 +167,8 @@ func rulesOf(r *client.RouteRules) section {
 	return s
 }
 
-// nearness is how near a sender is to each of its limits; from half on somebody should know.
+// nearness is how near a sender is to each of its limits.
 func nearness(limits []client.SenderLimit) []cell {
-	if len(limits) == 0 {
-		return []cell{{Text: "its limit is not established", Class: "dim"}}
-	}
 	var all []cell
 	for _, l := range limits {
 		c := cell{Text: fmt.Sprintf("%.0f%% of %s", 100*l.Ratio, strings.ReplaceAll(l.Limit, "_", " "))}

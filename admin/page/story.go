@@ -88,7 +88,7 @@ func (v *visit) event() (*client.Execution, error) {
 	return whole, v.api.get("/v1/executions/"+escape(x.ExecutionID), nil, whole)
 }
 
-// sender is what is known of the sender of a route; nil = nothing, or not for this token.
+// sender returns what is known of the sender of a route; nil = nothing, or not visible to this token.
 func (v *visit) sender(route string) *client.RouteSender {
 	list := &client.RouteList{}
 	if v.api.get("/v1/routes", nil, list) != nil {
@@ -109,7 +109,7 @@ func eventName(x *client.Execution) string {
 	return x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]
 }
 
-// eventFacts are what is known besides what happened; details are for a search elsewhere.
+// eventFacts returns the main facts of an event, and its IDs and numbers.
 func eventFacts(x *client.Execution) (facts, details []fact) {
 	facts = []fact{{"status", []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}}
 	add := func(to *[]fact, name string, cells ...cell) {
@@ -159,7 +159,7 @@ func eventFacts(x *client.Execution) (facts, details []fact) {
 	return facts, details
 }
 
-// itemsOf are what the API tells of the event.
+// itemsOf returns what the API knows of the event, one item for each thing that happened.
 func itemsOf(x *client.Execution) []item {
 	var items []item
 	if x.Arrivals != nil {
@@ -181,7 +181,7 @@ func itemsOf(x *client.Execution) []item {
 	return append(items, parkItems(x)...)
 }
 
-// attemptsOf are the attempts of an event; the API leaves them out where there is one.
+// attemptsOf returns the attempts of an event. The API leaves out the list if there is one attempt.
 func attemptsOf(x *client.Execution) []client.Attempt {
 	if len(x.Attempts) > 0 || x.ExecutionID == "" {
 		return x.Attempts
@@ -196,7 +196,7 @@ func attemptsOf(x *client.Execution) []client.Attempt {
 	return []client.Attempt{a}
 }
 
-// arrivalsOf are the deliveries that are known one by one: the newest, and the first.
+// arrivalsOf returns the deliveries that are kept one by one: the newest, and the first.
 func arrivalsOf(x *client.Execution) []client.Arrival {
 	h := x.Arrivals
 	if h == nil {
@@ -209,7 +209,7 @@ func arrivalsOf(x *client.Execution) []client.Arrival {
 	return arrivals
 }
 
-// ownAttempts are when the executions of the event began.
+// ownAttempts returns when each execution of the event started.
 func ownAttempts(x *client.Execution) map[string]time.Time {
 	own := map[string]time.Time{x.ExecutionID: x.StartedAt.Time}
 	for i := range x.Attempts {
@@ -319,7 +319,7 @@ func parkItems(x *client.Execution) []item {
 	return items
 }
 
-// lockOf is the lock of the event's workflow; nil where it is free, or not known.
+// lockOf returns the lock of the event's workflow; nil = it is free, or not known.
 func (v *visit) lockOf(x *client.Execution) *client.Lock {
 	l := &client.Lock{}
 	if v.api.get("/v1/locks/"+escape(x.Workflow), nil, l) != nil {
@@ -328,7 +328,7 @@ func (v *visit) lockOf(x *client.Execution) *client.Lock {
 	return l
 }
 
-// lockItems are where the event stands now.
+// lockItems says whether the event holds the lock now or waits for it.
 func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	if l == nil {
 		return nil
@@ -349,7 +349,7 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	return []item{i}
 }
 
-// auditItems are what people did with it.
+// auditItems returns the changes that people made to it.
 func (v *visit) auditItems(x *client.Execution) []item {
 	page := &client.AuditPage{}
 	if v.api.get("/v1/audit", values("execution", x.ExecutionID, "limit", "50"), page) != nil {
@@ -363,7 +363,7 @@ func (v *visit) auditItems(x *client.Execution) []item {
 			title += ", " + a.Code
 		}
 		i := item{At: a.At.Time, Kind: "audit", Title: title, Why: a.Why}
-		if i.Why == x.AbortReason { // its own line has it
+		if i.Why == x.AbortReason { // shown with the cancel
 			i.Why = ""
 		}
 		items = append(items, i)
@@ -371,7 +371,7 @@ func (v *visit) auditItems(x *client.Execution) []item {
 	return items
 }
 
-// leftOut says what of the arrivals is not shown one by one.
+// leftOut counts the deliveries by decision, and says which are not listed.
 func leftOut(x *client.Execution) string {
 	if x.Arrivals == nil {
 		return ""
@@ -390,7 +390,7 @@ func leftOut(x *client.Execution) string {
 	return said
 }
 
-// elsewhere are where more is to be read: the log, a trace, the command line.
+// elsewhere gives the commands that find the event in logs, traces and on the command line.
 func elsewhere(x *client.Execution) section {
 	s := section{ID: "elsewhere", Title: "Logs and commands"}
 	add := func(name, said string) { s.Facts = append(s.Facts, fact{name, []cell{{Text: said, Class: "id"}}}) }

@@ -11,10 +11,10 @@ import (
 	"hooklock/admin/client"
 )
 
-// section is a part of a screen. What it has not is left out.
+// section is a part of a screen. Its empty fields are left out; one without a title is hidden.
 type section struct {
 	ID, Title string
-	Note      string // what it is, for who sees it first
+	Note      string // what it is
 	Lead      []cell // what matters most, a paragraph each
 	Trouble   string // why it cannot be shown, or is not as it should be
 	Empty     string // shown in place of an empty table
@@ -34,13 +34,13 @@ type section struct {
 	Pick      bool   // its rows can be selected
 }
 
-// fact is a name and what is known of it.
+// fact is a name and its value.
 type fact struct {
 	Name  string
 	Cells []cell
 }
 
-// cell is something to read: a text, a time, a link, or several of them.
+// cell is a text, a time, a link, a button, or several of them.
 type cell struct {
 	Text  string
 	Class string // good, bad, warn, id, dim; "" = plain
@@ -54,7 +54,7 @@ type cell struct {
 	More  []cell
 }
 
-// table is rows of cells below a head.
+// table is a table with a head.
 type table struct {
 	Name  string
 	Head  []string
@@ -64,13 +64,13 @@ type table struct {
 	More  string
 }
 
-// row is a row of a table, known by its key.
+// row is a row of a table; its key is unique.
 type row struct {
 	Key   string
 	Cells []cell
 }
 
-// column is what one column of a table shows of a T.
+// column is a column of a table of Ts.
 type column[T any] struct {
 	head string
 	show func(*T) cell
@@ -112,10 +112,10 @@ func (c *cell) empty() bool {
 	return c.Text == "" && c.At.IsZero() && len(c.Asks) == 0 && !slices.ContainsFunc(c.More, func(m cell) bool { return !m.empty() })
 }
 
-// link leads to another screen.
+// link is a link to another screen.
 type link struct{ Text, Href string }
 
-// ask is a button for a question: what would follow, and why it should.
+// ask is a button that opens a question.
 type ask struct {
 	Text string
 	Href string // below page/
@@ -133,7 +133,7 @@ func to(screen string, pairs ...string) string {
 	return "#" + screen
 }
 
-// search is the fields of a form that leads to its own screen again.
+// search is a form that opens its own screen.
 type search struct {
 	Screen string
 	Fields []input
@@ -146,7 +146,7 @@ type input struct {
 	Main                     bool     // the one that is meant as a rule
 }
 
-// functions are what templates call.
+// functions are the functions of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"iso":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
@@ -157,7 +157,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// stamp is a time as it is spelled where no browser shows it in its own zone.
+// stamp spells a time where the script does not put it into the zone of the browser.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 func text(s string) cell { return cell{Text: s} }
@@ -192,7 +192,7 @@ func when(t client.Time, way string) cell {
 	return cell{At: t.Time, Way: way}
 }
 
-// longest is what is shown of a name that somebody sent; the rest is in its title.
+// longest bounds the shown part of a text from a sender; all of it is in the title.
 const longest = 80
 
 func cut(s string) cell {
@@ -203,7 +203,7 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
-// middle cuts an ID in its middle, since IDs differ at their ends; the rest is in its title.
+// middle cuts an ID in its middle, since IDs differ at their ends; all of it is in the title.
 func middle(id string) cell {
 	const most, head, tail = 28, 14, 10
 	letters := []rune(id)
@@ -213,8 +213,7 @@ func middle(id string) cell {
 	return cell{Text: string(letters[:head]) + "…" + string(letters[len(letters)-tail:]), Title: id}
 }
 
-// shortID is a beginning of an execution's ID, because that is what a search takes: the hash of its workflow, and enough of that of its event to tell it
-// from others of the workflow.
+// shortID is the beginning of an execution ID, which a search takes: the hash of the workflow, and enough of that of the event to tell its executions apart.
 func shortID(id string) string {
 	const enough = len("exec_") + 13 + 7
 	if len(id) > enough {
@@ -223,7 +222,7 @@ func shortID(id string) string {
 	return id
 }
 
-// ofExecution leads to the story of an execution.
+// ofExecution links to the event of an execution.
 func ofExecution(id string) cell {
 	if id == "" {
 		return cell{}
@@ -231,7 +230,7 @@ func ofExecution(id string) cell {
 	return cell{Text: shortID(id), Title: id, Href: to("story", "id", id), Class: "id"}
 }
 
-// statusCell says where an execution is.
+// statusCell shows a status.
 func statusCell(s client.Status) cell {
 	class := map[client.Status]string{
 		client.Success: "good", client.Failed: "bad", client.Aborted: "warn", client.CancelRequested: "warn", client.Refused: "warn", client.Released: "warn",
@@ -253,7 +252,7 @@ func seconds(s float64) time.Duration {
 
 const notAll = "Not for this token: it is limited to some workflows, and this covers all of them."
 
-// limited says why a token that is for some workflows does not get what is over all of them.
+// limited reports whether an error says that the token is limited to some workflows, with the note for its reader.
 func limited(err error) (note string, is bool) {
 	p := problemOf(err)
 	if p.Code == client.CodeForbidden && strings.Contains(p.Detail, "limited to some") {
@@ -262,7 +261,7 @@ func limited(err error) (note string, is bool) {
 	return "", false
 }
 
-// keep is the query of a screen without what is set here.
+// keep returns the query of the screen with the given pairs set.
 func (v *visit) keep(pairs ...string) []string {
 	q := url.Values{}
 	for name, given := range v.query {

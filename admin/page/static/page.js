@@ -320,7 +320,7 @@
   };
   const inZone = (on) => {
     utc = on;
-    $("zone").textContent = utc ? "Local time" : "UTC";
+    $("zone").firstChild.textContent = utc ? "Local time" : "UTC";
     tell(document);
     if (shownAt && !state.classList.contains("bad")) fresh(shownAt);
   };
@@ -339,6 +339,7 @@
     if (screenKey) location.hash = screenKey.getAttribute("href");
     else if (e.key === "/") $("quick-text").focus();
     else if (e.key === "f") freeze(!frozen);
+    else if (e.key === "u") inZone(!utc);
     else if (e.key === "j" || e.key === "k") step(e.key === "j" ? 1 : -1);
     else if (e.key === "r") go();
     else return;

@@ -93,7 +93,7 @@ func TestEachButtonDoesWhatItSaysAndNothingAfterARace(t *testing.T) {
 		name string
 		do   func(*race)
 	}{
-		{"cancel", (*race).cancel}, {"release", (*race).release}, {"forget", (*race).forget}, {"run, skip and rerun", (*race).parkedOnes}, {"all of a filter", (*race).all},
+		{"cancel", (*race).cancel}, {"release", (*race).release}, {"forget", (*race).forget}, {"run, skip and rerun", (*race).parkedOnes}, {"all of a filter", (*race).all}, {"pause and resume", (*race).pause},
 		{"reload", (*race).reload},
 	} {
 		t.Run(step.name, func(t *testing.T) {
@@ -234,6 +234,31 @@ func (r *race) all() {
 	r.b.confirm("the account is closed")
 	r.b.says("#result", " done, 0 refused")
 	r.b.closed()
+}
+
+func (r *race) pause() {
+	r.b.visit(r.url, "routes", "Routes")
+	r.b.ask("pause&scope=route%3Aorders")
+	r.b.says("#question", "No event of it starts, on any replica, until it is resumed.")
+	r.b.run(chromedp.SetValue("#period", "30m", chromedp.ByQuery))
+	r.b.confirm("migration")
+	r.b.says("#result", "route:orders is paused")
+	r.b.closed()
+	r.b.says("#bar", "PAUSED route:orders by admin")
+	r.b.says("#bar", "migration")
+	r.b.accessible("a pause")
+	if got := r.deliver("/orders/pause", "paused"); got != http.StatusServiceUnavailable {
+		r.t.Errorf("a paused route answered %d", got)
+	}
+	r.b.run(chromedp.Evaluate(`document.querySelector('#bar button[data-ask*="do=resume"]').click()`, nil))
+	r.b.says("#question", "by admin: migration")
+	r.b.confirm("done")
+	r.b.says("#result", "route:orders is resumed")
+	r.b.closed()
+	r.b.until("the bar is empty again", `document.querySelector("#bar").innerText === ""`)
+	if got := r.deliver("/orders/pause", "paused"); got != http.StatusOK {
+		r.t.Errorf("a resumed route answered %d", got)
+	}
 }
 
 func (r *race) reload() {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	permissions "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
@@ -94,6 +95,7 @@ var looks = []struct {
 	{"dark", 1280, 900, false, true},
 	{"phone", 390, 844, true, false},
 	{"phone-dark", 390, 844, true, true},
+	{"small", 320, 640, true, false},
 }
 
 func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
@@ -104,7 +106,7 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		{"found", "find?prefix=orders%2F", "Events", "evt_long"},
 		{"story", "story?id=" + story, "Event", "Attempt 1 started"},
 		{"needs", "needs", "Needs attention", "evt_broken"},
-		{"routes", "routes", "Routes", "workflow_locked"},
+		{"routes", "routes", "Routes", "Route stripe"},
 		{"audit", "audit", "Audit", "a customer called"},
 	}
 	for _, l := range looks {
@@ -151,7 +153,9 @@ func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testin
 	b := open(t, d.Admin)
 	b.visit(d.url, "routes", "Routes")
 	b.says("#route-gitlab", "50% of 4 in a row")
-	b.says("#route-stripe", "not established")
+	b.click("#route-stripe summary")
+	b.says("#route-stripe", "retries for")
+	b.says("#route-stripe", "workflow_locked")
 	b.says(`#report tr[data-row="ordered"] td[data-head="Stale"]`, "1")
 	b.says("#examples", "stale")
 }
@@ -228,6 +232,33 @@ func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	b.says("#screen", "admin asked for execution.cancel: done")
 	b.visit(d.url, "find?text=evt_1+route:orders", "Event")
 	b.says("#screen", "What differs: query")
+}
+
+func TestTimesAreInOneZoneThatIsNamedAndTheTabCountsWhatNeedsAttention(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip(err)
+	}
+	d := newDesk(t, embedded, "")
+	d.deliver("/orders/acme?broken", "evt_broken")
+	b := open(t, d.Admin)
+	b.run(emulation.SetTimezoneOverride(berlin.String()))
+	b.visit(d.url, "now", "Overview")
+	b.until("the tab has the number", `document.title === "(1) Overview · Hooklock"`)
+	b.until("the zone is named", `/ (CES?T|GMT\+[12])$/.test(document.querySelector("#state-text").innerText)`)
+	b.click("#zone")
+	b.until("the zone is UTC", `document.querySelector("#state-text").innerText.endsWith(" UTC")`)
+	b.click("#zone")
+
+	now := time.Now().In(berlin)
+	since := time.Date(now.Year(), now.Month(), now.Day(), 2, 13, 0, 0, berlin)
+	if since.After(now) {
+		since = since.AddDate(0, 0, -1)
+	}
+	b.run(chromedp.SetValue("#quick-text", "since:02:13 route:orders", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#quick").requestSubmit()`, nil))
+	b.says("h1", "Events")
+	b.until("the address has the time", `decodeURIComponent(location.hash).includes("since:`+since.UTC().Format(time.RFC3339)+`")`)
+	b.says("#found", "evt_broken")
 }
 
 func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
