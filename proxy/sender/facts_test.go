@@ -7,7 +7,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-func TestFactsAgreeWithWhatIsVerified(t *testing.T) {
+func TestFactsAgreeWithTheSchemes(t *testing.T) {
 	for _, p := range Presets() {
 		c, _ := credentials(t, p.Name)
 		if p.Name == "gitlab" {
@@ -35,7 +35,7 @@ func TestFactsAgreeWithWhatIsVerified(t *testing.T) {
 	}
 }
 
-func TestTheAnswerThatStandsForTheServiceIsOneThatTheSenderTakes(t *testing.T) {
+func TestTheStatusOfAcceptedEventsIsASuccessToTheSender(t *testing.T) {
 	for preset, want := range map[string]int{"stripe": 202, "linear": 200, "mailgun": 200, "zoom": 200, "pubsub": 202, "eventgrid": 202} {
 		p, _ := Lookup(preset)
 		if got := p.Facts.AcceptStatus(); got != want {
@@ -44,7 +44,7 @@ func TestTheAnswerThatStandsForTheServiceIsOneThatTheSenderTakes(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatSomebodyReadsIsKnown(t *testing.T) {
+func TestAnswersThatTheSenderUsesAreKnown(t *testing.T) {
 	event, _ := Lookup("slack")
 	_, secret := credentials(t, "discord")
 	form := &Delivery{Fields: []naming.Field{field("Content-Type", "application/x-www-form-urlencoded")}}

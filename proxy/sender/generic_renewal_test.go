@@ -11,7 +11,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-func TestAnHMACOfYourOwnIsRenewedInItsPlaces(t *testing.T) {
+func TestAGenericHMACIsRenewedInPlace(t *testing.T) {
 	first, second := []byte("first"), []byte("second")
 	at, body := testNow().Add(time.Hour), []byte(`{"a":1}`)
 	hexOf := func(key []byte, parts ...string) string {

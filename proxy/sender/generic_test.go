@@ -29,7 +29,7 @@ func likePreset() map[string]Config {
 	}
 }
 
-func TestTheGenericSchemeCanSayWhatPresetsKnow(t *testing.T) {
+func TestTheGenericSchemeCanExpressPresets(t *testing.T) {
 	for preset, c := range likePreset() {
 		t.Run(preset, func(t *testing.T) {
 			known, secret := credentials(t, preset)
@@ -167,8 +167,8 @@ func TestATokenIsFoundInTheBody(t *testing.T) {
 	}
 }
 
-// TestTheHeadSaysNothingOfWhatIsInTheBody: what is signed, or the signature, is looked for once the body was read.
-func TestTheHeadSaysNothingOfWhatIsInTheBody(t *testing.T) {
+// TestTheHeadIsNotJudgedByWhatIsInTheBody: what is signed, or the signature, is looked for once the body was read.
+func TestTheHeadIsNotJudgedByWhatIsInTheBody(t *testing.T) {
 	for content, of := range map[string]func(body string) string{
 		"{header.X-Time}.{body_sha256}": func(body string) string {
 			sum := sha256.Sum256([]byte(body))

@@ -189,8 +189,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestAHandshakeIsToldHoweverItsValueIsSpelled: a form has a plus for a space and %2F for a slash, PHP writes \/ in JSON, and others write ë as \u00eb.
-func TestAHandshakeIsToldHoweverItsValueIsSpelled(t *testing.T) {
+// TestAHandshakeIsRecognisedHoweverItsValueIsSpelled: a form has a plus for a space and %2F for a slash, PHP writes \/ in JSON, and others write ë as \u00eb.
+func TestAHandshakeIsRecognisedHoweverItsValueIsSpelled(t *testing.T) {
 	form, xml := field("Content-Type", "application/x-www-form-urlencoded"), field("Content-Type", "text/xml")
 	sum := sha256.Sum256([]byte("ping"))
 	for when, d := range map[string]*Delivery{

@@ -54,7 +54,7 @@ func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 }
 
 // A batch is read event by event: what is too large is one event, or the number of them.
-func TestABatchHasAnIDUpToSoManyEvents(t *testing.T) {
+func TestABatchHasAnIDUpToAMaximumOfEvents(t *testing.T) {
 	event := func(id, data string) string {
 		return `{"specversion":"1.0","source":"/a","id":"` + id + `","data":` + data + `}`
 	}
@@ -86,7 +86,7 @@ func TestABatchHasAnIDUpToSoManyEvents(t *testing.T) {
 }
 
 // White space may be long, and what is behind it is not cut off.
-func TestAnIDOfSalesforceBehindTooMuchWhiteSpaceIsNone(t *testing.T) {
+func TestASalesforceIDWithTooMuchWhiteSpaceIsMissing(t *testing.T) {
 	p, _ := Lookup("salesforce")
 	for n, want := range map[int]IDStatus{0: IDFound, 4000: IDFound, 4094: IDMissing, 5000: IDMissing} {
 		d := mustSample(t, "salesforce", nil)

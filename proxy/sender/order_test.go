@@ -8,7 +8,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-func TestAPresetsOrderFindsWhereAnEventOfItsSenderStands(t *testing.T) {
+func TestThePresetsOrderReadsItsSample(t *testing.T) {
 	found := 0
 	for _, p := range Presets() {
 		if p.Order == "" {

@@ -160,7 +160,7 @@ func TestTolerancesAreThoseThatTheSendersDocument(t *testing.T) {
 	}
 }
 
-func TestEveryPresetSaysWhereItsFactsAreFromAndWhatItCannotPromise(t *testing.T) {
+func TestEveryPresetHasSourcesAndNotes(t *testing.T) {
 	if n := len(Presets()); n < 22 {
 		t.Fatalf("%d presets", n)
 	}
@@ -183,7 +183,7 @@ func TestEveryPresetSaysWhereItsFactsAreFromAndWhatItCannotPromise(t *testing.T)
 	}
 }
 
-func TestHandshakesAreToldFromEvents(t *testing.T) {
+func TestHandshakesAreDistinguishedFromEvents(t *testing.T) {
 	want := map[string]string{"syn-slack-url-verification": "url_verification", "syn-discord-ping": "PING", "syn-discord-webhook-event-ping": "PING",
 		"syn-zoom-url-validation": "endpoint.url_validation", "syn-sns-subscription-confirmation-v2": "SubscriptionConfirmation",
 		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
@@ -247,7 +247,7 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 	}
 }
 
-func TestARuleOfAPresetIsAHandshakeThatNoEventIs(t *testing.T) {
+func TestNoEventMatchesTheHandshakeRuleOfItsPreset(t *testing.T) {
 	for _, p := range Presets() {
 		c, secret := credentials(t, p.Name)
 		h, err := NewHandshake(p.Rule, c)
@@ -260,8 +260,8 @@ func TestARuleOfAPresetIsAHandshakeThatNoEventIs(t *testing.T) {
 	}
 }
 
-// TestASenderIsFoundWithoutMakingThemAllAnew: a reload of a thousand routes asks some ten thousand times, and has ten seconds.
-func TestASenderIsFoundWithoutMakingThemAllAnew(t *testing.T) {
+// TestALookupDoesNotBuildAllPresets: a reload of a thousand routes asks some ten thousand times, and has ten seconds.
+func TestALookupDoesNotBuildAllPresets(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() {
 		if _, known := Lookup("stripe"); !known {
 			t.Error("stripe is not known")

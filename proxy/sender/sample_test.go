@@ -189,7 +189,7 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 }
 
 // Who gives the ID that the sender would give is to find the event by it.
-func TestTheEventOfASampleIsCalledAsItWasAsked(t *testing.T) {
+func TestASampleHasTheRequestedEventID(t *testing.T) {
 	for preset, ids := range map[string][2]string{
 		"stripe": {"evt_1", "1"}, "paddle": {"evt_1", "1"}, "vercel": {"evt_1", "1"}, "slack": {"Ev_1", "1"}, "standard-webhooks": {"msg_1", "msg_1"}, "intercom": {"notif_1", "1"}, "mollie": {"event_1", "1"},
 		"mollie-classic": {"tr_1", "1"}, "paypal": {"WH-1", "1"}, "workos": {"event_1", "1"}, "meta": {"wamid.1", "1"}, "github": {"gh_1", "gh_1"},

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-func TestARouteIsToldWhatItsSignatureLeavesOpen(t *testing.T) {
+func TestARouteIsWarnedOfWhatItsSignatureDoesNotCover(t *testing.T) {
 	secret := [][]byte{[]byte("s")}
 	hmac := func(content, timestamp string, tolerance time.Duration) Config {
 		return Config{Scheme: "hmac", Secrets: secret, Header: "X-Sig", Content: content, Timestamp: timestamp, Tolerance: tolerance}
@@ -48,7 +48,7 @@ func TestARouteIsToldWhatItsSignatureLeavesOpen(t *testing.T) {
 	}
 }
 
-func TestARouteIsToldWhichOfItsVerifyNobodyReads(t *testing.T) {
+func TestARouteIsWarnedOfVerifySettingsThatNothingReads(t *testing.T) {
 	secret, pem := [][]byte{[]byte("s")}, [][]byte{[]byte(strings.Repeat("00", 32))}
 	for name, tt := range map[string]struct {
 		c    Config
@@ -83,7 +83,7 @@ func TestARouteIsToldWhichOfItsVerifyNobodyReads(t *testing.T) {
 	}
 }
 
-func TestARouteIsToldWhatCannotWork(t *testing.T) {
+func TestARouteThatCannotWorkIsRefused(t *testing.T) {
 	for path, u := range map[string]Usage{
 		"event_id":  {EventID: "{preset}", Readable: true, Signature: Config{Scheme: "none"}},
 		"verify":    {EventID: "{body.id}", Readable: true, Signature: Config{Scheme: "hmac"}},
@@ -97,7 +97,7 @@ func TestARouteIsToldWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestLatestIsSaidToLoseFactsAndNotStates(t *testing.T) {
+func TestLatestIsWarnedOfForFactsAndNotForStates(t *testing.T) {
 	for name, warned := range map[string]bool{"stripe": true, "airtable": false} {
 		preset, _ := Lookup(name)
 		u := Usage{Preset: preset, Readable: true, EventID: "{body.id}", Signature: Config{Scheme: "none"}, Strategy: idem.Latest}

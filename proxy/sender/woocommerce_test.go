@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestAWooCommerceSecretIsDecodedAsThereAndNoFurther: the secrets that WooCommerce makes up have any printable character in them, so that what HTML
+// TestAWooCommerceSecretIsDecodedAsByWooCommerce: the secrets that WooCommerce makes up have any printable character in them, so that what HTML
 // knows for an entity stands in one by chance.
-func TestAWooCommerceSecretIsDecodedAsThereAndNoFurther(t *testing.T) {
+func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 	body := `{"id":1}`
 	for secret, key := range map[string]string{
 		"plain":                                 "plain",
