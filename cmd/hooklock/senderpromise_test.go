@@ -22,7 +22,7 @@ func factsOf(p *sender.Preset) []string {
 	}
 	line(true, "Event ID: %s", eventIDText(p))
 	line(true, "Signed: %s", signedText(p))
-	line(f.Patience > 0, "Waits %s%s", shortDuration(f.Patience), shareOf(p))
+	line(f.Timeout > 0, "Waits %s%s", shortDuration(f.Timeout), shareOf(p))
 	retries := f.RetriesOn
 	if f.Retries == sender.RetriesNever {
 		retries = cmp.Or(retries, "never")
@@ -196,7 +196,7 @@ func park(f *sender.Facts) string {
 		return "never"
 	case f.EventIsLost(), f.RetriesFor < long, f.GivesUp != "":
 		return "yes"
-	case f.Patience > 0 && f.Patience <= hasty:
+	case f.Timeout > 0 && f.Timeout <= hasty:
 		return "if slow"
 	}
 	return "no"
@@ -214,8 +214,8 @@ func senderTable() string {
 		if p.Strategy == idem.Wait {
 			lock = p.WaitTimeout.String()
 		}
-		if p.Facts.Patience > 0 {
-			waits = shortDuration(p.Facts.Patience)
+		if p.Facts.Timeout > 0 {
+			waits = shortDuration(p.Facts.Timeout)
 		}
 		retention, mismatch := shortDuration(p.Retention), string(p.OnMismatch)
 		if p.NoID {

@@ -19,7 +19,7 @@ func (known) Adyen() Preset {
 		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
-			Patience: 10 * time.Second, Retries: RetriesAll, RetriesFor: 30 * day, IDSigned: true,
+			Timeout: 10 * time.Second, Retries: RetriesAll, RetriesFor: 30 * day, IDSigned: true,
 			RetriesOn: "three times at once, then after 2, 5, 10, 15, 30 min and so on, for up to 30 days", GivesUp: "one failure puts the whole endpoint into the retry queue, with all later notifications", Changes: "eventDate",
 		},
 		verify: scheme{new: newAdyen},

@@ -14,7 +14,7 @@ func (known) Asana() Preset {
 	return Preset{
 		Name: "asana", EventID: "{body_sha256}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
-			Patience: 10 * time.Second, Success: []int{200, 204}, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
+			Timeout: 10 * time.Second, Success: []int{200, 204}, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
 			RetriesOn: "after error statuses and timeouts, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "the webhook is deleted after 24 h without a successful delivery, heartbeats included",
 		},
 		Handshakes: []Handshake{{"heartbeat", true, isAsanaHeartbeat}},

@@ -12,7 +12,7 @@ func (known) Bitbucket() Preset {
 		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 10 * time.Second, Retries: RetriesSome,
+			Timeout: 10 * time.Second, Retries: RetriesSome,
 			RetriesOn: "after 5xx only, twice, at once",
 		},
 		verify: scheme{new: newBitbucket, body: true},

@@ -11,7 +11,7 @@ func (known) Box() Preset {
 	return Preset{
 		Name: "box", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
-			Patience: 30 * time.Second, Retries: RetriesAll, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 30 * time.Second, Retries: RetriesAll, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "after every answer but 2xx, up to 10 times: after 5 min, then at growing intervals", Changes: "BOX-DELIVERY-ID, the signatures and their time",
 		},
 		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"}, Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}", Tolerance: 10 * time.Minute}),

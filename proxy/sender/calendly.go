@@ -11,7 +11,7 @@ func (known) Calendly() Preset {
 	return Preset{
 		Name: "calendly", EventID: "{body.event}/{body.payload.uri}/{body.created_at}", OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
-			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "after 3xx, 4xx and 5xx, at growing intervals for 24 h, or until 24 h after the meeting", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled after 24 h of failures; it must then be created again",
 		},
 		verify: asHMAC(Config{From: []string{"header.Calendly-Webhook-Signature[v1]"}, Timestamp: "header.Calendly-Webhook-Signature[t]", Content: "{header.Calendly-Webhook-Signature[t]}.{body}"}),

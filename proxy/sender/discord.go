@@ -19,7 +19,7 @@ func (known) Discord() Preset {
 		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
 		Facts: Facts{
-			Patience: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
 			UsesAnswer: isDiscordInteraction, Answer: "the user sees the answer to an interaction", GivesUp: "the URL is removed when wrong signatures get anything but 401",
 		},
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},

@@ -15,7 +15,7 @@ func (known) EventGrid() Preset {
 		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
 		Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
 		Facts: Facts{
-			Patience: 30 * time.Second, Success: []int{200, 201, 202, 203, 204}, Retries: RetriesSome, RetriesFor: day,
+			Timeout: 30 * time.Second, Success: []int{200, 201, 202, 203, 204}, Retries: RetriesSome, RetriesFor: day,
 			RetriesOn: "after all but 200 to 204 and 400, 401, 403, 413; after 503 no sooner than 30 s",
 		},
 		Handshakes: []Handshake{

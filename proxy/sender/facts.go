@@ -12,8 +12,8 @@ import (
 // Facts says what a sender signs and how it reacts to answers, according to its documentation. A route cannot change them. A zero field means that
 // nothing was established.
 type Facts struct {
-	// Patience is how long the sender waits for an answer, or 0 if that is not established.
-	Patience time.Duration
+	// Timeout is how long the sender waits for an answer, or 0 if that is not established.
+	Timeout time.Duration
 	// Largest is the size of the longest body that the sender sends, in bytes, or 0 if that is not established.
 	Largest int64
 	// Success lists the statuses that mean success to the sender. If empty, every 2xx does.
@@ -52,7 +52,7 @@ type Limit struct {
 
 // Fails reports whether the sender counts an answer with this status, after this time, as a failure.
 func (f *Facts) Fails(status int, took time.Duration) bool {
-	return !f.Accepts(status) || f.Patience > 0 && took > f.Patience
+	return !f.Accepts(status) || f.Timeout > 0 && took > f.Timeout
 }
 
 // Retries says after which answers a sender sends an event again.
@@ -116,8 +116,8 @@ func (f *Facts) Accepts(status int) bool {
 // park returns the park settings that suit the sender. None of them enables park.
 func (f *Facts) park() map[string]string {
 	s := map[string]string{"park.answer": strconv.Itoa(f.AcceptStatus())}
-	if f.Patience > 0 {
-		s["park.after"] = idem.DurationText(f.Patience - max(f.Patience/5, time.Second)) // the rest is for the network
+	if f.Timeout > 0 {
+		s["park.after"] = idem.DurationText(f.Timeout - max(f.Timeout/5, time.Second)) // the rest is for the network
 	}
 	if f.EventIsLost() {
 		s["park.on"] = "locked,slow,unreachable,unknown,failed"

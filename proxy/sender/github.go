@@ -17,7 +17,7 @@ func (known) GitHub() Preset {
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Respond: r,
 		Facts: Facts{
-			Patience: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever,
+			Timeout: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever,
 		},
 		verify: scheme{new: newGitHub, body: true},
 		sample: sampleGitHub,

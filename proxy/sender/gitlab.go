@@ -13,7 +13,7 @@ func (known) GitLab() Preset {
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever, SignedTime: TimeInHeader,
+			Timeout: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever, SignedTime: TimeInHeader,
 			Limits:  []Limit{{InRow: 4}, {InRow: 40}},
 			GivesUp: "disabled for a while after 4 failures in a row, for good after 40",
 		},
@@ -76,21 +76,21 @@ func newGitLab(c Config) (Verifier, error) {
 	return &v, nil
 }
 
-func (v *gitLab) head(d *Delivery) error { return CheckHead(v.judge(d), d) }
+func (v *gitLab) head(d *Delivery) error { return CheckHead(v.verifierFor(d), d) }
 
 // Verify implements Verifier.
-func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.judge(d).Verify(d, now) }
+func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.verifierFor(d).Verify(d, now) }
 
 // renew implements renewer. A plain token signs no time.
 func (v *gitLab) renew(d *Delivery, at time.Time) (Renewed, error) {
-	if r, ok := v.judge(d).(renewer); ok {
+	if r, ok := v.verifierFor(d).(renewer); ok {
 		return r.renew(d, at)
 	}
 	return Renewed{}, nil
 }
 
-// judge returns the Verifier for d.
-func (v *gitLab) judge(d *Delivery) Verifier {
+// verifierFor returns the Verifier for d.
+func (v *gitLab) verifierFor(d *Delivery) Verifier {
 	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
 		return v.signed
 	}

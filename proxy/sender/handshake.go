@@ -112,7 +112,7 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 		return nil, err
 	}
 	if r.Answer == "" && r.Header == "" {
-		return h, r.passable(conditions, c)
+		return h, r.checkBypass(conditions, c)
 	}
 	if h.Answer, err = r.answer(&c, h.token); err != nil {
 		return nil, err
@@ -147,8 +147,8 @@ func ofBodyKind(kind naming.SourceKind) bool {
 	return false
 }
 
-// passable rejects a rule that would let unsigned requests past the signature check and the lock.
-func (r *HandshakeRule) passable(conditions []condition, c Config) error {
+// checkBypass rejects a rule that would let unsigned requests past the signature check and the lock.
+func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	if r.Unsigned {
 		return errors.New("give answer or header: an unsigned handshake is not passed on")
 	}
@@ -214,7 +214,7 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
 	}
-	if err := r.signsForNobody(slices.Concat(body, line), c); err != nil {
+	if err := r.checkDigests(slices.Concat(body, line), c); err != nil {
 		return nil, err
 	}
 	contentType := r.ContentType
@@ -244,8 +244,8 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	}, nil
 }
 
-// signsForNobody rejects an answer with the digest of a value that any caller can choose: it could be the signature of an event.
-func (r *HandshakeRule) signsForNobody(all pieces, c *Config) error {
+// checkDigests rejects an answer with the digest of a value that any caller can choose: it could be the signature of an event.
+func (r *HandshakeRule) checkDigests(all pieces, c *Config) error {
 	covers := Covers(*c)
 	for _, p := range all {
 		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {

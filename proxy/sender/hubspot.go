@@ -20,7 +20,7 @@ func (known) HubSpot() Preset {
 		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		RetryAfterUnit: time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 only", Changes: "attemptNumber, and with it the signature",
 		},
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},

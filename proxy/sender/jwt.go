@@ -193,7 +193,7 @@ func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	if err := v.times(claims, now); err != nil {
 		return err
 	}
-	return v.says(claims, body)
+	return v.checkClaims(claims, body)
 }
 
 func (v *jwtVerifier) wrong(reason Reason, part, detail string) error {
@@ -259,8 +259,8 @@ func claimTime(claims jwt.MapClaims, name string) (at time.Time, there, ok bool)
 	return time.UnixMilli(int64(seconds * 1000)), true, true
 }
 
-// says checks the issuer, the audience, the configured claims and the digest of the body.
-func (v *jwtVerifier) says(claims jwt.MapClaims, body []byte) error {
+// checkClaims checks the issuer, the audience, the configured claims and the digest of the body.
+func (v *jwtVerifier) checkClaims(claims jwt.MapClaims, body []byte) error {
 	if issuer, _ := claims["iss"].(string); v.issuer != "" && issuer != v.issuer {
 		return v.wrong(Mismatch, "claim iss", "is not the configured issuer")
 	}

@@ -14,7 +14,7 @@ func (known) Line() Preset {
 		Name: "line", ExtractID: lineID, IDText: "webhookEventId of every event", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 500 * time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 2 * time.Second, Retries: RetriesNever, IDSigned: true,
+			Timeout: 2 * time.Second, Retries: RetriesNever, IDSigned: true,
 			RetriesOn: "only with \"Webhook redelivery\" switched on in the console, for some time", GivesUp: "may suspend redelivery and sending", Changes: "deliveryContext.isRedelivery",
 		},
 		Handshakes: []Handshake{{"verification of the URL", true, isLineVerification}},

@@ -11,7 +11,7 @@ func (known) Paddle() Preset {
 	return Preset{
 		Name: "paddle", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
-			Patience: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "60 times over 3 days; in the sandbox 3 times",
 		},
 		verify: asHMAC(Config{From: []string{"header.Paddle-Signature[h1]"}, Timestamp: "header.Paddle-Signature[ts]", Content: "{header.Paddle-Signature[ts]}:{body}", Tolerance: minutes5}),

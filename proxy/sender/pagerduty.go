@@ -11,7 +11,7 @@ func (known) PagerDuty() Preset {
 	return Preset{
 		Name: "pagerduty", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 5 * time.Second, Retries: RetriesSome, RetriesFor: 20 * time.Minute, IDSigned: true,
+			Timeout: 5 * time.Second, Retries: RetriesSome, RetriesFor: 20 * time.Minute, IDSigned: true,
 			RetriesOn: "after 5xx, 429 and timeouts, up to 4 times over about 20 min; any other 4xx drops the event", GivesUp: "disabled for 24 h after 3 dropped events in a row; queued events are dropped",
 		},
 		verify: asHMAC(Config{From: []string{"header.X-PagerDuty-Signature[v1]"}}),

@@ -114,7 +114,7 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 // upstream that takes longer is still recorded, and the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
-	left := p.Facts.Patience - overhead
+	left := p.Facts.Timeout - overhead
 	if p.Strategy == idem.Wait {
 		left -= p.WaitTimeout
 	}

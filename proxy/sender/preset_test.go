@@ -132,10 +132,10 @@ func TestAWaitFitsIntoTheTimeThatTheSenderGives(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
 		documented, ok := facts[p.Name].Timeout.(float64)
-		if ok && p.Facts.Patience != time.Duration(documented)*time.Second {
-			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.Facts.Patience, documented)
+		if ok && p.Facts.Timeout != time.Duration(documented)*time.Second {
+			t.Errorf("%s: sender timeout is %v, documented %v s", p.Name, p.Facts.Timeout, documented)
 		}
-		if p.Strategy == idem.Wait && p.Facts.Patience > 0 && p.UpstreamTimeout() < min(time.Second, p.Facts.Patience/4) {
+		if p.Strategy == idem.Wait && p.Facts.Timeout > 0 && p.UpstreamTimeout() < min(time.Second, p.Facts.Timeout/4) {
 			t.Errorf("%s: %v are left for the upstream", p.Name, p.UpstreamTimeout())
 		}
 		if p.Retention <= p.Facts.RetriesFor {

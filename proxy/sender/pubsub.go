@@ -12,7 +12,7 @@ func (known) PubSub() Preset {
 		Name: "pubsub", Scheme: "none", EventID: "{body.subscription}/{body.message.messageId ?? body.message.message_id}", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,
 
 		Facts: Facts{
-			Patience: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
+			Timeout: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
 			RetriesOn: "until the retention of the subscription ends, by default 7 days", Changes: "deliveryAttempt",
 		},
 		sample: samplePubSub,

@@ -12,7 +12,7 @@ func (known) Razorpay() Preset {
 		Name: "razorpay", EventID: `{body.account_id ?? "-"}/{header.x-razorpay-event-id}`, OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Facts: Facts{
-			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,
+			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,
 			RetriesOn: "after every answer but 2xx, at growing intervals for 24 h", Limits: []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled after 24 h of failures",
 		},
 		verify: asHMAC(Config{Header: razorpayHeader}),

@@ -11,7 +11,7 @@ func (known) Sentry() Preset {
 	return Preset{
 		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 250 * time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
-			Patience: time.Second, GivesUp: "unsubscribed after 1000 timeouts within 24 h, except published integrations",
+			Timeout: time.Second, GivesUp: "unsubscribed after 1000 timeouts within 24 h, except published integrations",
 			Changes: "Request-ID and Sentry-Hook-Timestamp, if it sends again at all",
 		},
 		verify: asHMAC(Config{Header: "Sentry-Hook-Signature"}),

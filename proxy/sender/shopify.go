@@ -13,7 +13,7 @@ func (known) Shopify() Preset {
 		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Order: "{header.X-Shopify-Triggered-At ?? header.shopify-triggered-at}",
 		Facts: Facts{
-			Patience: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
+			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
 			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}}, GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
 		},
 		verify: scheme{new: newShopify, body: true},

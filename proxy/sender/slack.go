@@ -11,7 +11,7 @@ func (known) Slack() Preset {
 	return Preset{
 		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
-			Patience: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader, IDSigned: true,
 			UsesAnswer: isForm, Answer: "the user sees the answer to a slash command or a button", RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day", Limits: []Limit{{Share: 0.95}}, GivesUp: "disabled above 95% failures in an hour", Changes: "the signature and its time",
 		},
 		Handshakes: []Handshake{

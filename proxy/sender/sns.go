@@ -18,7 +18,7 @@ func (known) SNS() Preset {
 		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
+			Timeout: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
 			RetriesOn: "after 5xx and timeouts, by default three times, 20 s apart; every 4xx loses the message",
 		},
 		Handshakes: []Handshake{

@@ -11,7 +11,7 @@ func (known) Square() Preset {
 	return Preset{
 		Name: "square", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
-			Patience: 10 * time.Second, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
+			Timeout: 10 * time.Second, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
 			RetriesOn: "eleven times over 24 h",
 		},
 		verify: scheme{new: newSquare, body: true, url: true},

@@ -13,7 +13,7 @@ func (known) StandardWebhooks() Preset {
 		Order: "{body.timestamp}",
 
 		Facts: Facts{
-			Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "seven times over 28 h (hosted Svix)", Changes: "the signature and its time",
 		},
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
@@ -51,7 +51,7 @@ func standardBy(name string, facts Facts) Preset {
 // svix returns the facts of senders that send through Svix.
 func svix() Facts {
 	return Facts{
-		Patience: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "after every answer but 2xx, seven times over 28 h",
+		Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "after every answer but 2xx, seven times over 28 h",
 		Limits:  []Limit{{For: 120 * time.Hour}},
 		GivesUp: "disabled after 5 days in which every delivery failed",
 	}

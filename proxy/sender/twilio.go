@@ -20,7 +20,7 @@ func (known) Twilio() Preset {
 		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 15 * time.Second, Retries: RetriesNever,
+			Timeout: 15 * time.Second, Retries: RetriesNever,
 			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",
 		},
 		verify: scheme{new: newTwilio, body: true, url: true},

@@ -137,8 +137,8 @@ func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	if u.Strategy.Waits() { // duplicates and retried deliveries wait, too, but find the outcome when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
-	if p.Facts.Patience > 0 && needed > p.Facts.Patience && !u.ParksSlow {
-		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Patience, what, needed)
+	if p.Facts.Timeout > 0 && needed > p.Facts.Timeout && !u.ParksSlow {
+		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Timeout, what, needed)
 	}
 }
 

@@ -13,7 +13,7 @@ func (known) WooCommerce() Preset {
 	return Preset{
 		Name: "woocommerce", EventID: "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}", OnMismatch: idem.MismatchExecute,
 		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
-		Facts:  Facts{Patience: time.Minute, Retries: RetriesNever, Limits: []Limit{{InRow: 6}}, GivesUp: "disabled after more than 5 failures in a row"},
+		Facts:  Facts{Timeout: time.Minute, Retries: RetriesNever, Limits: []Limit{{InRow: 6}}, GivesUp: "disabled after more than 5 failures in a row"},
 		Rule:   HandshakeRule{When: []string{"form.webhook_id"}, Unsigned: true, Answer: "pong"},
 		verify: scheme{new: newWooCommerce, body: true},
 		sample: sampleWooCommerce,

@@ -16,7 +16,7 @@ func (known) Zoom() Preset {
 		Order: "{body.event_ts}", OrderUnit: idem.UnitMilliseconds,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Patience: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "three times, after 5, 25 and 85 min", Changes: "download_token and download_url",
 		},
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},

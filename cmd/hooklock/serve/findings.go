@@ -100,7 +100,7 @@ func rulesOf(r *proxy.Route) client.RouteRules {
 	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String()}
 	if p := r.Verify.Preset; p != nil {
 		v.Sender = &client.RouteSender{
-			Preset: p.Name, Patience: p.Facts.Patience.Seconds(), RetriesOn: p.Facts.RetriesOn, RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
+			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn, RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
 		}
 	}
 	for _, a := range r.Answers() {

@@ -52,8 +52,8 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 		if f.NeverParks() {
 			refuse("park", "", "%s uses the answer to every delivery (%s), so nothing else can stand in for the service's; leave park out", preset.Name, f.Answer)
 		}
-		if f.Patience > 0 && r.Park.After >= f.Patience {
-			refuse("park.after", "", "%s: %s waits %s for an answer and hangs up before; choose less", idem.DurationText(r.Park.After), preset.Name, f.Patience)
+		if f.Timeout > 0 && r.Park.After >= f.Timeout {
+			refuse("park.after", "", "%s: %s waits %s for an answer and hangs up before; choose less", idem.DurationText(r.Park.After), preset.Name, f.Timeout)
 		}
 		if len(f.Success) > 0 && !f.Accepts(r.Park.Answer) {
 			refuse("park.answer", "", "%d: %s takes %s for received, and would send the event again", r.Park.Answer, preset.Name, f.SuccessText())
