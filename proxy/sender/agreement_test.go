@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStandardWebhooksAgreesWithTheReferenceLibrary: what either side signs, and what either side makes of a changed
-// delivery, is the same to both.
+// TestStandardWebhooksAgreesWithTheReferenceLibrary checks that each side accepts the other's signatures, and that both judge a changed delivery the
+// same.
 func TestStandardWebhooksAgreesWithTheReferenceLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "key")

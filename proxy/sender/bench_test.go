@@ -45,7 +45,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// resign is the sample of a preset with another body.
+// resign returns the sample of a preset with another body.
 func resign(b *testing.B, preset string, secret, body []byte) *Delivery {
 	b.Helper()
 	s := &sample{secret: secret, now: testNow(), url: "https://hooks.example.com/hooks/" + preset, request: Request{Method: "POST", Target: "/hooks/" + preset, Body: body}}
@@ -89,7 +89,7 @@ func BenchmarkVerifyOthers(b *testing.B) {
 	}
 }
 
-// BenchmarkGeneric is the scheme hmac as most routes say it: what it learned besides is to cost them nothing.
+// BenchmarkGeneric measures the scheme hmac with common settings.
 func BenchmarkGeneric(b *testing.B) {
 	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s")}, Header: "X-Sig", Prefix: "sha256=", Content: "{header.X-Time}.{body}"}
 	body := bytes.Repeat([]byte("x"), 256)

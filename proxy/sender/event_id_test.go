@@ -7,7 +7,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// idOf is the ID of a body under a preset, as one text; "missing" or "ambiguous" where there is none.
+// idOf returns the ID of a body under a preset as one text, or "missing" or "ambiguous".
 func idOf(t *testing.T, preset, body string, fields ...string) string {
 	t.Helper()
 	p, _ := Lookup(preset)

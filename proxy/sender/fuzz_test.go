@@ -11,7 +11,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// fuzzVerifiers builds a verifier for every scheme whose key the fuzzer cannot know.
+// fuzzVerifiers returns a verifier of every scheme, with keys that the fuzzer cannot know.
 func fuzzVerifiers(f *testing.F) []Verifier {
 	var all []Verifier
 	for _, p := range Presets() {
@@ -38,8 +38,7 @@ func fuzzVerifiers(f *testing.F) []Verifier {
 	return append(all, mustNew(f, c))
 }
 
-// FuzzVerify: no delivery makes a verifier panic, and none that was not signed is accepted. Presets' handshakes and IDs get
-// the same input.
+// FuzzVerify checks that no delivery makes a verifier panic and that no unsigned one is accepted. Handshakes and IDs of presets get the same input.
 func FuzzVerify(f *testing.F) {
 	verifiers, presets := fuzzVerifiers(f), Presets()
 	names := []string{"X-Hub-Signature", "Content-Type", "svix-id", "svix-timestamp", "svix-signature", paypalAlgo, "HmacSignature", "X-Gitlab-Token", "Linear-Signature",
@@ -92,7 +91,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzNew: no configuration makes New panic, an empty secret is never accepted, and no signature made of nothing is valid.
+// FuzzNew checks that no configuration makes New panic, that New rejects an empty secret, and that no empty signature is valid.
 func FuzzNew(f *testing.F) {
 	f.Add("stripe", []byte(""), []byte(""), "https://a.example.com", "{body}")
 	f.Add("hmac", []byte("s"), []byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"), "http://[::1]:80/p/", "{header.X}{{")
@@ -112,7 +111,7 @@ func FuzzNew(f *testing.F) {
 	})
 }
 
-// FuzzTruncatedSignature: whatever is cut off a right signature, it is not accepted.
+// FuzzTruncatedSignature checks that no truncated signature is accepted.
 func FuzzTruncatedSignature(f *testing.F) {
 	type signed struct {
 		name     string
@@ -142,8 +141,8 @@ func FuzzTruncatedSignature(f *testing.F) {
 	})
 }
 
-// FuzzRenew: what is renewed is what verifies, whatever its age; nothing else, and no delivery makes it panic. A piece of a signed head is
-// replaced, and lines are added.
+// FuzzRenew checks that Renew renews exactly the deliveries that verify, whatever their age, and never panics. It replaces a piece of a signed head
+// and adds lines.
 func FuzzRenew(f *testing.F) {
 	type route struct {
 		renewer  *Renewer

@@ -13,7 +13,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// likePreset are configurations of the scheme hmac that say what a preset knows.
+// likePreset lists configurations of the scheme hmac that are equivalent to presets.
 func likePreset() map[string]Config {
 	return map[string]Config{
 		"stripe":            {From: []string{"header.Stripe-Signature[v1]"}, Content: "{header.Stripe-Signature[t]}.{body}", Timestamp: "header.Stripe-Signature[t]"},
@@ -167,7 +167,7 @@ func TestATokenIsFoundInTheBody(t *testing.T) {
 	}
 }
 
-// TestTheHeadIsNotJudgedByWhatIsInTheBody: what is signed, or the signature, is looked for once the body was read.
+// TestTheHeadIsNotJudgedByWhatIsInTheBody checks that sources in the body are read only once the body is there.
 func TestTheHeadIsNotJudgedByWhatIsInTheBody(t *testing.T) {
 	for content, of := range map[string]func(body string) string{
 		"{header.X-Time}.{body_sha256}": func(body string) string {
@@ -215,7 +215,7 @@ func TestABadGenericConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheGenericSchemeAgreesWithPublishedVectors: what senders publish is judged by their description alone as by their preset.
+// TestTheGenericSchemeAgreesWithPublishedVectors checks that the scheme hmac judges published vectors as the preset does.
 func TestTheGenericSchemeAgreesWithPublishedVectors(t *testing.T) {
 	judged := 0
 	for _, v := range readVectors(t) {

@@ -63,7 +63,7 @@ func TestAHeaderIsEchoed(t *testing.T) {
 	h := ruled(t, HandshakeRule{When: []string{"header.X-Hook-Secret"}, Unsigned: true, Header: "X-Hook-Secret: {header.X-Hook-Secret}"}, Config{Scheme: "hmac"})
 	d := &Delivery{Fields: []naming.Field{field("x-hook-secret", "b537")}}
 	if !h.Matches(d) || h.Matches(&Delivery{}) {
-		t.Fatal("is not told by its header")
+		t.Fatal("is not recognised by its header")
 	}
 	a, err := h.Answer(d)
 	if err != nil || len(a.Body) > 0 || a.ContentType != "" || len(a.Header) != 1 || string(a.Header[0].Name) != "X-Hook-Secret" || string(a.Header[0].Value) != "b537" {
@@ -141,7 +141,7 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 	ruled(t, HandshakeRule{When: []string{"body.type=ping"}}, hmac) // its body is signed: the upstream may answer
 }
 
-// FuzzHandshake: no delivery makes a rule panic, and what it answers is JSON where it says so, and has no line breaks in its header.
+// FuzzHandshake checks that no delivery makes a rule panic, that an answer of type JSON is JSON, and that its header has no line breaks.
 func FuzzHandshake(f *testing.F) {
 	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s")}}
 	rules := []*RuledHandshake{
@@ -173,7 +173,7 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// FuzzPieces: no text makes the parser panic, and what it takes has a value or an error for each delivery.
+// FuzzPieces checks that no text makes the parser panic, and that accepted text has a value or an error for each delivery.
 func FuzzPieces(f *testing.F) {
 	f.Add("{body}")
 	f.Add("v0:{header.X[t]}:{{{query.a}}}{url}{target}{xml.a.b}")
@@ -189,7 +189,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestAHandshakeIsRecognisedHoweverItsValueIsSpelled: a form has a plus for a space and %2F for a slash, PHP writes \/ in JSON, and others write ë as \u00eb.
+// TestAHandshakeIsRecognisedHoweverItsValueIsSpelled covers escapes: a form has a plus for a space and %2F for a slash, PHP writes \/ in JSON, others
+// write ë as \u00eb.
 func TestAHandshakeIsRecognisedHoweverItsValueIsSpelled(t *testing.T) {
 	form, xml := field("Content-Type", "application/x-www-form-urlencoded"), field("Content-Type", "text/xml")
 	sum := sha256.Sum256([]byte("ping"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A body is read in part before anybody knows who sent it, and limits.memory counts its text alone.
+// Bodies are parsed before their signature is checked, and limits.memory counts only their text.
 func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 	const size = 1 << 20
 	filled := func(begin, each, end string) string {
@@ -53,7 +53,7 @@ func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 	}
 }
 
-// A batch is read event by event: what is too large is one event, or the number of them.
+// A batch is parsed event by event, with a limit for the size of an event and for their number.
 func TestABatchHasAnIDUpToAMaximumOfEvents(t *testing.T) {
 	event := func(id, data string) string {
 		return `{"specversion":"1.0","source":"/a","id":"` + id + `","data":` + data + `}`
@@ -85,7 +85,7 @@ func TestABatchHasAnIDUpToAMaximumOfEvents(t *testing.T) {
 	}
 }
 
-// White space may be long, and what is behind it is not cut off.
+// An ID after too much white space is missing, and never truncated.
 func TestASalesforceIDWithTooMuchWhiteSpaceIsMissing(t *testing.T) {
 	p, _ := Lookup("salesforce")
 	for n, want := range map[int]IDStatus{0: IDFound, 4000: IDFound, 4094: IDMissing, 5000: IDMissing} {

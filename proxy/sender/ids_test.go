@@ -14,7 +14,7 @@ func idOfBody(t *testing.T, preset, body string) EventID {
 	return p.ExtractID(&Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte(body)})
 }
 
-// TestAnIDIsMadeOfWhatStaysTheSame: of the parts of the first body, each of the others has the same ID, a different one or none.
+// TestAnIDIsMadeOfWhatStaysTheSame compares the ID of the first body with that of each other body: it is the same, a different one, or missing.
 func TestAnIDIsMadeOfWhatStaysTheSame(t *testing.T) {
 	const soap = `<e:Envelope xmlns:e="s"><e:Body><notifications xmlns="o"><OrganizationId>00D</OrganizationId>`
 	const end = `</notifications></e:Body></e:Envelope>`

@@ -86,7 +86,7 @@ func publicPEM(t testing.TB, key crypto.PublicKey) []byte {
 	return pemOf(t, "PUBLIC KEY", der, err)
 }
 
-// TestATokenOverTheBodyIsJudged is Plaid's way: ES256 with a key of a JWKS, iat, and the digest of the body.
+// TestATokenOverTheBodyIsJudged covers tokens like Plaid's: ES256 with a key of a JWKS, iat, and the digest of the body.
 func TestATokenOverTheBodyIsJudged(t *testing.T) {
 	const body = `{"webhook_code":"X"}`
 	key, other := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P256())
@@ -129,7 +129,7 @@ func TestATokenOverTheBodyIsJudged(t *testing.T) {
 	}
 }
 
-// TestAnIdentityTokenIsJudged is the way of Pub/Sub: RS256 with a key of Google, an issuer, an audience and an account.
+// TestAnIdentityTokenIsJudged covers tokens like those of Pub/Sub: RS256 with a key of Google, an issuer, an audience and an account.
 func TestAnIdentityTokenIsJudged(t *testing.T) {
 	key, now := testRSA(), testNow()
 	v := mustNew(t, Config{
@@ -247,7 +247,7 @@ func TestABadJWTConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzJWKS: no text makes a set of keys panic, and each key that is read verifies nothing of what nobody signed.
+// FuzzJWKS checks that no text makes the parser panic, and that no parsed key accepts an unsigned token.
 func FuzzJWKS(f *testing.F) {
 	key := ecKey(f, elliptic.P256())
 	f.Add([]byte(`{"keys":[` + jwkOf(f, "a", &key.PublicKey) + "," + jwkOf(f, "b", &testRSA().PublicKey) + `]}`))
@@ -270,7 +270,7 @@ func FuzzJWKS(f *testing.F) {
 	})
 }
 
-// FuzzJWT: no token makes the verifier panic, and none that the key has not made is accepted.
+// FuzzJWT checks that no token makes the verifier panic, and that only tokens of the key are accepted.
 func FuzzJWT(f *testing.F) {
 	secret := []byte("nobody guesses 5f1c0d")
 	key := ecKey(f, elliptic.P256())
@@ -286,7 +286,7 @@ func FuzzJWT(f *testing.F) {
 	})
 }
 
-// TestTheExamplesOfTheStandardAreAccepted: RFC 7515, appendices A.1 to A.3, with their keys as the RFC writes them.
+// TestTheExamplesOfTheStandardAreAccepted uses RFC 7515, appendices A.1 to A.3, with their keys.
 func TestTheExamplesOfTheStandardAreAccepted(t *testing.T) {
 	const claims = "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
 	at := time.Unix(1300819380, 0)
@@ -305,7 +305,7 @@ func TestTheExamplesOfTheStandardAreAccepted(t *testing.T) {
 	} {
 		tt.c.Scheme, tt.c.Issuer, tt.c.Claims = "jwt", "joe", []string{"http://example.com/is_root=true"}
 		err := mustNew(t, tt.c).Verify(bearer(tt.token, ""), at)
-		if tt.c.Audience != "" { // the examples have none: the signature is right, and that is said
+		if tt.c.Audience != "" { // the examples have none: their signature is right
 			if err == nil || !strings.Contains(err.Error(), "claim aud") {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -72,7 +72,7 @@ func TestJSONBodiesWithoutTheirSignatureSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The next key is in the file for the day on which the sender takes it.
+// The second key in the file is the one that the sender will use next.
 func TestAKeyThatCannotBeReadBesideOneThatCanIsAnError(t *testing.T) {
 	c, _ := credentials(t, "sns")
 	good := string(c.PublicKeys[0])
@@ -113,7 +113,7 @@ func TestAdyenPlatformWebhooksAreSignedAsAWhole(t *testing.T) {
 	}
 }
 
-// certificateOf is a certificate, long expired, around a key.
+// certificateOf returns an expired certificate of a key.
 func certificateOf(t *testing.T, key *rsa.PrivateKey) []byte {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0)}

@@ -16,7 +16,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// fact is what senders.json says about one sender, as far as this test reads it.
+// fact is the part of senders.json about one sender that this test reads.
 type fact struct {
 	Sender    string
 	Signature struct {
@@ -52,7 +52,7 @@ func readFacts(t *testing.T) map[string]fact {
 	return facts
 }
 
-// neverRetries: no status makes this sender send again. Anything but a plain yes is not relied on.
+// neverRetries reports whether no status makes this sender send again.
 func (f fact) neverRetries() bool {
 	switch automatic := f.Retries.Automatic.(type) {
 	case bool:
@@ -63,7 +63,7 @@ func (f fact) neverRetries() bool {
 	return true
 }
 
-// sendsAgain reports whether the sender surely sends again after status.
+// sendsAgain reports whether the sender is known to send again after status.
 func (f fact) sendsAgain(status int) bool {
 	if status >= 500 {
 		return true
@@ -85,7 +85,7 @@ func (f fact) sendsAgain(status int) bool {
 	return false
 }
 
-// contractStatus is the status of each decision that Hooklock answers itself, unless a preset says otherwise.
+// contractStatus lists the status of each decision that Hooklock answers itself, unless a preset replaces it.
 func contractStatus() map[idem.Decision]int {
 	return map[idem.Decision]int{
 		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422,
@@ -172,7 +172,7 @@ func TestEveryPresetHasSourcesAndNotes(t *testing.T) {
 			t.Errorf("%s: an ID comes from a template or from a function, or there is none", p.Name)
 		}
 		if len(p.Sources) == 0 || len(p.Notes) == 0 || p.IDText == "" {
-			t.Errorf("%s: says not where its facts are from, or what it cannot promise", p.Name)
+			t.Errorf("%s: has no sources, notes or text of its ID", p.Name)
 		}
 		if _, ok := findScheme(p.Scheme); !ok {
 			t.Errorf("%s: scheme %s is unknown", p.Name, p.Scheme)
@@ -260,7 +260,7 @@ func TestNoEventMatchesTheHandshakeRuleOfItsPreset(t *testing.T) {
 	}
 }
 
-// TestALookupDoesNotBuildAllPresets: a reload of a thousand routes asks some ten thousand times, and has ten seconds.
+// TestALookupDoesNotBuildAllPresets bounds the cost of Lookup: a reload of a thousand routes calls it about ten thousand times within ten seconds.
 func TestALookupDoesNotBuildAllPresets(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() {
 		if _, known := Lookup("stripe"); !known {

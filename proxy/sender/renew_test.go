@@ -14,8 +14,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// renewedFields are the headers that a renewal may change, by preset. A preset that is missing here is never changed. Those of senders whose
-// signature the scheme hmac says are the ones that differ between two attempts of a sample.
+// renewedFields lists the headers that a renewal may change, by preset. A preset that is missing here is never renewed. For presets that use asHMAC
+// they are the headers that differ between two attempts of a sample.
 func renewedFields() map[string][]string {
 	fields := map[string][]string{
 		"stripe": {stripeHeader}, "slack": {slackHeader, slackTime}, "zoom": {zoomHeader, zoomTime}, "hubspot": {hubspotV3, hubspotTime},
@@ -44,7 +44,7 @@ func renewedFields() map[string][]string {
 	return fields
 }
 
-// renewing is what a route whose deliveries can be renewed is configured with.
+// renewing is the configuration of a route whose deliveries can be renewed.
 func renewing(t testing.TB, preset string) (Config, []byte) {
 	t.Helper()
 	c, secret := credentials(t, preset)
@@ -64,7 +64,7 @@ func mustRenewer(t testing.TB, c Config) *Renewer {
 	return r
 }
 
-// renewed is d with the changes of r.
+// renewed returns d with the changes of r.
 func renewed(d *Delivery, r Renewed) *Delivery {
 	c := *d
 	c.Fields = slices.Clone(d.Fields)
@@ -74,7 +74,7 @@ func renewed(d *Delivery, r Renewed) *Delivery {
 	return &c
 }
 
-// frozen is a copy of d that shares no memory with it.
+// frozen returns a deep copy of d.
 func frozen(d *Delivery) *Delivery {
 	c := &Delivery{Method: bytes.Clone(d.Method), Target: bytes.Clone(d.Target), Body: bytes.Clone(d.Body)}
 	for _, f := range d.Fields {
@@ -88,8 +88,7 @@ func same(a, b *Delivery) bool {
 		slices.EqualFunc(a.Fields, b.Fields, func(a, b naming.Field) bool { return bytes.Equal(a.Name, b.Name) && bytes.Equal(a.Value, b.Value) })
 }
 
-// TestARenewalVerifiesAndChangesNothingButTheNamedHeaders: for every sender, whatever else stands in the head, and however its names are
-// spelled.
+// TestARenewalVerifiesAndChangesNothingButTheNamedHeaders runs for every sender, with further headers and other spellings of their names.
 func TestARenewalVerifiesAndChangesNothingButTheNamedHeaders(t *testing.T) {
 	fields := renewedFields()
 	for _, p := range Presets() {
@@ -117,7 +116,7 @@ func TestARenewalVerifiesAndChangesNothingButTheNamedHeaders(t *testing.T) {
 	}
 }
 
-// dressUp puts other lines into the head of d, and changes the case of names.
+// dressUp adds lines to the head of d and changes the case of names.
 func dressUp(t *rapid.T, d *Delivery) {
 	var fields []naming.Field
 	for _, f := range d.Fields {
@@ -257,7 +256,7 @@ func TestOnlyASecretThatMadeTheSignatureRenewsIt(t *testing.T) {
 	}
 }
 
-// valueUnder is the header of the sample "one" under a secret.
+// valueUnder returns the header of the sample "one" under a secret.
 func valueUnder(t *testing.T, preset, header string, secret []byte) string {
 	t.Helper()
 	value, count := mustSample(t, preset, secret, WithEvent("one")).header(header)
@@ -267,7 +266,7 @@ func valueUnder(t *testing.T, preset, header string, secret []byte) string {
 	return string(value)
 }
 
-// While a secret is rolled, the sender signs with both, and the service behind may still have the older one.
+// While a secret is rolled, the sender signs with both, and the service may still have the older one.
 func TestEachSignatureOfTheRoutesSecretsIsMadeAgain(t *testing.T) {
 	older, newer, foreign := []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), []byte("whsec_AAECAwQF"), []byte("whsec_////")
 	later := testNow().Add(time.Hour)

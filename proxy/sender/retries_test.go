@@ -12,7 +12,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// eventNamed is the ID of a delivery that must have one.
+// eventNamed returns the ID of a delivery. It fails the test if there is none.
 func eventNamed(t testing.TB, preset string, d *Delivery) string {
 	t.Helper()
 	p, _ := Lookup(preset)
@@ -43,7 +43,7 @@ func TestAZoomEventIsItselfWithAnotherDownloadToken(t *testing.T) {
 	}
 }
 
-// mailgunJSON is an event with a signature made of these.
+// mailgunJSON returns an event with its signature.
 func mailgunJSON(secret, stamp, token, event string) *Delivery {
 	return &Delivery{Body: fmt.Appendf(nil, `{"signature":{"timestamp":"%s","token":"%s","signature":"%s"},"event-data":%s}`, stamp, token, signedHex(secret, stamp, token), event)}
 }
@@ -75,7 +75,7 @@ func TestAMailgunEventOfASubaccountIsSignedByThePrimaryAccount(t *testing.T) {
 	}
 }
 
-// inbound is a message that Mailgun forwards, as either kind of form.
+// inbound returns a message that Mailgun forwards, as either kind of form.
 func inbound(t *testing.T, multiparted bool, stamp, token, boundary string) *Delivery {
 	t.Helper()
 	fields := [][2]string{{"recipient", "a@example.com"}, {"subject", "Grüße & mehr"}, {"body-plain", "hello"}, {"timestamp", stamp}, {"token", token}, {"signature", signedHex("s", stamp, token)}}
@@ -94,7 +94,7 @@ func inbound(t *testing.T, multiparted bool, stamp, token, boundary string) *Del
 	for _, f := range fields {
 		_ = w.WriteField(f[0], f[1])
 	}
-	part, err := w.CreateFormFile("attachment-1", "signature") // a file's name is no field's
+	part, err := w.CreateFormFile("attachment-1", "signature") // the name of a file is not a field
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestAnInboundMessageOfMailgunIsVerifiedAndNamed(t *testing.T) {
 	}
 }
 
-// adyenForm is a notification of the method HTTP POST.
+// adyenForm returns a notification of the method HTTP POST.
 func adyenForm(key []byte, change ...string) *Delivery {
 	form := url.Values{
 		"live": {"false"}, "pspReference": {"7914073381342284"}, "merchantAccountCode": {"TestMerchant"}, "merchantReference": {"TestPayment-1407325143704"}, "value": {"1130"},
@@ -180,7 +180,7 @@ func TestAnAdyenNotificationMayBeAForm(t *testing.T) {
 	}
 }
 
-// FuzzForm: no body makes the reading of forms panic, and a form that is changed by what no signature covers keeps its ID.
+// FuzzForm checks that no form makes ExtractID panic, and that reading does not change the body.
 func FuzzForm(f *testing.F) {
 	p, _ := Lookup("mailgun")
 	f.Add("application/x-www-form-urlencoded", []byte("a=1&timestamp=2&b=%zz"))

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// testNow is when the samples of the tests are made.
+// testNow returns the time of the samples.
 func testNow() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 
 func pemOf(t testing.TB, kind string, der []byte, err error) []byte {
@@ -28,7 +28,7 @@ func pemOf(t testing.TB, kind string, der []byte, err error) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// testRSA is made once: making one takes most of a second.
+// testRSA is made once, because that takes most of a second.
 var testRSA = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -37,7 +37,7 @@ var testRSA = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// credentials returns what a route and a sample of a preset are configured with.
+// credentials returns the configuration and the secret of a sample of a preset.
 func credentials(t testing.TB, preset string) (Config, []byte) {
 	t.Helper()
 	p, ok := Lookup(preset)
@@ -188,7 +188,7 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 	}
 }
 
-// Who gives the ID that the sender would give is to find the event by it.
+// An ID with the sender's prefix is not prefixed again, so that it can be used to find the event.
 func TestASampleHasTheRequestedEventID(t *testing.T) {
 	for preset, ids := range map[string][2]string{
 		"stripe": {"evt_1", "1"}, "paddle": {"evt_1", "1"}, "vercel": {"evt_1", "1"}, "slack": {"Ev_1", "1"}, "standard-webhooks": {"msg_1", "msg_1"}, "intercom": {"notif_1", "1"}, "mollie": {"event_1", "1"},
@@ -239,7 +239,7 @@ func TestSamplesFollowTheURL(t *testing.T) {
 	}
 }
 
-// TestTheHeadAloneRefusesNothingThatIsSigned: and what it refuses is refused with the body, too, for the same reason.
+// TestTheHeadAloneRefusesNothingThatIsSigned also checks that a delivery that the head refuses is refused with its body for the same reason.
 func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
 	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "figma": true, "none": true}
 	for _, p := range Presets() {

@@ -2,7 +2,7 @@ package sender
 
 import "testing"
 
-// What is signed is what was read: a form that two readers could read differently has no signature, whatever the URL's says.
+// A form that two parsers could read differently is refused, even if the URL has a digest of the body.
 func TestTwilioRefusesAFormThatCannotBeRead(t *testing.T) {
 	v := mustNew(t, Config{Scheme: "twilio", Secrets: [][]byte{[]byte("12345")}, PublicURL: "https://mycompany.com"})
 	m := newMAC(sha1New, []byte("12345"))

@@ -55,7 +55,7 @@ func (v vector) preset(t testing.TB) string {
 	return presetOf(t, v.Sender)
 }
 
-// presetOf names the preset of a vector's sender.
+// presetOf returns the preset of the sender of a vector.
 func presetOf(t testing.TB, name string) string {
 	t.Helper()
 	special := map[string]string{"Standard Webhooks / Svix": "standard-webhooks", "Svix / Standard Webhooks": "standard-webhooks", "AWS SNS": "sns", "Azure Event Grid": "eventgrid",
@@ -66,7 +66,7 @@ func presetOf(t testing.TB, name string) string {
 	return strings.ToLower(name)
 }
 
-// testCase is a vector as this package sees it, and the time at which it is fresh.
+// testCase is a parsed vector, and a time at which it is fresh.
 func (v vector) testCase(t testing.TB) (Config, *Delivery, time.Time) {
 	t.Helper()
 	scheme := v.preset(t)
@@ -114,7 +114,7 @@ func (v vector) testCase(t testing.TB) (Config, *Delivery, time.Time) {
 	return c, d, signedAt(d)
 }
 
-// signedAt is when the vectors with a signed time were signed.
+// signedAt returns the signed time of d, or a fixed time if it has none.
 func signedAt(d *Delivery) time.Time {
 	for _, name := range []string{slackTime, "webhook-timestamp", hubspotTime, sendGridTime} {
 		if value, count := d.header(name); count > 0 {
@@ -192,7 +192,7 @@ func TestNoByteOfWhatIsSignedCanChange(t *testing.T) {
 	}
 }
 
-// bodyMayChange tells the bytes of a body that mean nothing, by position: the SNS signature covers members, not bytes.
+// bodyMayChange returns a function that reports whether the signature ignores the byte at a position: the SNS signature covers members, not bytes.
 func bodyMayChange(id string, body []byte) func(int) bool {
 	if !strings.HasPrefix(id, "syn-sns-") {
 		return nil

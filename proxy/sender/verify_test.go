@@ -15,7 +15,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// with returns a copy of d with one field replaced, or appended where it is new.
+// with returns a copy of d with one field replaced or appended.
 func with(d *Delivery, name, value string) *Delivery {
 	c := *d
 	c.Fields = nil
@@ -44,7 +44,7 @@ func without(d *Delivery, name string) *Delivery {
 	return &c
 }
 
-// demanded are the headers of d without which v does not accept it: signatures, and what is signed beside the body.
+// demanded returns the headers of d that v requires: signatures, and signed headers.
 func demanded(v Verifier, d *Delivery) []string {
 	var names []string
 	for _, f := range d.Fields {
@@ -59,7 +59,7 @@ func demanded(v Verifier, d *Delivery) []string {
 	return names
 }
 
-// signedHeader is a header that the sample of a preset is not accepted without.
+// signedHeader is a header that the sample of a preset requires.
 type signedHeader struct{ preset, name string }
 
 func signedHeaders(t testing.TB) []signedHeader {

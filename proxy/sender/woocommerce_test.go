@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAWooCommerceSecretIsDecodedAsByWooCommerce: the secrets that WooCommerce makes up have any printable character in them, so that what HTML
-// knows for an entity stands in one by chance.
+// TestAWooCommerceSecretIsDecodedAsByWooCommerce covers generated secrets, which consist of any printable characters and may contain an HTML entity by
+// chance.
 func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 	body := `{"id":1}`
 	for secret, key := range map[string]string{
