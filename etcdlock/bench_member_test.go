@@ -19,37 +19,46 @@ import (
 type benchMember struct {
 	endpoint string
 	pid      int
+	args     []string
+	stop     func()
 }
 
-// startMember builds etcd from the module that is linked in anyway, and starts it for b.
-func startMember(b *testing.B) *benchMember {
+// startMember builds etcd from the module that is linked in anyway, and starts it for b, with more of its flags.
+func startMember(b *testing.B, flags ...string) *benchMember {
 	b.Helper()
 	program := b.TempDir() + "/etcd"
 	if out, err := exec.Command("go", "build", "-o", program, "go.etcd.io/etcd/server/v3").CombinedOutput(); err != nil {
 		b.Fatalf("build etcd: %v\n%s", err, out)
 	}
 	client, peer := freePort(b), freePort(b)
-	cmd := exec.Command(program, "--data-dir", b.TempDir(), "--log-level", "error", "--listen-client-urls", "http://"+client,
-		"--advertise-client-urls", "http://"+client, "--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
-		"--initial-cluster", "default=http://"+peer)
+	m := &benchMember{endpoint: client, args: append([]string{program, "--data-dir", b.TempDir(), "--log-level", "error", "--listen-client-urls", "http://" + client,
+		"--advertise-client-urls", "http://" + client, "--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peer,
+		"--initial-cluster", "default=http://" + peer}, flags...)}
+	m.start(b)
+	b.Cleanup(func() { m.stop() })
+	return m
+}
+
+// start returns when the member answers.
+func (m *benchMember) start(b *testing.B) {
+	b.Helper()
+	cmd := exec.Command(m.args[0], m.args[1:]...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	m.pid, m.stop = cmd.Process.Pid, func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	})
-	m := &benchMember{endpoint: client, pid: cmd.Process.Pid}
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{client}, DialTimeout: 20 * time.Second})
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.endpoint}, DialTimeout: 5 * time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	if _, err := c.Get(b.Context(), "ready"); err != nil {
+	if _, err := c.Get(b.Context(), "ready", clientv3.WithSerializable()); err != nil {
 		b.Fatal(err)
 	}
-	return m
 }
 
 func freePort(b *testing.B) string {

@@ -1,0 +1,206 @@
+//go:build linux
+
+package etcdlock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// BenchmarkSettledEvents is what etcd has for each of b.N settled events as the proxy makes them, with answers of 30 bytes: after compaction and
+// defragmentation, in a process of its own. At most 200,000 of them are claimed and settled, and give the CPU; further ones are put as they would be then.
+//
+//	go test -run '^$' -bench SettledEvents -benchtime 200000x -timeout 1h ./etcdlock
+func BenchmarkSettledEvents(b *testing.B) {
+	if b.N == 1 { // the testing package tries one first
+		return
+	}
+	e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof", "--snapshot-catchup-entries", "100")
+	s := openStore(b, Options{Endpoints: []string{e.endpoint}, Holder: "webhooks-5d8f7c9b6-x2x7q/1"})
+	empty := memberSize(b, e)
+	claimed := min(b.N, 200_000)
+	began := e.cpu(b)
+	b.ResetTimer()
+	settleEvents(b, s, claimed)
+	b.StopTimer()
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64((e.cpu(b)-began).Microseconds())/float64(claimed), "etcd-µs/event")
+	putSettled(b, s, e, claimed, b.N)
+	full := memberSize(b, e)
+	for _, of := range []struct {
+		name         string
+		empty, total int64
+	}{{"disk-B/event", empty.disk, full.disk}, {"heap-B/event", empty.heap, full.heap}, {"RssAnon-B/event", empty.rss, full.rss}} {
+		b.ReportMetric(float64(of.total-of.empty)/float64(b.N), of.name)
+	}
+	took := func(name string, f func() error) {
+		at := time.Now()
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(at).Microseconds())/1000, name)
+	}
+	middle := settledEvent(b.N/2, b.N)
+	took("find-ms", func() error {
+		_, err := s.Execution(within(b, patience), middle.Execution)
+		return err
+	})
+	took("page-ms", func() error {
+		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{Limit: 100})
+		return err
+	})
+	took("search-ms", func() error {
+		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{EventID: middle.EventID, Limit: 100})
+		return err
+	})
+	took("restart-ms", func() error {
+		e.stop()
+		e.start(b)
+		return nil
+	})
+}
+
+// settledEvent is the n-th event, as the proxy names it.
+func settledEvent(n, all int) idem.Lock {
+	event := fmt.Sprintf("evt_1PqR%016d", n)
+	workflow := fmt.Sprintf("stripe/cus_%08d", n%max(1, all/10)) // two at a time are of two workflows
+	sum := sha256.Sum256([]byte(workflow + event))
+	key := idem.MakeKey(idem.EventHalf(event), [16]byte(sum[:16]))
+	return idem.Lock{
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
+			Fingerprint: sum, Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:]),
+			TraceParent: "00-" + hex.EncodeToString(sum[:16]) + "-" + hex.EncodeToString(sum[8:16]) + "-01",
+			Attempt:     1, StartedAt: time.Now(), Retention: 28 * time.Hour,
+		},
+		MaxDuration: time.Hour, ReleaseDelay: 15 * time.Second, ReplayBody: 64 << 10,
+	}
+}
+
+func settledEnd() idem.End {
+	const body = `{"received":true,"id":"12345"}`
+	return idem.End{
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
+	}
+}
+
+// settleEvents claims and settles the first n events.
+func settleEvents(b *testing.B, s *Store, n int) {
+	b.Helper()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 256 {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				held, seen, err := s.Claim(context.Background(), settledEvent(i, b.N), 0)
+				if err != nil || held == nil {
+					b.Errorf("claim: %+v %v", seen, err)
+					return
+				}
+				if _, err := held.Settle(context.Background(), settledEnd()); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// putSettled puts the events from one to another.
+func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
+	b.Helper()
+	remote := throughOf(etcdtest.Dial(b, e.endpoint))
+	holder := s.holder(currentSession(b, s))
+	for ; from < to; from += 100 {
+		ops := make(protocol.Writes, min(100, to-from))
+		for i := range ops {
+			l := settledEvent(from+i, b.N)
+			l.Holder, l.Token = holder, int64(from)
+			value, err := protocol.EncodeRecord(protocol.RecordOf(&l, settledEnd()), s.writer)
+			if err != nil {
+				b.Fatal(err)
+			}
+			lease, err := s.buckets.take(b.Context(), l.Retention, protocol.KindRecords)
+			if err != nil {
+				b.Fatal(err)
+			}
+			ops[i] = protocol.Put(s.layout.Record(l.Scope), protocol.Leased{Value: value, Lease: lease})
+		}
+		if _, err := remote.Commit(b.Context(), &pb.TxnRequest{Success: ops}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// size is what the member has, in bytes.
+type size struct{ disk, heap, rss int64 }
+
+// memberSize is after a compaction, a defragmentation and a garbage collection.
+func memberSize(b *testing.B, e *benchMember) (w size) {
+	b.Helper()
+	c := etcdtest.Dial(b, e.endpoint)
+	status, err := c.Status(b.Context(), e.endpoint)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := c.Compact(b.Context(), status.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := c.Defragment(b.Context(), e.endpoint); err != nil {
+		b.Fatal(err)
+	}
+	if status, err = c.Status(b.Context(), e.endpoint); err != nil {
+		b.Fatal(err)
+	}
+	w.disk = status.DbSize
+	request, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+e.endpoint+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.heap = numberIn(b, text, `# HeapAlloc = (\d+)`)
+	if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/status", e.pid)); err != nil {
+		b.Fatal(err)
+	}
+	w.rss = numberIn(b, text, `RssAnon:\s+(\d+)`) << 10
+	return w
+}
+
+func numberIn(b *testing.B, text []byte, pattern string) int64 {
+	b.Helper()
+	found := regexp.MustCompile(pattern).FindSubmatch(text)
+	if found == nil {
+		b.Fatalf("no %s", pattern)
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
