@@ -88,7 +88,7 @@ func settledEvent(n, all int) idem.Lock {
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
-			Fingerprint: sum, Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:]),
+			Fingerprint: sum, Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:16]),
 			TraceParent: "00-" + hex.EncodeToString(sum[:16]) + "-" + hex.EncodeToString(sum[8:16]) + "-01",
 			Attempt:     1, StartedAt: time.Now(), Retention: 28 * time.Hour,
 		},
@@ -130,7 +130,7 @@ func settleEvents(b *testing.B, s *Store, n int) {
 // putSettled puts the events from one to another.
 func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 	b.Helper()
-	remote := throughOf(etcdtest.Dial(b, e.endpoint))
+	remote := etcdtest.ThroughOf(etcdtest.Dial(b, e.endpoint))
 	holder := s.holder(currentSession(b, s))
 	for ; from < to; from += 100 {
 		ops := make(protocol.Writes, min(100, to-from))
@@ -141,7 +141,7 @@ func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			lease, err := s.buckets.take(b.Context(), l.Retention, protocol.KindRecords)
+			lease, err := s.leases.Take(b.Context(), l.Retention, protocol.KindRecords)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func memberSize(b *testing.B, e *benchMember) (w size) {
 	if status, err = c.Status(b.Context(), e.endpoint); err != nil {
 		b.Fatal(err)
 	}
-	w.disk = status.DbSize
+	w.disk = status.DbSizeInUse
 	request, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+e.endpoint+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -489,8 +489,8 @@ func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
-	for _, key := range []string{s.layout.Record(l.Scope), s.layout.Lock(l.Scope)} {
-		if _, err := e.Client.Put(within(t, patience), key, "{\"v\":99}\n"); err != nil {
+	for key, value := range map[string]string{s.layout.Record(l.Scope): "\x63", s.layout.Lock(l.Scope): `{"v":99}`} {
+		if _, err := e.Client.Put(within(t, patience), key, value); err != nil {
 			t.Fatal(err)
 		}
 		var newer *protocol.NewerError

@@ -36,7 +36,7 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 		}
 		count(t, e, "/hooklock/v1/queue/", queue)
 		count(t, e, "/hooklock/v1/locks/", locks)
-		count(t, e, "/hooklock/v1/keys/", records)
+		count(t, e, "/hooklock/v1/"+protocol.KindRecords, records)
 	}
 	place(idem.Pending, 1, 1, 0)
 	if err := holder.Release(within(t, patience)); err != nil {
@@ -72,7 +72,7 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 			t.Errorf("%s: %+v", want, f.Record)
 		}
 	}
-	count(t, e, "/hooklock/v1/keys/", 3)
+	count(t, e, "/hooklock/v1/"+protocol.KindRecords, 3)
 	count(t, e, "/hooklock/v1/locks/", 0)
 }
 
@@ -164,7 +164,7 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, key := protocol.Hash16("w")+"/", string(forged.Scope.Key)
-		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, "keys/" + key + "/" + w[:16]: record})
+		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, s.layout.Record(idem.Scope{Workflow: "w", Key: forged.Scope.Key})[len(s.layout.Root):]: record})
 	}
 	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("%+v %v", f, err)

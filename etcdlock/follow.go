@@ -83,7 +83,7 @@ func (s *core) tryLookBack(ctx context.Context, k protocol.Keys, id idem.Executi
 	if kv == nil {
 		return &idem.Seen{Released: true}, "", nil
 	}
-	r, writer, err := protocol.DecodeRecord(kv.Value)
+	r, writer, err := protocol.DecodeRecord(kv)
 	switch {
 	case err != nil:
 		return &idem.Seen{}, "", nil // as it is, for ever

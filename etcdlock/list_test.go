@@ -171,7 +171,7 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 	mustClaim(t, s, lockFor("w", "runs"), 0)
 	k := protocol.Hash16("x") + "/"
 	putRaw(t, e, map[string][]byte{
-		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), "keys/" + k + "k": []byte(`{"v":99}` + "\n"),
+		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), protocol.KindRecords + k + "k": []byte("\x63"),
 		"locks/foreign": []byte("x"), "locks/" + k + "y": []byte("x"),
 	})
 	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 1 || got[0].Workflow() != "w" {

@@ -2,8 +2,8 @@ package etcdlock
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +11,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -51,7 +54,8 @@ var executions atomic.Uint32
 
 // lockFor is what a delivery of event would put into the store.
 func lockFor(workflow, event string) idem.Lock {
-	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
+	sum := sha256.Sum256([]byte(event))
+	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
 	n := executions.Add(1)
 	return idem.Lock{
 		Entry: idem.Entry{
@@ -190,5 +194,28 @@ func TestClaimsAreUnavailableWithoutASession(t *testing.T) {
 	}
 	if s.Ready() == nil || s.SessionTTLRemaining() != 0 {
 		t.Fatal("ready without etcd")
+	}
+}
+
+func TestNoSessionOpensBesideRecordsOfAnEarlierRelease(t *testing.T) {
+	e := etcdtest.Start(t)
+	putRaw(t, e, map[string][]byte{"keys/b7b41276360564d4-a267904a46a5801e0e621bbe15d19b6d/aaaeb615e1a910d5": []byte(`{"v":1,"executionId":"exec_a"}` + "\n")})
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	for _, change, err := s.keeper.Current(); !errors.Is(err, protocol.ErrOlder); _, change, err = s.keeper.Current() {
+		select {
+		case <-change:
+		case <-within(t, patience).Done():
+			t.Fatalf("no session, because of %v", err)
+		}
+	}
+	if _, err := e.Client.Delete(within(t, patience), s.layout.OlderRecords(), clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(within(t, patience)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
@@ -36,6 +37,13 @@ func executionID(b [20]byte) ExecutionID {
 	copy(text[:], executionPrefix)
 	executionEncoding.Encode(text[len(executionPrefix):], b[:])
 	return ExecutionID(text[:])
+}
+
+// Random is what of the ID does not come from the workflow and the key; false: it was not made of these.
+func (id ExecutionID) Random(workflow string, key Key) (random [4]byte, ok bool) {
+	b, err := id.binary()
+	copy(random[:], b[16:])
+	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) && binary.BigEndian.Uint64(b[8:]) == key.half()
 }
 
 // Parse takes the ID apart: XXH64 of the workflow, and the XXH64 half of the key.
@@ -76,20 +84,45 @@ func (k Key) half() uint64 {
 	return n
 }
 
+// KeyBytes is how long a Key is in binary.
+const KeyBytes = 24
+
+// Binary is k without its spelling, and whether KeyOf makes k of it again. What is no key gets bytes of its own, with the same first half.
+func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
+	if len(k) == keyLength && k[16] == '-' {
+		_, err := hex.Decode(b[:8], []byte(k[:16]))
+		_, err2 := hex.Decode(b[8:], []byte(k[17:]))
+		if err == nil && err2 == nil && KeyOf(b) == k {
+			return b, true
+		}
+	}
+	sum := sha256.Sum256([]byte(k))
+	binary.BigEndian.PutUint64(b[:8], k.half())
+	copy(b[8:], sum[:])
+	return b, false
+}
+
+// KeyOf is the key of these bytes.
+func KeyOf(b [KeyBytes]byte) Key {
+	var text [keyLength]byte
+	hex.Encode(text[:16], b[:8])
+	text[16] = '-'
+	hex.Encode(text[17:], b[8:])
+	return Key(text[:])
+}
+
+const keyLength = 16 + 1 + 32
+
 // EventHalf is the first half of the keys of all events that their senders call so, in any route and workflow: its XXH64. Where the payload is the
 // event, it is called by its fingerprint, in hex.
 func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
 
 // MakeKey is the key of two hashes: the short one picks the shard, the long one is why nobody can forge a collision.
 func MakeKey(short uint64, long [16]byte) Key {
-	var b [24]byte
+	var b [KeyBytes]byte
 	binary.BigEndian.PutUint64(b[:], short)
 	copy(b[8:], long[:])
-	var text [49]byte
-	hex.Encode(text[:16], b[:8])
-	text[16] = '-'
-	hex.Encode(text[17:], b[8:])
-	return Key(text[:])
+	return KeyOf(b)
 }
 
 // RandomKey makes a key that no other delivery has, for routes without idempotency. random is crypto/rand.Reader or as good.

@@ -287,10 +287,10 @@ func NewCallbackKey(random [10]byte) (key, hash string) {
 	return key, HashCallbackKey(key)
 }
 
-// HashCallbackKey is what Entry.CallbackHash has of a callback key.
+// HashCallbackKey is what Entry.CallbackHash has of a callback key: more bits than that has.
 func HashCallbackKey(key string) string {
 	hash := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(hash[:])
+	return hex.EncodeToString(hash[:16])
 }
 
 // randomKey is the key of a delivery that is its own event: where idempotency is off, or where nothing names it.

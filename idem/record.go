@@ -69,7 +69,7 @@ type Entry struct {
 	Parts Parts `json:"parts,omitzero"`
 	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
 	Credentials string `json:"credentials,omitempty"`
-	// CallbackHash is the SHA-256 of the execution's callback key, in hex.
+	// CallbackHash is half of the SHA-256 of the execution's callback key, in hex.
 	CallbackHash string    `json:"callbackHash,omitempty"`
 	TraceParent  string    `json:"traceParent,omitempty"`
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key

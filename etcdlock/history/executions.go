@@ -110,7 +110,7 @@ func (p *executionPage) called(ctx context.Context, kind, beginning string, belo
 		show = p.arrivals
 	}
 	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
-	return p.sorted(ctx, kind, p.store.o.Layout.Root+kind+beginning, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
+	return p.sorted(ctx, kind, p.store.o.Layout.Root+kind+protocol.Beginning(beginning), clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
 }
 
 // sorted shows what is below a prefix, by one of the revisions, which place tells.
@@ -261,7 +261,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int
 // foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
 func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	if strings.HasPrefix(string(kv.Key), s.o.Layout.Records()) {
-		r, _, err := protocol.DecodeRecord(kv.Value)
+		r, _, err := protocol.DecodeRecord(kv)
 		if err != nil {
 			return f, false
 		}

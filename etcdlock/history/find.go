@@ -28,7 +28,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
 	w := protocol.Hex16(workflow) + "/"
-	prefixes := []string{s.o.Layout.Records() + protocol.Hex16(half), s.o.Layout.Locks() + w, s.o.Layout.Queues() + w}
+	prefixes := []string{s.o.Layout.Records() + protocol.Beginning(protocol.Hex16(half)), s.o.Layout.Locks() + w, s.o.Layout.Queues() + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(FindValues))
@@ -82,7 +82,7 @@ func (f *search) matches(kv *mvccpb.KeyValue) bool {
 	var err error
 	if strings.HasPrefix(string(kv.Key), f.store.o.Layout.Records()) {
 		var r *idem.Record
-		if r, _, err = protocol.DecodeRecord(kv.Value); err == nil {
+		if r, _, err = protocol.DecodeRecord(kv); err == nil {
 			scope, execution, earlier = r.Scope, r.Execution, r.Earlier
 		}
 	} else {
@@ -92,7 +92,7 @@ func (f *search) matches(kv *mvccpb.KeyValue) bool {
 		}
 	}
 	if err != nil {
-		f.unread = fmt.Errorf("%s: %w", kv.Key, err)
+		f.unread = fmt.Errorf("%q: %w", kv.Key, err)
 		return false
 	}
 	if execution == f.id || short(earlier, f.id) != nil {
@@ -134,8 +134,9 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 // mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or what ends with the key of an event
 // that begins right.
 func (f *search) mayMatch(key string) bool {
-	if strings.HasPrefix(key, f.store.o.Layout.Records()) {
-		return strings.HasSuffix(key, "/"+f.workflow)
+	if name, is := strings.CutPrefix(key, f.store.o.Layout.Records()); is {
+		_, workflow, _ := protocol.EventAt(name)
+		return workflow == f.workflow
 	}
 	parts := strings.Split(strings.TrimPrefix(key, f.store.o.Layout.Root), "/") // kind, workflow's hash, the rest
 	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)

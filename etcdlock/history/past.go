@@ -162,8 +162,8 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	ofID, _ := idem.BeginningHex(q.Beginning)
 	beginning := keyBeginning(q)
 	return func(key string) bool {
-		event, w, _ := strings.Cut(key, "/")
-		return strings.HasPrefix(event, beginning) && strings.HasPrefix(w, workflow) && strings.HasPrefix(w, ofID)
+		event, w, ok := protocol.EventAt(key)
+		return ok && strings.HasPrefix(string(event), beginning) && strings.HasPrefix(w, workflow) && strings.HasPrefix(w, ofID)
 	}
 }
 

@@ -86,8 +86,8 @@ func FuzzPlaceOfACursor(f *testing.F) {
 			f.Add(strings.TrimPrefix(key, s.o.Layout.Root), w)
 		}
 	}
-	f.Add("keys/\xff", "")
-	f.Add("keys/../sessions/", "")
+	f.Add(protocol.KindRecords+"\xff", "")
+	f.Add(protocol.KindRecords+"../sessions/", "")
 	f.Fuzz(func(t *testing.T, cursor, workflow string) {
 		for _, kind := range []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords} {
 			keys, err := s.pageRange(kind, workflow, cursor)

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"net/url"
 	"strconv"
@@ -30,7 +32,7 @@ const (
 	KindQueue    = "queue/"
 	KindLocks    = "locks/"
 	KindHolds    = "holds/"
-	KindRecords  = "keys/"
+	KindRecords  = "r/"
 	kindCancels  = "cancels/"
 	KindForgets  = "forgets/"
 	kindCounts   = "duplicates/"
@@ -58,12 +60,15 @@ func (y Layout) Queues() string { return y.Root + KindQueue }
 // Records is the prefix of all records.
 func (y Layout) Records() string { return y.Root + KindRecords }
 
+// OlderRecords is where an earlier release kept its records, in another form.
+func (y Layout) OlderRecords() string { return y.Root + "keys/" }
+
 // Counts is the prefix of the counts of copies of an execution, one for each process.
 func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
 
 // Arrivals is the prefix of what the processes know of the arrivals of an event, one key for each.
 func (y Layout) Arrivals(s idem.Scope) string {
-	return y.Root + KindArrivals + string(s.Key) + "/" + Hash16(s.Workflow) + "/"
+	return y.Root + KindArrivals + nameOf(s)
 }
 
 // Audit is where a process keeps the n-th audit that it writes. The newer it is, the earlier its key comes, so that the newest are read first; only
@@ -157,9 +162,42 @@ func Hash16(workflow string) string { return Hex16(xxhash.Sum64String(workflow))
 // pathOf is <W>/<workflow>.
 func pathOf(workflow string) string { return Hash16(workflow) + "/" + url.PathEscape(workflow) }
 
-// Record is the record of the event. The key of the event comes first: it begins with the hash of what its sender calls it.
-func (y Layout) Record(s idem.Scope) string {
-	return y.Root + KindRecords + string(s.Key) + "/" + Hash16(s.Workflow)
+// Record is the record of the event.
+func (y Layout) Record(s idem.Scope) string { return y.Root + KindRecords + nameOf(s) }
+
+// nameBytes is how long the name of an event is in a workflow: its key, and XXH64 of the workflow, in binary. etcd has each key in memory, twice or three
+// times, so hex would cost it more than a record's fields.
+const nameBytes = idem.KeyBytes + 8
+
+// nameOf begins with the hash of what the sender calls the event.
+func nameOf(s idem.Scope) string {
+	key, _ := s.Key.Binary()
+	return string(binary.BigEndian.AppendUint64(append(make([]byte, 0, nameBytes), key[:]...), xxhash.Sum64String(s.Workflow)))
+}
+
+// EventAt reads the name of an event: its key, and Hash16 of its workflow. name may have more behind it.
+func EventAt(name string) (event idem.Key, workflow string, ok bool) {
+	if len(name) < nameBytes {
+		return "", "", false
+	}
+	return idem.KeyOf([idem.KeyBytes]byte([]byte(name))), hex.EncodeToString([]byte(name[idem.KeyBytes:nameBytes])), true
+}
+
+// Beginning is what the names of events begin with whose keys begin with these hex digits: whole bytes of it, so a digit may be left out. Where they
+// are none, no name does.
+func Beginning(digits string) string {
+	digits = strings.Replace(digits, "-", "", 1)
+	b, err := hex.DecodeString(digits[:len(digits)&^1])
+	if err != nil {
+		return digits
+	}
+	return string(b)
+}
+
+// keyOf is the key of the event of a record, as the key of that says it.
+func keyOf(record []byte) idem.Key {
+	event, _, _ := EventAt(string(record[max(0, len(record)-nameBytes):]))
+	return event
 }
 
 // Queued is the event's place in the queue of its workflow, whatever the strategy of who asks.
@@ -217,7 +255,7 @@ func (y Layout) Mark(workflow string, o *idem.Order) string {
 
 // Keys are what the transactions about the execution of l touch.
 func (y Layout) Keys(l *idem.Lock) Keys {
-	// As Lock, Other, Queued, Queue and Record say, which would hash the workflow five times.
+	// As Lock, Other, Queued and Queue say, which would hash the workflow four times.
 	alive, workflow, event := y.Alive(l.Alive), pathOf(l.Scope.Workflow), "/"+string(l.Scope.Key)
 	other, queued := y.Locks()+workflow+event, y.Root+KindQueue+workflow+event
 	lock, queue := strings.TrimSuffix(other, event), strings.TrimSuffix(queued, event[1:])
@@ -227,7 +265,7 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 	return Keys{
 		Slots: y.SlotsOf(l),
 		S:     alive, A: alive, H: y.Root + KindHolds + string(l.Execution), L: lock, O: other,
-		Q: queued, W: queue, I: y.Root + KindRecords + string(l.Scope.Key) + "/" + workflow[:16],
+		Q: queued, W: queue, I: y.Record(l.Scope),
 		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
 		R: y.Request(l.Execution), P: y.Root + KindParked + string(l.Execution), G: y.Root + KindAges + string(l.Execution),
 		M: y.Mark(l.Scope.Workflow, l.Order),

@@ -54,7 +54,6 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.Session("abc"):        "/hooklock/v1/sessions/abc",
 		y.Lock(s):               "/hooklock/v1/locks/" + w + "/stripe%2Facme",
 		y.Queued(s):             "/hooklock/v1/queue/" + w + "/stripe%2Facme/00000000000000ff-0123",
-		y.Record(s):             "/hooklock/v1/keys/00000000000000ff-0123/" + w,
 		y.Alive("holds/exec_a"): "/hooklock/v1/holds/exec_a",
 	} {
 		if got != want {
@@ -63,6 +62,32 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	}
 	if len(w) != 16 {
 		t.Errorf("%q is not 16 digits", w)
+	}
+}
+
+func TestTheNameOfAnEventIsReadBack(t *testing.T) {
+	y := NewLayout("/hooklock")
+	s := idem.Scope{Workflow: "stripe/acme", Key: idem.MakeKey(255, [16]byte{1, 15: '/'})}
+	name := strings.TrimPrefix(y.Record(s), "/hooklock/v1/r/")
+	if key, w, ok := EventAt(name + "behind"); len(name) != 32 || key != s.Key || w != Hash16(s.Workflow) || !ok {
+		t.Errorf("%q: %s %s %v", name, key, w, ok)
+	}
+	if _, _, ok := EventAt(name[1:]); ok {
+		t.Error("less than a name")
+	}
+	for _, n := range []int{2, 8, 16, 17, 18, 49} {
+		if b := Beginning(string(s.Key[:n])); !strings.HasPrefix(name, b) || len(b) != (n-min(n/17, 1))/2 {
+			t.Errorf("%d digits are %q", n, b)
+		}
+	}
+	for _, none := range []string{"", "0", "zz", "00zz", "A-B"} {
+		if b := Beginning(none); strings.HasPrefix(name, b) != (len(none) < 2) {
+			t.Errorf("%s is %q", none, b)
+		}
+	}
+	other := s
+	if other.Key = "no key"; y.Record(other) == y.Record(s) || len(y.Record(other)) != len(y.Record(s)) {
+		t.Error("what is no key has no name of its own")
 	}
 }
 

@@ -176,53 +176,6 @@ func (v *lockValue) spell() ([]byte, error) {
 	return s.b, s.err
 }
 
-// spell is v in JSON, with room for what follows it.
-func (v *recordValue) spell(room int) ([]byte, error) {
-	s := newSpeller(room)
-	s.number("v", int64(v.Version))
-	s.entry(&v.Entry)
-	s.text("status", string(v.Status))
-	s.text("outcome", string(v.Outcome))
-	s.time("finishedAt", v.FinishedAt)
-	s.any("error", v.Error, v.Error != nil)
-	s.any("abort", v.Abort, v.Abort != nil)
-	s.flag("kept", v.Kept)
-	s.flag("final", v.Final)
-	s.flag("requestKept", v.RequestKept)
-	s.count("tries", int64(v.Tries))
-	s.some("parkedOn", string(v.ParkedOn))
-	s.any("failed", v.Failed, len(v.Failed) > 0)
-	s.number("token", v.Token)
-	s.time("expiresAt", v.ExpiresAt)
-	if a := v.Answer; a != nil {
-		s.name("answer")
-		s.b = append(s.b, '{')
-		s.number("status", int64(a.Status))
-		s.number("bytes", a.Bytes)
-		s.flag("whole", a.Whole)
-		s.header(a.Header)
-		s.close()
-	}
-	s.some("writer", v.Writer)
-	s.close()
-	return s.b, s.err
-}
-
-func (s *speller) header(values []headerValue) {
-	if len(values) == 0 {
-		return
-	}
-	s.name("header")
-	for i, v := range values {
-		s.b = append(s.b, "[,"[min(i, 1)], '{')
-		s.text("Name", v.Name)
-		s.text("Value", v.Value)
-		s.any("Raw", v.Raw, len(v.Raw) > 0)
-		s.close()
-	}
-	s.b = append(s.b, ']')
-}
-
 // plain reports whether encoding/json spells text as it is.
 func plain(text string) bool {
 	for i := range len(text) {

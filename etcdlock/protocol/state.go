@@ -37,9 +37,9 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 	}
 	if kv := First(answers[readRecord]); kv != nil {
 		st.Prev = kv.ModRevision
-		r, writer, err := DecodeRecord(kv.Value)
+		r, writer, err := DecodeRecord(kv)
 		if err != nil {
-			st.Unread = fmt.Errorf("%s: %w", kv.Key, err)
+			st.Unread = fmt.Errorf("%q: %w", kv.Key, err)
 		} else {
 			r.Revision = kv.ModRevision
 			st.Record, st.Writer = r, writer

@@ -16,14 +16,6 @@ func TestWhatIsStoredStays(t *testing.T) {
 	east := time.FixedZone("", 3600)
 	full := sampleLock()
 	full.StartedAt, full.CoolUntil = full.StartedAt.In(east), full.CoolUntil.In(east)
-	record := sampleRecord()
-	record.StartedAt, record.FinishedAt = record.StartedAt.In(east), record.FinishedAt.In(east)
-	aborted := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt}, Cancel: full.Cancel}, idem.End{
-		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x"},
-	})
-	failed := RecordOf(&idem.Lock{Entry: idem.Entry{Execution: "exec_c", StartedAt: full.StartedAt, Token: 9}}, idem.End{
-		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: full.StartedAt, Error: &idem.Failure{Code: "x", Detail: "y"}, Answer: &idem.Answer{Status: 500, Bytes: 3},
-	})
 	const nobody = `"0000000000000000000000000000000000000000000000000000000000000000"`
 	for name, c := range map[string]struct {
 		encode func() ([]byte, error)
@@ -56,27 +48,6 @@ func TestWhatIsStoredStays(t *testing.T) {
 			"startedAt":"2026-01-02T03:04:05.006Z","retentionNs":0,"fresh":true,"parked":{"since":"2026-01-02T03:04:05.006Z","on":"locked","bytes":0}}`},
 		"an index entry": {func() ([]byte, error) { return EncodeIndex(IndexOf(parkedLock())), nil }, `{
 			"v":1,"workflow":"w","key":"k","route":"","since":"2026-01-02T03:04:05.006Z","bytes":7,"state":"blocked","maxAgeNs":3600000000000}`},
-		"a record with an answer": {func() ([]byte, error) { return EncodeRecord(record, "me") }, `{
-			"v":1,"executionId":"exec_a","status":"SUCCESS","outcome":"executed","workflow":"w/\"1\"","key":"k","perEvent":true,"route":"r","eventId":"e",
-			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","holder":"host/1/s","token":7,"attempt":3,
-			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
-			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:05:05.006Z","final":true,
-			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"},{"name":"two","status":"skipped"}],
-			"kept":true,"answer":{"status":200,"bytes":5,"whole":true,"header":[{"Name":"content-Type","Value":"a"}]},"writer":"me"}`},
-		"a record of an abort": {func() ([]byte, error) { return EncodeRecord(aborted, "") }, `{
-			"v":1,"executionId":"exec_c","status":"ABORTED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":0,"attempt":0,
-			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",
-			"abort":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},"final":true}`},
-		"a record of what was parked": {func() ([]byte, error) {
-			l := parkedLock()
-			return EncodeRecord(RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt}), "")
-		}, `{
-			"v":1,"executionId":"exec_c","status":"SUCCESS","outcome":"executed","workflow":"w","key":"k","route":"","fingerprint":` + nobody + `,"holder":"","token":11,"attempt":1,
-			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z","tries":2,"parkedOn":"slow"}`},
-		"a record of a failure": {func() ([]byte, error) { return EncodeRecord(failed, "") }, `{
-			"v":1,"executionId":"exec_c","status":"FAILED","outcome":"unknown","workflow":"","key":"","route":"","fingerprint":` + nobody + `,"holder":"","token":9,"attempt":0,
-			"startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z","expiresAt":"2026-01-02T03:04:05.006Z",
-			"error":{"code":"x","detail":"y"},"answer":{"status":500,"bytes":3}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := c.encode()
@@ -108,19 +79,5 @@ func BenchmarkDecodeLock(b *testing.B) {
 	value, _ := EncodeLock(sampleLock())
 	for b.Loop() {
 		_, _ = DecodeLock(value)
-	}
-}
-
-func BenchmarkEncodeRecord(b *testing.B) {
-	r := sampleRecord()
-	for b.Loop() {
-		_, _ = EncodeRecord(r, "me")
-	}
-}
-
-func BenchmarkDecodeRecord(b *testing.B) {
-	value, _ := EncodeRecord(sampleRecord(), "me")
-	for b.Loop() {
-		_, _, _ = DecodeRecord(value)
 	}
 }

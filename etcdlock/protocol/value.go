@@ -6,20 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/idem"
 )
 
-// Every value is one line of JSON with its version first, so that etcdctl shows it; a record's answer body follows raw after
-// the line break. A reader knows its own version and the ones below; fields may be added without a new one.
+// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A reader knows its own version and the ones below; fields may be added without a new one.
 const (
 	lockVersion    = 1
 	parkedVersion  = 2 // of a lock: a release that knows nothing of parked executions would bury it
 	slotsVersion   = 3 // of a lock: a release that knows nothing of slots would free it and not them
-	recordVersion  = 1
 	sessionVersion = 1
 )
 
@@ -35,7 +32,9 @@ const (
 var (
 	// ErrTooLarge says that a value does not fit: the record keeps less of its answer then.
 	ErrTooLarge = errors.New("value too large for the store")
-	errCorrupt  = errors.New("not a value of Hooklock: somebody else writes below the prefix, see etcd.prefix")
+	// ErrOlder says that a value has a form which this release does not read.
+	ErrOlder   = errors.New("it has the form of an earlier release, which this one does not read: give etcd.prefix another value, or delete what is below it")
+	errCorrupt = errors.New("not a value of Hooklock: somebody else writes below the prefix, see etcd.prefix")
 )
 
 // NewerError says that a neighbour of a newer release wrote a value that this one cannot read.
@@ -110,110 +109,6 @@ func decodeLock(b []byte) (*lockValue, error) {
 	}
 	v.Retention = v.RetentionNs
 	return &v, nil
-}
-
-// answerValue is the head of an answer as it is stored, in its record.
-type answerValue struct {
-	idem.Answer
-	Header []headerValue `json:"header,omitempty"`
-}
-
-// headerValue is a header line of an answer. JSON cannot spell a value that is not UTF-8: its bytes are in Raw, and Value is what an
-// older release makes of them.
-type headerValue struct {
-	Name, Value string
-	Raw         []byte `json:",omitempty"`
-}
-
-func headerValues(fields []idem.HeaderField) []headerValue {
-	var values []headerValue
-	for _, f := range fields {
-		v := headerValue{Name: f.Name, Value: f.Value}
-		if !utf8.ValidString(f.Value) {
-			v.Raw = []byte(f.Value)
-		}
-		values = append(values, v)
-	}
-	return values
-}
-
-func headerFields(values []headerValue) []idem.HeaderField {
-	var fields []idem.HeaderField
-	for _, v := range values {
-		f := idem.HeaderField{Name: v.Name, Value: v.Value}
-		if v.Raw != nil {
-			f.Value = string(v.Raw)
-		}
-		fields = append(fields, f)
-	}
-	return fields
-}
-
-// recordValue is a record as it is stored.
-type recordValue struct {
-	Version int `json:"v"`
-	idem.Record
-	Token     int64        `json:"token"`
-	ExpiresAt time.Time    `json:"expiresAt"` // by the writer's clock: for people, and as the retention behind FinishedAt
-	Answer    *answerValue `json:"answer,omitempty"`
-	// Writer is the Store that wrote it: after a lost answer it recognises its own record.
-	Writer string `json:"writer,omitempty"`
-}
-
-// EncodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too.
-func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
-	if err := r.Check(); err != nil {
-		return nil, fmt.Errorf("encode record: %w", err)
-	}
-	v := recordValue{Version: recordVersion, Record: *r, Token: r.Token, ExpiresAt: r.FinishedAt.Add(r.Retention).UTC(), Writer: writer}
-	v.StartedAt, v.FinishedAt = v.StartedAt.UTC(), v.FinishedAt.UTC()
-	if r.Answer == nil {
-		return marshalRecord(&v, nil)
-	}
-	v.Answer = &answerValue{*r.Answer, headerValues(r.Answer.Header)}
-	if len(r.Answer.Body) <= MaxRecordBytes {
-		b, err := marshalRecord(&v, r.Answer.Body)
-		if !errors.Is(err, ErrTooLarge) {
-			return b, err
-		}
-	}
-	r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
-	v.Answer = &answerValue{Answer: *r.Answer}
-	return marshalRecord(&v, nil)
-}
-
-func marshalRecord(v *recordValue, body []byte) ([]byte, error) {
-	line, err := v.spell(1 + len(body))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("encode record: %w", err)
-	case len(line)+1+len(body) > MaxRecordBytes:
-		return nil, fmt.Errorf("encode record of %d bytes: %w", len(line)+1+len(body), ErrTooLarge)
-	}
-	return append(append(line, '\n'), body...), nil
-}
-
-// DecodeRecord reads a record and who wrote it. The record's body aliases b; its revision is the caller's to add.
-func DecodeRecord(b []byte) (*idem.Record, string, error) {
-	if err := checkVersion("a record", b, recordVersion); err != nil {
-		return nil, "", err
-	}
-	line, body, ok := bytes.Cut(b, []byte{'\n'})
-	var v recordValue
-	if err := json.Unmarshal(line, &v); err != nil || !ok || v.Execution == "" {
-		return nil, "", fmt.Errorf("read record: %w", errCorrupt)
-	}
-	r := &v.Record
-	r.Token, r.Retention = v.Token, v.ExpiresAt.Sub(v.FinishedAt)
-	r.Final = r.Final || r.Abort != nil && r.Abort.Final // an older release said it in the abort alone
-	if v.Answer != nil {
-		r.Answer = &v.Answer.Answer
-		r.Answer.Header = headerFields(v.Answer.Header)
-		if len(body) > 0 {
-			r.Answer.Body = body
-		}
-	}
-	return r, v.Writer, nil
 }
 
 type sessionValue struct {

@@ -48,59 +48,6 @@ func TestALockComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestARecordComesBackWithItsBodyByteForByte(t *testing.T) {
-	b, err := EncodeRecord(sampleRecord(), "me")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, writer, err := DecodeRecord(b)
-	if err != nil || writer != "me" || !reflect.DeepEqual(got, sampleRecord()) {
-		t.Fatalf("%+v %s %v", got, writer, err)
-	}
-}
-
-// TestAHeaderThatIsNotUTF8ComesBackByteForByte, and beside it the text that a release reads which does not know of bytes.
-func TestAHeaderThatIsNotUTF8ComesBackByteForByte(t *testing.T) {
-	r := sampleRecord()
-	latin := idem.HeaderField{Name: "Content-Disposition", Value: "attachment; filename=\"r\xe9sum\xe9.pdf\""}
-	r.Answer.Header = append(r.Answer.Header, latin)
-	b, err := EncodeRecord(r, "me")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _, err := DecodeRecord(b)
-	if err != nil || !reflect.DeepEqual(got, r) {
-		t.Errorf("%+v %v", got, err)
-	}
-	stored := `"header":[{"Name":"content-Type","Value":"a"},{"Name":"Content-Disposition","Value":"attachment; filename=\"r\ufffdsum\ufffd.pdf\"","Raw":"`
-	if !bytes.Contains(b, []byte(stored)) {
-		t.Errorf("%s has not %s", b, stored)
-	}
-}
-
-func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
-	for name, spoil := range map[string]func(*idem.Answer){
-		"body":    func(a *idem.Answer) { a.Body = make([]byte, MaxRecordBytes) },
-		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("x", MaxRecordBytes) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := sampleRecord()
-			spoil(r.Answer)
-			b, err := EncodeRecord(r, "me")
-			if err != nil || len(b) > MaxRecordBytes {
-				t.Fatalf("%d bytes, %v", len(b), err)
-			}
-			got, _, err := DecodeRecord(b)
-			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil || got.Answer.Status != 200 || got.Answer.Bytes != 5 {
-				t.Fatalf("%+v %v", got.Answer, err)
-			}
-			if r.Answer.Whole {
-				t.Fatal("the writer's own record still says that the answer is whole")
-			}
-		})
-	}
-}
-
 func TestALockThatIsTooLargeIsRefused(t *testing.T) {
 	l := sampleLock()
 	l.EventID = strings.Repeat("e", MaxLockBytes)
@@ -115,9 +62,6 @@ func TestAValueOfANewerReleaseSaysSo(t *testing.T) {
 	if _, err := DecodeLock(newer); !errors.As(err, &want) {
 		t.Errorf("lock: %v", err)
 	}
-	if _, _, err := DecodeRecord(newer); !errors.As(err, &want) {
-		t.Errorf("record: %v", err)
-	}
 	if !strings.Contains(want.Error(), "upgrade") {
 		t.Errorf("%v does not say what to do", want)
 	}
@@ -127,9 +71,6 @@ func TestAForeignValueIsRefused(t *testing.T) {
 	for _, b := range []string{"", "x", "{}", `{"v":0}`, `{"v":1}`, `{"v":1,"fingerprint":"00"}`, `[]`, "null"} {
 		if _, err := DecodeLock([]byte(b)); !errors.Is(err, errCorrupt) {
 			t.Errorf("lock %q: %v", b, err)
-		}
-		if _, _, err := DecodeRecord([]byte(b + "\n")); !errors.Is(err, errCorrupt) {
-			t.Errorf("record %q: %v", b, err)
 		}
 	}
 }
@@ -163,25 +104,6 @@ func FuzzDecodeLock(f *testing.F) {
 			return // larger than what we would write
 		}
 		if l2, err := DecodeLock(again); err != nil || l2.Execution != l.Execution || l2.Fingerprint != l.Fingerprint {
-			t.Fatalf("%q became %q: %v", b, again, err)
-		}
-	})
-}
-
-func FuzzDecodeRecord(f *testing.F) {
-	b, _ := EncodeRecord(sampleRecord(), "me")
-	f.Add(b)
-	f.Add([]byte("{\"v\":1}\nbody"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, writer, err := DecodeRecord(b)
-		if err != nil {
-			return
-		}
-		again, err := EncodeRecord(r, writer)
-		if err != nil {
-			return
-		}
-		if r2, _, err := DecodeRecord(again); err != nil || r2.Execution != r.Execution || (r2.Answer == nil) != (r.Answer == nil) {
 			t.Fatalf("%q became %q: %v", b, again, err)
 		}
 	})

@@ -137,6 +137,9 @@ func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}
 // by itself: the name is used for this attempt only.
 func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64, error) {
 	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(), holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	if err := k.refuseOlder(ctx); err != nil {
+		return nil, nil, 0, err
+	}
 	s.Key = k.o.Layout.Session(s.Name)
 	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
 	s.sent = k.o.Clock.Instant()
@@ -168,6 +171,17 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.Sessions())] = struct{}{}
 	}
 	return s, names, s.epoch, nil
+}
+
+// refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again.
+func (k *Keeper) refuseOlder(ctx context.Context) error {
+	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		older, err := c.Get(ctx, k.o.Layout.OlderRecords(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err == nil && older.Count > 0 {
+			return fmt.Errorf("records below %s: %w", k.o.Layout.OlderRecords(), protocol.ErrOlder)
+		}
+		return err
+	})
 }
 
 // clear ends the sessions that an earlier process has left. Only who is alone knows that it is dead; others wait for its lease.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ func TestWhatTheReleaseBeforeLeftIsUnderstood(t *testing.T) {
 	}
 	var layout struct {
 		Commit string
-		Keys   map[string]string
+		Keys   []struct{ Key, Value []byte }
 	}
 	if err := json.Unmarshal(text, &layout); err != nil || len(layout.Keys) != 4 {
 		t.Fatalf("%d keys, %v", len(layout.Keys), err)
@@ -35,12 +36,12 @@ func TestWhatTheReleaseBeforeLeftIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	var puts []clientv3.Op
-	for key, value := range layout.Keys {
+	for _, kv := range layout.Keys {
 		var options []clientv3.OpOption
-		if strings.Contains(key, "/v1/queue/") {
+		if bytes.Contains(kv.Key, []byte("/v1/queue/")) {
 			options = append(options, clientv3.WithLease(session.ID))
 		}
-		puts = append(puts, clientv3.OpPut(key, value, options...))
+		puts = append(puts, clientv3.OpPut(string(kv.Key), string(kv.Value), options...))
 	}
 	if _, err := client.Txn(t.Context()).Then(puts...).Commit(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,274 @@
+package protocol
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"time"
+)
+
+// codec writes a value field by field, or reads one: the same description of a value serves both ways. The first error stays, and ends a reading.
+type codec struct {
+	b     []byte // what is written, or what is left to be read
+	reads bool
+	err   error
+}
+
+var errShort = errors.New("the value ends too early")
+
+func (c *codec) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+	if c.reads {
+		c.b = nil
+	}
+}
+
+// fixed is bytes of a number that is known.
+func (c *codec) fixed(b []byte) {
+	if !c.reads {
+		c.b = append(c.b, b...)
+		return
+	}
+	if len(c.b) < len(b) {
+		c.fail(errShort)
+		return
+	}
+	copy(b, c.b)
+	c.b = c.b[len(b):]
+}
+
+func (c *codec) number(n *int64) {
+	if !c.reads {
+		c.b = binary.AppendVarint(c.b, *n)
+		return
+	}
+	v, size := binary.Varint(c.b)
+	if size <= 0 {
+		c.fail(errShort)
+		return
+	}
+	*n, c.b = v, c.b[size:]
+}
+
+func (c *codec) unsigned(n *uint64) {
+	if !c.reads {
+		c.b = binary.AppendUvarint(c.b, *n)
+		return
+	}
+	v, size := binary.Uvarint(c.b)
+	if size <= 0 {
+		c.fail(errShort)
+		return
+	}
+	*n, c.b = v, c.b[size:]
+}
+
+func (c *codec) int(n *int) {
+	wide := int64(*n)
+	if c.number(&wide); wide < math.MinInt32 || wide > math.MaxInt32 {
+		c.fail(errors.New("a number is too large"))
+		return
+	}
+	*n = int(wide)
+}
+
+// flags are one number for all.
+func (c *codec) flags(flags ...*bool) {
+	var bits uint64
+	for i, flag := range flags {
+		if *flag {
+			bits |= 1 << i
+		}
+	}
+	c.unsigned(&bits)
+	for i, flag := range flags {
+		*flag = bits>>i&1 == 1
+	}
+	if bits>>len(flags) != 0 {
+		c.fail(errors.New("a flag is not known"))
+	}
+}
+
+// seconds are two numbers, most of few bytes: whole seconds, and nanoseconds.
+func (c *codec) seconds(whole, nanos *int64) {
+	c.number(whole)
+	rest := uint64(*nanos) //nolint:gosec // it is not negative
+	c.unsigned(&rest)
+	if *nanos = int64(rest); rest >= uint64(time.Second) { //nolint:gosec // checked here
+		c.fail(errors.New("more than a second of nanoseconds"))
+	}
+}
+
+func (c *codec) duration(d *time.Duration) {
+	whole, nanos := int64(*d/time.Second), int64(*d%time.Second)
+	if nanos < 0 {
+		whole, nanos = whole-1, nanos+int64(time.Second)
+	}
+	c.seconds(&whole, &nanos)
+	if most := int64(math.MaxInt64/time.Second) - 1; whole > most || whole < -most {
+		c.fail(errors.New("a time is too long"))
+		return
+	}
+	*d = time.Duration(whole)*time.Second + time.Duration(nanos)
+}
+
+// time is one in UTC, as the difference to another one.
+func (c *codec) time(t *time.Time, base time.Time) {
+	whole, nanos := t.Unix()-base.Unix(), int64(t.Nanosecond())
+	if c.seconds(&whole, &nanos); c.reads {
+		*t = time.Unix(base.Unix()+whole, nanos).UTC()
+	}
+}
+
+// epoch is a base for times of which none is known: 2026-01-01.
+var epoch = time.Unix(1767225600, 0)
+
+// The forms of text, in the lowest bits of its length: as it is, and the bytes that it spells.
+const (
+	textPlain  = iota
+	textHex    // lower case
+	textBase32 // lower case, without padding
+	textTrace  // a traceparent of version 00
+	textForms  = 4
+)
+
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// text takes half as many bytes where it is hex, and five eighths where it is base32: hashes and names of sessions are most of an entry.
+func (c *codec) text(s *string) {
+	if !c.reads {
+		c.pack(*s)
+		return
+	}
+	var n uint64
+	c.unsigned(&n)
+	bytes := c.take(n / textForms)
+	switch n % textForms {
+	case textHex:
+		*s = hex.EncodeToString(bytes)
+	case textBase32:
+		*s = lowerBase32.EncodeToString(bytes)
+	case textTrace:
+		if len(bytes) != traceBytes {
+			c.fail(errors.New("a trace has another length"))
+			return
+		}
+		*s = "00-" + hex.EncodeToString(bytes[:16]) + "-" + hex.EncodeToString(bytes[16:24]) + "-" + hex.EncodeToString(bytes[24:])
+	default:
+		*s = string(bytes)
+	}
+}
+
+const traceBytes = 16 + 8 + 1
+
+// pack writes text in its shortest form.
+func (c *codec) pack(s string) {
+	n, before := len(s), len(c.b)
+	if n == 55 && strings.HasPrefix(s, "00-") && s[35] == '-' && s[52] == '-' {
+		c.length(traceBytes, textTrace)
+		if c.unhex(s[3:35]) && c.unhex(s[36:52]) && c.unhex(s[53:]) {
+			return
+		}
+		c.b = c.b[:before]
+	}
+	if n > 0 && n%2 == 0 {
+		if c.length(n/2, textHex); c.unhex(s) {
+			return
+		}
+		c.b = c.b[:before]
+	}
+	if n > 0 && n%8 == 0 && strings.IndexFunc(s, notBase32) < 0 {
+		c.length(n/8*5, textBase32)
+		c.b, _ = lowerBase32.AppendDecode(c.b, []byte(s)) // it has whole groups of letters of that alphabet
+		return
+	}
+	c.length(n, textPlain)
+	c.b = append(c.b, s...)
+}
+
+func notBase32(r rune) bool { return (r < 'a' || r > 'z') && (r < '2' || r > '7') }
+
+func (c *codec) length(n, form int) {
+	c.b = binary.AppendUvarint(c.b, uint64(n*textForms+form)) //nolint:gosec // neither is negative
+}
+
+// unhex appends what lower-case hex of an even length spells; false: it is none.
+func (c *codec) unhex(s string) bool {
+	for i := 0; i < len(s); i += 2 {
+		high, low := nibble(s[i]), nibble(s[i+1])
+		if high < 0 || low < 0 {
+			return false
+		}
+		c.b = append(c.b, byte(high<<4|low)) //nolint:gosec // both are below 16
+	}
+	return true
+}
+
+func nibble(digit byte) int {
+	switch {
+	case digit >= '0' && digit <= '9':
+		return int(digit - '0')
+	case digit >= 'a' && digit <= 'f':
+		return int(digit - 'a' + 10)
+	}
+	return -1
+}
+
+// take is the next n bytes that were read, without a copy.
+func (c *codec) take(n uint64) []byte {
+	if n > uint64(len(c.b)) {
+		c.fail(errShort)
+		return nil
+	}
+	b := c.b[:n:n]
+	c.b = c.b[n:]
+	return b
+}
+
+// word is one of few, or another text.
+func word[T ~string](c *codec, s *T, words []T) {
+	var n uint64
+	if !c.reads {
+		for i, w := range words {
+			if w == *s {
+				n = uint64(i) + 1 //nolint:gosec // it is small
+			}
+		}
+	}
+	switch c.unsigned(&n); {
+	case n > uint64(len(words)):
+		c.fail(errors.New("a word is not known"))
+	case n > 0:
+		*s = words[n-1]
+	default:
+		text := string(*s)
+		c.text(&text)
+		*s = T(text)
+	}
+}
+
+// json is fields that few values have, in one array.
+func (c *codec) json(fields ...any) {
+	var text []byte
+	if !c.reads {
+		var err error
+		if text, err = json.Marshal(fields); err != nil {
+			c.fail(err)
+		}
+	}
+	n := uint64(len(text))
+	c.unsigned(&n)
+	if !c.reads {
+		c.b = append(c.b, text...)
+		return
+	}
+	if err := json.Unmarshal(c.take(n), &fields); err != nil {
+		c.fail(err)
+	}
+}

@@ -1,0 +1,192 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+// recordVersion is the first byte of a record. Its fields follow as codec writes them, and behind them the answer's body.
+const recordVersion = 2
+
+// EncodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too. writer is the Store that writes
+// it: after a lost answer it recognises its own record.
+func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	if r.Answer == nil || len(r.Answer.Body) <= MaxRecordBytes {
+		b, err := encodeRecord(r, writer)
+		if r.Answer == nil || !errors.Is(err, ErrTooLarge) {
+			return b, err
+		}
+	}
+	r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
+	return encodeRecord(r, writer)
+}
+
+func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
+	room := 384
+	if r.Answer != nil {
+		room += len(r.Answer.Body)
+	}
+	c := &codec{b: append(make([]byte, 0, room), recordVersion)}
+	key, _ := r.Key.Binary()
+	c.record(r, &writer, idem.KeyOf(key))
+	switch {
+	case c.err != nil:
+		return nil, fmt.Errorf("encode record: %w", c.err)
+	case len(c.b) > MaxRecordBytes:
+		return nil, fmt.Errorf("encode record of %d bytes: %w", len(c.b), ErrTooLarge)
+	}
+	return c.b, nil
+}
+
+// DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; its revision is the caller's to add.
+func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
+	if err := checkByte("a record", kv.Value, recordVersion); err != nil {
+		return nil, "", err
+	}
+	c := &codec{b: kv.Value[1:], reads: true}
+	var r idem.Record
+	var writer string
+	if c.record(&r, &writer, keyOf(kv.Key)); c.err != nil || r.Execution == "" {
+		return nil, "", fmt.Errorf("read record: %w", errors.Join(errCorrupt, c.err))
+	}
+	return &r, writer, nil
+}
+
+// checkByte comes before everything else: a newer release may have changed whatever follows.
+func checkByte(kind string, b []byte, known byte) error {
+	switch {
+	case len(b) == 0 || b[0] == 0:
+		return fmt.Errorf("read %s: %w", kind, errCorrupt)
+	case b[0] == '{':
+		return fmt.Errorf("read %s: %w", kind, ErrOlder)
+	case b[0] > known:
+		return &NewerError{kind, int(b[0]), int(known)}
+	case b[0] < known:
+		return fmt.Errorf("read %s of version %d: %w", kind, b[0], ErrOlder)
+	}
+	return nil
+}
+
+// record is r, whose key in etcd ends with key, as far as that can be read there.
+func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
+	answered := r.Answer != nil
+	whole := answered && r.Answer.Whole
+	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0
+	c.flags(&r.Kept, &r.Final, &r.RequestKept, &answered, &whole, &rare)
+	c.entry(&r.Entry, key)
+	word(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
+	word(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
+	c.time(&r.FinishedAt, r.StartedAt)
+	c.int(&r.Tries)
+	word(c, &r.ParkedOn, parkOns)
+	if rare {
+		c.json(&r.Error, &r.Abort, &r.Failed)
+	}
+	c.text(writer)
+	switch {
+	case answered && c.reads:
+		r.Answer = &idem.Answer{Whole: whole}
+		fallthrough
+	case answered:
+		c.answer(r.Answer)
+	case c.reads && len(c.b) > 0:
+		c.fail(errors.New("something follows it"))
+	}
+}
+
+// parkOns has "" first: most records are not of parked executions.
+var parkOns = []idem.ParkOn{"", idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown, idem.ParkFailed, idem.ParkSenderLimit, idem.ParkPaused}
+
+func (c *codec) answer(a *idem.Answer) {
+	c.int(&a.Status)
+	c.number(&a.Bytes)
+	lines := len(a.Header)
+	if c.int(&lines); c.reads {
+		if lines < 0 || lines > len(c.b)/2 {
+			c.fail(errShort)
+			return
+		}
+		a.Header = make([]idem.HeaderField, lines)[:lines:lines]
+		if lines == 0 {
+			a.Header = nil
+		}
+	}
+	for i := range a.Header {
+		word(c, &a.Header[i].Name, headerNames)
+		word(c, &a.Header[i].Value, headerValues)
+	}
+	if !c.reads {
+		c.b = append(c.b, a.Body...)
+		return
+	}
+	if a.Body = c.take(uint64(len(c.b))); len(a.Body) == 0 {
+		a.Body = nil
+	}
+}
+
+// What most answers have in their head. An entry may be added at the end, and none may move.
+var (
+	headerNames  = []string{"Content-Type", "content-type", "Date", "date", "Cache-Control", "cache-control", "Server", "server", "ETag", "etag", "X-Request-Id", "x-request-id"}
+	headerValues = []string{"application/json", "application/json; charset=utf-8", "text/plain", "text/plain; charset=utf-8", "text/html; charset=utf-8", "no-store", "no-cache"}
+)
+
+// entry is e, of an execution of which the key of the event is known or not.
+func (c *codec) entry(e *idem.Entry, key idem.Key) {
+	random, named := e.Execution.Random(e.Workflow, e.Key)
+	sameKey, printed, parted := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{}
+	rare := len(e.Earlier) > 0 || e.Order != nil || e.Stale != nil || len(e.Steps) > 0 || len(e.Slots) > 0
+	c.flags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare)
+	c.text(&e.Workflow)
+	if sameKey {
+		e.Key = key
+	} else {
+		text := string(e.Key)
+		c.text(&text)
+		e.Key = idem.Key(text)
+	}
+	c.execution(e, random, named)
+	at := strings.LastIndexByte(e.Holder, '/') + 1
+	process, session := e.Holder[:at], e.Holder[at:]
+	c.text(&process)
+	c.text(&session)
+	e.Holder = process + session
+	c.text(&e.Route)
+	c.text(&e.EventID)
+	if printed {
+		c.fixed(e.Fingerprint[:])
+	}
+	if parted {
+		c.fixed(e.Parts[:])
+	}
+	c.text(&e.Credentials)
+	c.text(&e.CallbackHash)
+	c.text(&e.TraceParent)
+	c.int(&e.Attempt)
+	c.time(&e.StartedAt, epoch)
+	c.number(&e.Token)
+	c.duration(&e.Retention)
+	if rare {
+		c.json(&e.Earlier, &e.Order, &e.Stale, &e.Steps, &e.Slots)
+	}
+}
+
+// execution is the ID of e: its random part where it is made of the workflow and the key, else the whole.
+func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
+	if !named {
+		id := string(e.Execution)
+		c.text(&id)
+		e.Execution = idem.ExecutionID(id)
+		return
+	}
+	if c.fixed(random[:]); c.reads {
+		e.Execution = idem.NewExecutionID(e.Workflow, e.Key, random)
+	}
+}

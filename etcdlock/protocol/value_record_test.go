@@ -1,0 +1,187 @@
+package protocol
+
+import (
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+// settledRecord is one as the proxy makes most of them.
+func settledRecord() *idem.Record {
+	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000007, time.UTC)
+	f := idem.Fingerprint{1, 31: 2}
+	const body = `{"received":true,"id":"12345"}`
+	return &idem.Record{
+		Entry: idem.Entry{
+			Execution: idem.NewExecutionID("stripe/cus_1", key, [4]byte{1, 2, 3, 4}), Scope: idem.Scope{Workflow: "stripe/cus_1", Key: key}, Route: "stripe",
+			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2}, CallbackHash: f.Hex()[:32], Holder: "webhooks-5d8f7c9b6-x2x7q/1/abcdefghijklmnop",
+			TraceParent: "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", Attempt: 1, StartedAt: at, Retention: 24 * time.Hour, Token: 1 << 30,
+		},
+		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345678), Kept: true, Answer: &idem.Answer{
+			Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body),
+		}},
+	}
+}
+
+func kvOf(scope idem.Scope, value []byte) *mvccpb.KeyValue {
+	return &mvccpb.KeyValue{Key: []byte(NewLayout("/hooklock").Record(scope)), Value: value}
+}
+
+func encoded(t testing.TB, r *idem.Record) *mvccpb.KeyValue {
+	t.Helper()
+	b, err := EncodeRecord(r, "qrw772hapqfrldz6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kvOf(r.Scope, b)
+}
+
+func TestARecordComesBackAsItWasWritten(t *testing.T) {
+	full := &idem.Record{}
+	var n int64
+	set(t, reflect.ValueOf(full).Elem(), &n)
+	full.Status, full.Outcome, full.Error, full.Revision, full.Size = idem.Aborted, idem.NotExecuted, nil, 0, 0
+	full.Abort.Only, full.Tried, full.Kept = "", nil, false // these are not stored
+	for i := range full.Earlier {
+		full.Earlier[i].Abort.Only = ""
+	}
+	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"}, {Name: "Content-Type", Value: "text/plain"}}
+	nothing := &idem.Record{Entry: idem.Entry{Execution: "exec_c"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}}
+	for name, r := range map[string]*idem.Record{"settled": settledRecord(), "everything": full, "nothing": nothing, "sample": sampleRecord()} {
+		got, writer, err := DecodeRecord(encoded(t, r))
+		if err != nil || writer != "qrw772hapqfrldz6" || !reflect.DeepEqual(got, r) {
+			t.Errorf("%s\n%+v and not\n%+v, %s, %v", name, got, r, writer, err)
+		}
+	}
+}
+
+// TestARecordTakesLittle is the diet: one of a settled event, with a body of 30 bytes.
+func TestARecordTakesLittle(t *testing.T) {
+	if n := len(encoded(t, settledRecord()).Value); n > 280 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+// TestTheFormOfARecordStays: processes of two releases share one etcd.
+func TestTheFormOfARecordStays(t *testing.T) {
+	const want = "" +
+		"02191e307374726970652f6375735f31010203046c776562686f6f6b732d3564386637633962362d78327837712f312f2a00443214c74254b635cf1873747269" +
+		"7065606576745f315071523030303030303030303030303030303101000000000000000000000000000000000000000000000000000000000000020100000000" +
+		"00000000000002004101000000000000000000000000000000670102030405060708090a0b0c0d0e0f1001020304050607080102caf20b879bee028080808008" +
+		"80c60a00010100d5dddf0800012a846dffe8e07c0b158f3e90033c0201017b227265636569766564223a747275652c226964223a223132333435227d"
+	if got := hex.EncodeToString(encoded(t, settledRecord()).Value); got != want {
+		t.Errorf("%s\nand not\n%s\n: give another form another recordVersion", got, want)
+	}
+}
+
+func TestTextComesBackInEveryForm(t *testing.T) {
+	for _, text := range []string{
+		"", "a", "ab", "aB", "abcdefgh", "abcdefg8", "abcdef\r\n", "0a", "0A", strings.Repeat("ab", 64), strings.Repeat("ab", 65), strings.Repeat("z", 64), strings.Repeat("z", 72), "\xff\x00",
+		"00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-0102030405060708090A0b0c0d0e0f10-0102030405060708-01", "01-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
+	} {
+		c := &codec{}
+		c.text(&text)
+		got := ""
+		if c = (&codec{b: c.b, reads: true}); true {
+			c.text(&got)
+		}
+		if got != text || c.err != nil || len(c.b) > 0 {
+			t.Errorf("%q became %q, %v", text, got, c.err)
+		}
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
+	for name, spoil := range map[string]func(*idem.Answer){
+		"body":    func(a *idem.Answer) { a.Body = make([]byte, MaxRecordBytes) },
+		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("X", MaxRecordBytes) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sampleRecord()
+			spoil(r.Answer)
+			kv := encoded(t, r)
+			if len(kv.Value) > MaxRecordBytes {
+				t.Fatalf("%d bytes", len(kv.Value))
+			}
+			got, _, err := DecodeRecord(kv)
+			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil || got.Answer.Status != 200 || got.Answer.Bytes != 5 {
+				t.Fatalf("%+v %v", got.Answer, err)
+			}
+			if r.Answer.Whole {
+				t.Fatal("the writer's own record still says that the answer is whole")
+			}
+		})
+	}
+}
+
+func TestARecordOfAnotherReleaseSaysSo(t *testing.T) {
+	var newer *NewerError
+	if _, _, err := DecodeRecord(&mvccpb.KeyValue{Value: []byte{recordVersion + 1, 17}}); !errors.As(err, &newer) || !strings.Contains(newer.Error(), "upgrade") {
+		t.Errorf("newer: %v", err)
+	}
+	for _, older := range []string{`{"v":1,"executionId":"exec_a"}` + "\n", "\x01"} {
+		if _, _, err := DecodeRecord(&mvccpb.KeyValue{Value: []byte(older)}); !errors.Is(err, ErrOlder) {
+			t.Errorf("%q: %v", older, err)
+		}
+	}
+}
+
+func TestARecordThatIsDamagedIsRefused(t *testing.T) {
+	whole := encoded(t, settledRecord())
+	answer := len(settledRecord().Answer.Body)
+	for n := range len(whole.Value) - answer {
+		if r, _, err := DecodeRecord(kvOf(idem.Scope{}, whole.Value[:n])); !errors.Is(err, errCorrupt) {
+			t.Fatalf("%d bytes of it: %+v %v", n, r, err)
+		}
+	}
+	r := settledRecord()
+	r.Answer = nil
+	kv := encoded(t, r)
+	kv.Value = append(kv.Value, 0)
+	if _, _, err := DecodeRecord(kv); !errors.Is(err, errCorrupt) {
+		t.Errorf("more than a record: %v", err)
+	}
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	for _, r := range []*idem.Record{settledRecord(), sampleRecord()} {
+		f.Add(encoded(f, r).Value)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, writer, err := DecodeRecord(kvOf(settledRecord().Scope, b))
+		if err != nil {
+			return
+		}
+		again, err := EncodeRecord(r, writer)
+		if err != nil {
+			return // it contradicts itself, or is larger than what we would write
+		}
+		if r2, w2, err := DecodeRecord(kvOf(settledRecord().Scope, again)); err != nil || w2 != writer || !reflect.DeepEqual(r, r2) {
+			t.Fatalf("%q became %q: %v\n%+v\n%+v", b, again, err, r, r2)
+		}
+	})
+}
+
+func BenchmarkEncodeRecord(b *testing.B) {
+	r := settledRecord()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = EncodeRecord(r, "qrw772hapqfrldz6")
+	}
+}
+
+func BenchmarkDecodeRecord(b *testing.B) {
+	kv := encoded(b, settledRecord())
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _, _ = DecodeRecord(kv)
+	}
+}
