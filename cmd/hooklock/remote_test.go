@@ -398,6 +398,7 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 		"GET /v1/locks?limit=50&prefix=s":           `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
 		"GET /v1/locks/stripe%2Facme":               "200 " + lockJSON,
 		"GET /v1/executions?limit=200":              `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=50&text=evt":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
 		"GET /v1/executions?id=exec&limit=200":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
 		"GET /v1/executions?id=exec_none&limit=200": `200 {"executions":[],"nextCursor":""}`,
 		"GET /v1/locks?limit=50&prefix=no":          `503 {"code":"store_unavailable"}`,
@@ -408,6 +409,8 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 		"locks release stripe/acme --execution ": id + "\n:4\n",
 		"executions cancel exec":                 id + "\tFAILED stripe/acme evt_1\n:4\n",
 		"executions get exec_none":               ":4\n",
+		"show evt":                               "evt_1\tFAILED stripe/acme\n:4\n",
+		"show exec":                              id + "\tFAILED stripe/acme evt_1\n:4\n",
 		"executions get " + id + " ":             ":4\n",
 		"locks get no":                           ":4\n",
 	} {

@@ -91,6 +91,24 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
+// knownEvents completes the first argument with event IDs, or with execution IDs if it begins like one.
+func knownEvents(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
+	if len(args) > 0 || strings.HasPrefix(begun, strings.TrimSuffix(idPrefix, "_")) {
+		return knownExecutions(ctx, d, args, begun)
+	}
+	page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Text: begun, Limit: mostCompletions})
+	if err != nil {
+		return nil
+	}
+	var words []cobra.Completion
+	for i := range page.Executions {
+		if x := &page.Executions[i]; x.EventID != "" && strings.HasPrefix(x.EventID, begun) {
+			words = append(words, cobra.CompletionWithDesc(x.EventID, string(x.Status)+" "+x.Workflow))
+		}
+	}
+	return words
+}
+
 // offer returns an execution as a completion.
 func offer(x *client.Execution) cobra.Completion {
 	what := string(x.Status) + " " + x.Workflow

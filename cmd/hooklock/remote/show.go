@@ -22,6 +22,8 @@ func NewShow(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputMarkdown}}
 	var web bool
 	cmd := &cobra.Command{
+		ValidArgsFunction: r.ask(e, knownEvents),
+
 		Use:   "show TEXT",
 		Short: "say what happened to an event and what to do, by anything in hand",
 		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, an execution
