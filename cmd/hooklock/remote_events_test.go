@@ -103,6 +103,19 @@ func TestAnActionTakesTheIDOfAnEvent(t *testing.T) {
 	}
 }
 
+// The server looks at so many records for a page, whether one of them matches or not.
+func TestASearchGoesOnBehindAnEmptyPage(t *testing.T) {
+	api := serveAPI(t, map[string]string{
+		"GET /v1/executions?event=evt_1&limit=200":          `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&text=evt_1":           `200 {"executions":[],"nextCursor":"c2"}`,
+		"GET /v1/executions?cursor=c2&limit=200&text=evt_1": `200 {"executions":[` + executionJSON("evt_11", "RUNNING", "") + `],"nextCursor":"c3"}`,
+		"GET /v1/executions?cursor=c3&limit=200&text=evt_1": `200 {"executions":[` + executionJSON("evt_12", "RUNNING", "") + `],"nextCursor":""}`,
+	})
+	if code, out, problems := command(t, nil, "executions", "find", "evt_1", "--admin", api.url); code != cli.ExitFine || !strings.Contains(out, "evt_11") || !strings.Contains(out, "evt_12") {
+		t.Errorf("%d %s%s", code, out, problems)
+	}
+}
+
 func TestAnEventIsFoundByWhatAListShowsOfItsID(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/executions?limit=200&text=evt_1Q": `200 {"executions":[` + executionJSON("evt_1QRefused9pLd", "RUNNING", "") + "," + executionJSON("evt_1QOther", "RUNNING", "") + `],"nextCursor":""}`,

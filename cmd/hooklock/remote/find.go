@@ -218,7 +218,7 @@ Parts of event IDs are found in any case. An event that was refused each time is
 
 // list returns the list of all hits of a search.
 func (d *Desk) list(ctx context.Context, found *hits) *listing[client.Execution] {
-	l := executions(ctx, d, found.all, 0, "")
+	l := executions(ctx, d, found.all, 0, found.all.Cursor)
 	if found.complete {
 		l.page = func(int, string) ([]client.Execution, string, error) { return found.events, "", nil }
 	}

@@ -17,7 +17,7 @@ const (
 	mostEnds   = 2000 // events that are looked at, the newest first
 )
 
-// hits are the events that a text matches: the first page of all, unless complete.
+// hits are the events that a text matches: the first page of all, if complete is false.
 type hits struct {
 	events   []client.Execution
 	all      client.ExecutionQuery
@@ -30,14 +30,9 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 	begin, end, _ := strings.Cut(strings.TrimSuffix(text, "…"), "…")
 	if begin != "" && begin != idPrefix {
 		for _, q := range client.Guesses(begin) {
-			q.Limit = mostOnAPage
-			page, err := d.ExecutionPage(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			page.Executions = slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })
-			if len(page.Executions) > 0 {
-				return &hits{page.Executions, q, page.NextCursor == "" || end != ""}, nil
+			found, err := d.firstHits(ctx, q, end)
+			if err != nil || found != nil {
+				return found, err
 			}
 		}
 	}
@@ -68,6 +63,25 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs", tried, mostEnds))
 	}
 	return found, nil
+}
+
+// firstHits returns the first page of q on which an event ends with end, or nil. The server may return empty pages before it.
+func (d *Desk) firstHits(ctx context.Context, q client.ExecutionQuery, end string) (*hits, error) {
+	q.Limit = mostOnAPage
+	for {
+		page, err := d.ExecutionPage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		page.Executions = slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })
+		switch {
+		case len(page.Executions) > 0:
+			return &hits{page.Executions, q, page.NextCursor == "" || end != ""}, nil
+		case page.NextCursor == "" || page.NextCursor == q.Cursor:
+			return nil, nil //nolint:nilnil // no hits
+		}
+		q.Cursor = page.NextCursor
+	}
 }
 
 // endsSo reports whether the ID of an event or of its execution ends with end.
