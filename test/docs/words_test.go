@@ -8,7 +8,7 @@ import (
 
 // The most words that the pages may have, and a decision record.
 const (
-	mostWords       = 70_000
+	mostWords       = 62_000
 	mostOfADecision = 300
 )
 
@@ -36,6 +36,8 @@ var notUsed = []struct{ word, use string }{
 	{`carriers?|carr(?:y|ies|ied) on`, "park worker, take over"},
 	{`crowds?`, "waiters"},
 	{`cooling locks?`, "a lock in its release delay"},
+	{`patience`, "timeout"},
+	{`whose turn`, "the head of the queue"},
 	{`he|him|his`, "it, or the name of the thing"},
 }
 
