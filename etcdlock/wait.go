@@ -286,7 +286,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case p.session.Err() != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.Err())
 		case err != nil:
-			return nil, err
+			return p.atLimit(), err
 		case at.Place != p.q && at.Runs(p.execution):
 			if err := p.found(ctx, at.State); err != nil {
 				return nil, err

@@ -56,6 +56,20 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 	return limit == "" && ctx.Err() == nil && p.session.Err() == nil
 }
 
+// atLimit is the limit that the place waits at, and which execution has had a slot there for longest, as far as this process knows; nil = it does not.
+func (p *Place) atLimit() *idem.Seen {
+	if p.limits == nil {
+		return nil
+	}
+	turn := p.store.slots.turnOf(p.execution)
+	for i := range p.limits.slots {
+		if slot, oldest := &p.limits.slots[i], p.store.slots.oldest(turn); slot.Limit == turn && oldest != "" {
+			return &idem.Seen{Full: slot, Oldest: oldest}
+		}
+	}
+	return nil
+}
+
 // slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
 // again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {

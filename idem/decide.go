@@ -54,6 +54,7 @@ type Verdict struct {
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
 	Limit      string        // of limited: the limit that has no slot for it
+	Full       bool          // of locked: as many events of its workflow run as its Policy.Limit lets; Holder is the oldest of them
 	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
 	ClosedUntil time.Time
 	// Differs are the parts that differ from the first delivery (of mismatch); nil where that is not known, or not for this sender to know.
@@ -174,7 +175,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	case seen.Full != nil && seen.Full.Rule == "":
-		return Verdict{Decision: DecisionLocked, Holder: seen.Oldest}
+		return Verdict{Decision: DecisionLocked, Holder: seen.Oldest, Full: true}
 	case seen.Full != nil:
 		return Verdict{Decision: DecisionLimited, Limit: seen.Full.Limit}
 	}

@@ -123,6 +123,9 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil && q.Stays(place, lock):
 			return nil, accepted(lock.Execution), nil
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil:
+			if seen != nil {
+				q.Judge(seen, true) // what is in the way now
+			}
 			return nil, Verdict{Decision: DecisionWaitTimeout}, nil //nolint:nilerr // the error is that ctx has ended, which the decision says
 		case err != nil:
 			return nil, Verdict{}, err

@@ -39,7 +39,7 @@ type queued struct {
 	err  error
 }
 
-// awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set.
+// awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set, and then tells seen.
 type awaited struct {
 	seen  *Seen
 	err   error
@@ -71,9 +71,13 @@ func (l *line) Duplicate(ExecutionID, time.Duration) {}
 func (l *line) Await(ctx context.Context, prev int64) (*Seen, error) {
 	l.at++
 	l.knew = append(l.knew, prev)
-	if l.at > len(l.awaits) || l.awaits[l.at-1].wait {
+	if l.at > len(l.awaits) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
+	}
+	if a := l.awaits[l.at-1]; a.wait {
+		<-ctx.Done()
+		return a.seen, context.Cause(ctx)
 	}
 	a := l.awaits[l.at-1]
 	<-time.After(a.after) // by the clock of synctest
@@ -178,6 +182,20 @@ func TestADeliveryGivesUpAfterItsTimeAndSaysWhoStoodInTheWay(t *testing.T) {
 			if n, _ := g.Waiting(); n != 0 {
 				t.Errorf("%s: it still counts as waiting", name)
 			}
+		}
+	})
+}
+
+func TestADeliveryThatGivesUpNamesTheOldestThatRunsThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := Seen{Full: &Slot{Limit: OwnLimit("w")}, Oldest: "exec_oldest"}
+		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *Policy) { p.Limit = 2 })
+		if a.Decision != DecisionWaitTimeout || a.Holder != "exec_oldest" || !a.Full {
+			t.Errorf("%+v", a)
+		}
+		a, _ = lined(t, &line{awaits: []awaited{{wait: true}}}, func(p *Policy) { p.Limit = 2 })
+		if a.Decision != DecisionWaitTimeout || a.Holder != "exec_holder" || a.Full {
+			t.Errorf("%+v", a)
 		}
 	})
 }

@@ -215,7 +215,10 @@ func (w *waiter) gaveUp(err error) Admission {
 	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
 		err = cause
 	}
-	v := Verdict{Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace, ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit}
+	v := Verdict{
+		Decision: DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace,
+		ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit, Full: w.holder.Full,
+	}
 	if p := w.paused(); p != nil {
 		v = Verdict{Decision: DecisionPaused, Paused: p, RetryAfter: p.retryAfter(w.Now())}
 	} else if !w.freeAt.IsZero() {

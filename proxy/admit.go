@@ -102,8 +102,9 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	}
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
-	if r.most = d.route.Policy.Limit; a.Decision == idem.DecisionLocked && r.most > 1 && a.ClosedUntil.IsZero() {
-		r.detail = fmt.Sprintf("%d events of this workflow may run at a time, and as many do; send this one again", r.most)
+	if a.Full {
+		r.full = fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do", d.route.Policy.Limit)
+		r.detail = r.full + "; nothing was executed, send this one again"
 	}
 	r.differs, d.report.Differs = a.Differs, a.Differs
 	if end.unrecorded = a.Unrecorded; a.Stale != nil {

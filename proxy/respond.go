@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -44,7 +43,7 @@ type refusal struct {
 	conflict            bool // see idem.DecisionRow
 	execution           idem.ExecutionID
 	workflow            string
-	most                int      // executions of the workflow that may run at a time
+	full                string   // that as many events of the workflow run as may; "" = it is not that
 	differs             []string // of a mismatch, where it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
@@ -86,8 +85,8 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 			Details:  "Only one execution can run at a time. Currently executing: " + string(r.execution),
 			Existing: string(r.execution),
 		}
-		if r.most > 1 {
-			p.Details = fmt.Sprintf("%d executions can run at a time, and as many do. The oldest: %s", r.most, r.execution)
+		if r.full != "" {
+			p.Details = r.full + ". The oldest: " + string(r.execution)
 		}
 		if !r.closedUntil.IsZero() {
 			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)
@@ -120,9 +119,10 @@ func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 		Status      string    `json:"status"`
 		Execution   string    `json:"executionId"`
 		Workflow    string    `json:"workflow"`
+		Detail      string    `json:"detail,omitempty"`
 		Successor   string    `json:"supersededBy,omitempty"`
 		ClosedUntil time.Time `json:"closedUntil,omitzero"`
-	}{r.code, string(r.execution), r.workflow, string(r.successor), r.closedUntil.UTC()})
+	}{r.code, string(r.execution), r.workflow, r.full, string(r.successor), r.closedUntil.UTC()})
 	if err != nil {
 		panic(err) // strings alone
 	}

@@ -373,17 +373,24 @@ routes:
 	}
 	refused := testkit.Post(t, h.Addr, "/fails", "{}", key("3"))
 	oldest, _ := refused.JSON()["existingExecutionId"].(string)
-	if refused.Status != 409 || !strings.Contains(fmt.Sprint(refused.JSON()), "2 events of this workflow may run at a time, and as many do") {
+	if refused.Status != 409 || !strings.Contains(fmt.Sprint(refused.JSON()), "2 events of this workflow may run at a time, and 2 do") {
+		t.Errorf("%v", refused)
+	}
+	if details, _ := refused.JSON()["details"].(string); details != "2 events of this workflow may run at a time, and 2 do. The oldest: "+oldest {
 		t.Errorf("%v", refused)
 	}
 	if x := execution(t, h, oldest); x["eventId"] != "1" {
 		t.Errorf("%v is the oldest: %v", x["eventId"], refused)
 	}
-	if a := testkit.Post(t, h.Addr, "/skips", "{}", key("4")); a.Status != 200 || a.JSON()["executionId"] != oldest {
+	full := "2 events of this workflow may run at a time, and 2 do"
+	if a := testkit.Post(t, h.Addr, "/skips", "{}", key("4")); a.Status != 200 || a.JSON()["executionId"] != oldest || !strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
 		t.Errorf("%v", a)
 	}
-	if a := testkit.Post(t, h.Addr, "/waits", "{}", key("5")); a.Status != 409 || a.JSON()["existingExecutionId"] != oldest {
+	if a := testkit.Post(t, h.Addr, "/waits", "{}", key("5")); a.Status != 409 || a.JSON()["existingExecutionId"] != oldest || !strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
 		t.Errorf("%v", a)
+	}
+	if a := testkit.Post(t, h.Addr, "/fails", "{}", key("1")); a.Decision() != "in_flight" || strings.Contains(fmt.Sprint(a.JSON()), "run at a time, and") {
+		t.Errorf("a copy of what runs: %v", a)
 	}
 	for _, answer := range running {
 		slow.answer <- testkit.OK("done")
