@@ -47,7 +47,7 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		kv := protocol.First(answers[0])
 		if kv == nil {
-			return s.Oldest(ctx, workflow)
+			return s.oldestOf(ctx, workflow)
 		}
 		l, err := protocol.LockAt(kv)
 		if err != nil {
@@ -62,4 +62,35 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		buried = l.Revision
 	}
+}
+
+// oldestOf is the lock of the execution that has had one of the slots of a workflow for longest, with all that have one. The dead it buries first, as Lock
+// does.
+func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView, error) {
+	for tried := map[int64]bool{}; ; {
+		views, err := s.Holders(ctx, workflow)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(views) == 0:
+			return nil, idem.ErrNoLock
+		case s.buryOnce(ctx, views, tried):
+			continue
+		}
+		for _, v := range views {
+			views[0].Holders = append(views[0].Holders, v.Lock.Execution)
+		}
+		return &views[0], nil
+	}
+}
+
+// buryOnce buries the dead that were not tried before, by revision, and reports whether there were any.
+func (s *Control) buryOnce(ctx context.Context, views []idem.LockView, tried map[int64]bool) (buried bool) {
+	for _, v := range views {
+		if l := v.Lock; l.Dead && !tried[l.Revision] && s.bury(ctx, l) == nil {
+			buried = true
+		}
+		tried[v.Lock.Revision] = true
+	}
+	return buried
 }

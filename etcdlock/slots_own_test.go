@@ -46,3 +46,37 @@ func TestAPlaceWhoseTimeIsOverTellsTheOldestThatHasASlotThen(t *testing.T) {
 		t.Errorf("%+v %v", r.seen, r.err)
 	}
 }
+
+func TestTheSlotsOfAWorkflowAreShownWithoutThoseOfTheDead(t *testing.T) {
+	e := etcdtest.Start(t)
+	n := slotsOf(3)
+	s, dying := limitedStore(t, e, n), limitedStore(t, e, n)
+	dead := mustClaim(t, dying, ownLimitLock("w", "dead"), 0)
+	mustClaim(t, dying, ownLimitLock("w", "dead, too"), 0)
+	lives := mustClaim(t, s, ownLimitLock("w", "lives"), 0)
+	closeStore(t, dying)
+	eventually(t, "the death to be heard of", func() bool { return !s.live.has(dead.Lock().Alive) })
+	v, err := s.Lock(within(t, patience), "w")
+	if err != nil || v.Lock.Execution != lives.Lock().Execution || len(v.Holders) != 1 || v.Of != 3 {
+		t.Errorf("%+v %v", v, err)
+	}
+	mustSettle(t, lives)
+	if v, err := s.Lock(within(t, patience), "w"); !errors.Is(err, idem.ErrNoLock) {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+func TestALockOfSeveralSaysHowManyWaitForItsWorkflow(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(1))
+	mustClaim(t, s, ownLimitLock("w", "runs"), 0)
+	for _, event := range []string{"a", "b"} {
+		mustEnqueue(t, s, ownLimitLock("w", event))
+	}
+	if v, err := s.Lock(within(t, patience), "w"); err != nil || v.Waiting != 2 {
+		t.Errorf("%+v %v", v, err)
+	}
+	if all, err := s.Locks(within(t, patience), idem.LockQuery{Limit: 10}); err != nil || len(all.Locks) != 1 || all.Locks[0].Waiting != 2 {
+		t.Errorf("%+v %v", all, err)
+	}
+}

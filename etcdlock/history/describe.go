@@ -38,10 +38,15 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 // Describe fills in what people see of locks that were read at revision, beside what stands in them.
 func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision int64) error {
 	locks := make([]*idem.Lock, len(views))
-	ops := make([]clientv3.Op, len(views))
+	var ops []clientv3.Op
+	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks
 	for i, v := range views {
 		locks[i] = v.Lock
-		ops[i] = clientv3.OpGet(s.o.Layout.Queue(v.Lock.Scope), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))
+		workflow := v.Lock.Scope.Workflow
+		if _, asked := queues[workflow]; !asked {
+			queues[workflow] = len(ops)
+			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision)))
+		}
 	}
 	if err := s.vouch(ctx, locks, revision); err != nil {
 		return err
@@ -51,7 +56,7 @@ func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision i
 		return err
 	}
 	for i := range views {
-		views[i].Waiting = int(answers[i].GetResponseRange().Count)
+		views[i].Waiting = int(answers[queues[views[i].Lock.Scope.Workflow]].GetResponseRange().Count)
 	}
 	return nil
 }

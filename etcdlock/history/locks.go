@@ -18,32 +18,25 @@ const LockBatch = 100
 // maxHolders bounds the executions of one workflow that are shown together.
 const maxHolders = 1000
 
-// Oldest is the lock of the execution that has had one of the slots of a workflow for longest, with all that have one.
-func (s *Reader) Oldest(ctx context.Context, workflow string) (*idem.LockView, error) {
+// Holders returns the locks of the executions that have a slot of a workflow whose route has a lock.limit above one, the oldest first.
+func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView, error) {
 	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	var oldest []idem.LockView
-	var holders []idem.ExecutionID
+	var views []idem.LockView
 	for _, kv := range answers[0].GetResponseRange().Kvs {
 		l, err := protocol.LockAt(kv)
 		if err != nil || !l.OwnLimit() || !l.HasSlot() && !l.Cooling {
 			continue // of a newer release, of strategy none, or it rests
 		}
-		if holders = append(holders, l.Execution); len(oldest) == 0 {
-			oldest = append(oldest, idem.LockView{Lock: l, Of: s.ownLimit(l)})
-		}
+		views = append(views, idem.LockView{Lock: l, Of: s.ownLimit(l)})
 	}
-	if len(oldest) == 0 {
-		return nil, idem.ErrNoLock
-	}
-	if err := s.Describe(ctx, oldest, revision); err != nil {
+	if err := s.Describe(ctx, views, revision); err != nil {
 		return nil, unavailable(err)
 	}
-	oldest[0].Holders = holders
-	return &oldest[0], nil
+	return views, nil
 }
 
 // ownLimit is how many executions of the workflow of l may run at a time, as this process has it; 0 = one.
