@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -78,7 +79,11 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, unavailable(err)
 	}
 	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
-	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...))
+	reads := []clientv3.Op{clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...)}
+	if t.scope.PerEvent {
+		reads = append(reads, clientv3.OpGet(k.O))
+	}
+	answers, _, err := t.pool.Read(ctx, reads...)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -94,9 +99,17 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, nil
 	}
 	head, err := protocol.LockAt(kv)
+	var client *idem.Lock
+	if err == nil && t.scope.PerEvent {
+		client, err = clientBefore(head, answers[2])
+	}
 	switch {
 	case err != nil:
 		return nil, unavailable(err)
+	case client != nil: // all lines of its workflow are looked at when that is gone
+		t.slots.leaveLine(head.Execution)
+		t.behind = client.Alive
+		return nil, nil
 	case t.pauses.of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
 		t.slots.leaveLine(head.Execution)
 		return nil, nil
@@ -110,6 +123,16 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		}
 	}
 	return t.fromQueue(ctx, session, head)
+}
+
+// clientBefore is a client's lock of the workflow that holds head back; nil = there is none. answer is of the lock under another strategy.
+func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
+	kv := protocol.First(answer)
+	if kv == nil {
+		return nil, nil
+	}
+	other, err := protocol.LockAt(kv)
+	return (&protocol.State{Other: other}).HoldsBack(head), err
 }
 
 // inLock carries on what is in the lock, if no process does.

@@ -18,8 +18,8 @@ import (
 //	applied                            the lock is ours
 //	refused: the lock, who waits for
 //	it, or the record is in the way    the caller decides on what it sees, which says whether the lock's owner is dead
-//	refused: the event's lock under
-//	the other strategy has changed     again, with its revision now; a copy of the event in it is in the way
+//	refused: the lock under the other
+//	strategy has changed               again, with its revision now; a copy of the event, or a client, that has it is in the way
 //	refused: a slot has been taken, or
 //	somebody waits for one             again with another one, or the limit that has none is in the way
 //	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
@@ -75,7 +75,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 			if c.blocked(st) {
 				return c.inTheWay(life, st)
 			}
-			if c.q == 0 && st.OtherRevision() != c.o {
+			if st.OtherRevision() != c.o {
 				c.o = st.OtherRevision()
 				continue
 			}
@@ -97,7 +97,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 
 // blocked reports whether a refusal is explained by what stands in etcd.
 func (c *claimer) blocked(st *protocol.State) bool {
-	if st.Lock != nil || st.Prev != c.prev {
+	if st.Lock != nil || st.Prev != c.prev || st.HoldsBack(&c.lock) != nil {
 		return true
 	}
 	if c.q == 0 {
@@ -112,6 +112,9 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 		return claimed{err: unavailable(st.Unread)}
 	}
 	seen := st.Seen(c.lock.Scope.Key)
+	if seen.Lock == nil {
+		seen.Lock = st.HoldsBack(&c.lock)
+	}
 	if l := seen.Lock; l != nil {
 		dead, err := c.store.isDead(life, l)
 		if err != nil {

@@ -24,10 +24,11 @@ type lines struct {
 
 	mu      sync.Mutex
 	entries map[idem.ExecutionID]*entry
-	lines   map[string]*line // by the key of their lock; those in which something is parked
-	taking  map[string]bool  // locks that somebody in this process looks at, also where the line is not known; true: and has to do so again
-	ready   []*line          // ripe, the first to be looked at first
-	news    chan struct{}    // closed when ready gets its first
+	lines   map[string]*line           // by the key of their lock; those in which something is parked
+	under   map[string]map[string]bool // the keys of those lines whose lock is an event's own, by the key of its workflow's: a client's may hold them back
+	taking  map[string]bool            // locks that somebody in this process looks at, also where the line is not known; true: and has to do so again
+	ready   []*line                    // ripe, the first to be looked at first
+	news    chan struct{}              // closed when ready gets its first
 	bytes   int64
 	events  int
 	letters int
@@ -58,7 +59,7 @@ type line struct {
 func newLines(s *core) *lines {
 	return &lines{
 		store: s, asked: make(chan struct{}), some: make(chan struct{}, 1), news: make(chan struct{}),
-		entries: map[idem.ExecutionID]*entry{}, lines: map[string]*line{}, taking: map[string]bool{},
+		entries: map[idem.ExecutionID]*entry{}, lines: map[string]*line{}, under: map[string]map[string]bool{}, taking: map[string]bool{},
 	}
 }
 
@@ -224,6 +225,16 @@ func (p *lines) ripenLock(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ripenLocked(p.lines[key])
+}
+
+// freed is told of a lock that is gone: its line, and those of events whose workflow had it.
+func (p *lines) freed(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ripenLocked(p.lines[key])
+	for line := range p.under[key] {
+		p.ripenLocked(p.lines[line])
+	}
 }
 
 // ripenOf is for the line of one execution.

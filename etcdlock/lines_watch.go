@@ -166,6 +166,7 @@ func (p *lines) putLocked(e *entry) {
 			l.scope.Key = ""
 		}
 		p.lines[e.key] = l
+		p.setUnderLocked(e, true)
 		link.Wake(p.some)
 	}
 	if l.n == 0 {
@@ -199,6 +200,25 @@ func (p *lines) leftLocked(e *entry) {
 	if l := p.lines[e.key]; l != nil && l.n == 0 {
 		l.ripe = false
 		delete(p.lines, e.key)
+		p.setUnderLocked(e, false)
+	}
+}
+
+// setUnderLocked notes whether there is a line of e, where its lock is the event's own.
+func (p *lines) setUnderLocked(e *entry, there bool) {
+	if !e.PerEvent {
+		return
+	}
+	workflow := p.store.layout.Other(e.Scope)
+	switch of := p.under[workflow]; {
+	case there && of == nil:
+		p.under[workflow] = map[string]bool{e.key: true}
+	case there:
+		of[e.key] = true
+	default:
+		if delete(of, e.key); len(of) == 0 {
+			delete(p.under, workflow)
+		}
 	}
 }
 
@@ -266,7 +286,7 @@ func (p *lines) watchLocks(ctx context.Context, from int64) {
 			news(string(e.Kv.Key))
 		}}
 	}
-	_ = p.store.pool.Watch(ctx, link.OfWaits, watch(y.Locks(), p.ripenLock), watch(y.Queues(), p.left))
+	_ = p.store.pool.Watch(ctx, link.OfWaits, watch(y.Locks(), p.freed), watch(y.Queues(), p.left))
 	cancel()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -55,7 +56,7 @@ func TestTheSlotsOfAWorkflowAreShownWithoutThoseOfTheDead(t *testing.T) {
 	mustClaim(t, dying, ownLimitLock("w", "dead, too"), 0)
 	lives := mustClaim(t, s, ownLimitLock("w", "lives"), 0)
 	closeStore(t, dying)
-	eventually(t, "the death to be heard of", func() bool { return !s.live.has(dead.Lock().Alive) })
+	eventually(t, "the death to be heard of", func() bool { return !s.live.Has(dead.Lock().Alive) })
 	v, err := s.Lock(within(t, patience), "w")
 	if err != nil || v.Lock.Execution != lives.Lock().Execution || len(v.Holders) != 1 || v.Of != 3 {
 		t.Errorf("%+v %v", v, err)
@@ -78,5 +79,118 @@ func TestALockOfSeveralSaysHowManyWaitForItsWorkflow(t *testing.T) {
 	}
 	if all, err := s.Locks(within(t, patience), idem.LockQuery{Limit: 10}); err != nil || len(all.Locks) != 1 || all.Locks[0].Waiting != 2 {
 		t.Errorf("%+v %v", all, err)
+	}
+}
+
+func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, other := limitedStore(t, e, slotsOf(2)), limitedStore(t, e, slotsOf(2))
+	got := mustAcquireLock(t, other, idem.AcquireRequest{Workflow: "w", TTL: time.Hour})
+	_, seen, err := tryClaim(t, s, ownLimitLock("w", "refused"), 0)
+	if err != nil || seen == nil || seen.Lock == nil || seen.Lock.Execution != got.Lock.Execution || seen.Lock.Dead {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	l := ownLimitLock("w", "waits")
+	p := mustEnqueue(t, s, l)
+	ctx, stop := context.WithCancel(within(t, patience))
+	waits := make(chan error, 1)
+	go func() {
+		_, err := p.Await(ctx, 0)
+		waits <- err
+	}()
+	onClient := func(n int) func() bool {
+		return func() bool {
+			s.hub.mu.Lock()
+			defer s.hub.mu.Unlock()
+			return len(s.hub.waiters[s.hub.sum(s.layout.Lock(idem.Scope{Workflow: "w"}))]) == n
+		}
+	}
+	eventually(t, "it to wait for the client's lock", onClient(1))
+	gaveUp := make(chan *idem.Seen, 1)
+	short, giveUp := context.WithCancel(within(t, patience))
+	impatient := mustEnqueue(t, s, ownLimitLock("w", "gives up"))
+	go func() {
+		seen, _ := impatient.Await(short, 0)
+		gaveUp <- seen
+	}()
+	eventually(t, "another one to wait, too", onClient(2))
+	giveUp()
+	if seen := <-gaveUp; seen == nil || seen.Lock == nil || seen.Lock.Execution != got.Lock.Execution {
+		t.Errorf("%+v", seen)
+	}
+	parks := ownLimitLock("w", "parks")
+	now := parkedNow()
+	parks.Parked = &now
+	mustPark(t, s, parks, 0)
+	if scope, _, err := s.Ripe(within(t, patience)); err != nil {
+		t.Fatal(err)
+	} else if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
+		t.Fatalf("%+v %v", taken, err)
+	}
+	if err := other.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waits; err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if held, err := inTurn(within(t, patience), p, l); held == nil {
+		t.Fatal(err)
+	}
+	if taken := takeNext(t, s); taken.Held.Lock().Execution != parks.Execution {
+		t.Errorf("%+v", taken)
+	}
+}
+
+func TestAClientThatIsFasterThanTheHeadOfAnEventsQueueHoldsItBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, other := limitedStore(t, e, slotsOf(2)), limitedStore(t, e, slotsOf(2))
+	client := lockFor("w", "client")
+	client.Route = ""
+	before := mustEnqueue(t, other, client)
+	l := ownLimitLock("w", "event")
+	p := mustEnqueue(t, s, l)
+	if seen, err := p.Await(within(t, patience), 0); err != nil || seen.Lock != nil {
+		t.Fatalf("%+v %v", seen, err)
+	}
+	first, err := inTurn(within(t, patience), before, client)
+	if first == nil {
+		t.Fatal(err)
+	}
+	held, seen, err := p.ClaimHead(within(t, patience), l, 0)
+	if held != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != client.Execution {
+		t.Fatalf("%v %+v %v", held, seen, err)
+	}
+	if err := first.Release(within(t, patience)); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := inTurn(within(t, patience), p, l); held == nil {
+		t.Fatal(err)
+	}
+}
+
+// While an update takes a route to a lock.limit above one, an event of another replica may have the workflow's lock: it is no client's, and does not hold
+// back who waits.
+func TestAnEventWithTheWorkflowsLockHoldsNobodyBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(2))
+	mustClaim(t, s, lockFor("w", "before the update"), 0)
+	l := ownLimitLock("w", "after it")
+	if held, err := inTurn(within(t, patience), mustEnqueue(t, s, l), l); held == nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheDeadLockOfAClientHoldsNobodyBack(t *testing.T) {
+	e := etcdtest.Start(t)
+	s, dying := limitedStore(t, e, slotsOf(2)), limitedStore(t, e, slotsOf(2))
+	client := lockFor("w", "client")
+	client.Route = ""
+	mustClaim(t, dying, client, 0)
+	l := ownLimitLock("w", "event")
+	p := mustEnqueue(t, s, l)
+	closeStore(t, dying)
+	if held, err := inTurn(within(t, patience), p, l); held == nil {
+		t.Fatal(err)
 	}
 }

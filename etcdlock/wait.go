@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,6 +261,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if p.before != "" {
 		p.store.hub.wait(ctx, p.session.Over, p.since, p.store.layout.Queued(p.scope), p.before)
 	}
+	var behind *idem.Seen
 	for {
 		if p.won == nil {
 			p.won = p.store.handed(p)
@@ -286,7 +288,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		case p.session.Err() != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.Err())
 		case err != nil:
-			return p.atLimit(), err
+			return cmp.Or(p.atLimit(), behind), err
 		case at.Place != p.q && at.Runs(p.execution):
 			if err := p.found(ctx, at.State); err != nil {
 				return nil, err
@@ -328,12 +330,18 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		if at.Lock.Dead {
 			return at.Seen(p.scope.Key), nil
 		}
-		p.leaveLine()
-		if p.queue != nil {
-			p.store.sees(p, at.State)
-		}
-		p.awaitLock(ctx, at.State)
+		behind = p.awaitSeen(ctx, at.State)
 	}
+}
+
+// awaitSeen waits for the end of the lock that was found, and returns what is known of it.
+func (p *Place) awaitSeen(ctx context.Context, st *protocol.State) *idem.Seen {
+	p.leaveLine()
+	if p.queue != nil {
+		p.store.sees(p, st)
+	}
+	p.awaitLock(ctx, st)
+	return st.Seen(p.scope.Key)
 }
 
 // waitsAsKnown waits for the lock that p is next behind, or for the place before its own, where this process knows which that is; false: p has to look.
@@ -378,7 +386,7 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
-	keys := []string{y.Queued(p.scope), y.Lock(p.scope)}
+	keys := []string{y.Queued(p.scope), y.Lock(st.Lock.Scope)}
 	if st.Lock.IsParked() { // whoever runs it, it ends with its lock
 		p.store.hub.wait(ctx, p.session.Over, st.Revision, keys...)
 		return

@@ -78,7 +78,10 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 			if err != nil {
 				return nil, err
 			}
-			st.Other = nil // enqueue has compared it, and nobody claims it past a place
+			if st.Lock == nil && p.limits != nil {
+				st.Lock = st.HoldsBack(p.waits())
+			}
+			st.Other = nil // else enqueue has compared it, and nobody claims it past a place
 			at := &queueState{State: st, vouched: protocol.First(response.Responses[around]) != nil}
 			if first {
 				return at, nil

@@ -12,13 +12,13 @@ import (
 // How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn at the limit that has no slot for it, at the
 // smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another one from those who could use it.
 
-// turnAtOnce are the keys and the turn of an Enqueue behind nobody's lock: the limit was in the way.
+// turnAtOnce are the keys and the turn of an Enqueue behind nobody's lock, a client's least of all: the limit was in the way.
 func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
 	if p.limits == nil {
 		return k, protocol.Leased{}
 	}
 	p.leaveLine()
-	if at.L != 0 || p.store.pauses.of(p.route, p.scope.Workflow) != nil {
+	if at.L != 0 || at.O != 0 || p.store.pauses.of(p.route, p.scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
 	limit := p.store.slots.begin(p.waits())

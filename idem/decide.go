@@ -165,7 +165,10 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	case seen.Newer != nil:
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
-		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now), Behind: lock.Revision}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now)}
+		if lock.Scope.PerEvent == r.Scope.PerEvent { // else it is a client's, and the own lock is free
+			v.Behind = lock.Revision
+		}
 		if lock.Cooling {
 			v.ClosedUntil = lock.CoolUntil
 		}

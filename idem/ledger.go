@@ -68,7 +68,8 @@ type Place interface {
 	// lock by who had it, which ClaimHead then only has to say; or until
 	// the event's record is not at revision prev any more. It returns what it found. ErrPlaceLost: decide again from the beginning,
 	// under a new execution ID. ErrCancelled: somebody cancelled the execution while it waited; the record found says who, and is its
-	// own. Other errors are the context's, and the place is still taken: then what it found is the limit that it waits at, nil where that is not known.
+	// own. Other errors are the context's, and the place is still taken: then what it found is the lock or the limit that it waits for,
+	// nil where that is not known.
 	Await(ctx context.Context, prev int64) (*Seen, error)
 	// ClaimHead takes the lock for l, which keeps the execution ID of the place. Its results are those of Claim, and ErrPlaceLost. Where the
 	// place is gone it may also return what it sees, or ErrNotClaimed: Await says why it is gone.

@@ -102,6 +102,15 @@ func (st *State) CopyInOther(event idem.Key) bool {
 	return st.Other != nil && st.Other.Scope.Key == event
 }
 
+// HoldsBack is a client's lock of the workflow, which is taken over the lock API or with a Locker, where l is to have a lock of its event alone because its
+// route has a lock.limit; nil = none is there. A lock of another event, which is there while an update takes a route to such a limit, holds nobody back.
+func (st *State) HoldsBack(l *idem.Lock) *idem.Lock {
+	if st.Other == nil || st.Other.Route != "" || !l.OwnLimit() {
+		return nil
+	}
+	return st.Other
+}
+
 // CopyRuns is the lock that an execution of this event has, alive or dead; nil = none.
 func (st *State) CopyRuns(event idem.Key) *idem.Lock {
 	for _, l := range []*idem.Lock{st.Lock, st.Other} {

@@ -93,11 +93,12 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 		lockRecordPlaceAndOther(k))
 }
 
-// ClaimAsHead takes the lock for who is first in the queue, and takes him out of it. It reads who is first then. Whose turn it is at a
-// limit, those who wait there know.
+// ClaimAsHead takes the lock for the head of the queue, and takes its entry out. It reads which entry is the head then. Where somebody else has the
+// other lock, at.O is its revision, as with Claim: a client's lock of the workflow holds back what has a lock for each event. Whose turn it is at a limit,
+// those who wait there know.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.L), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
+		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
 		append(append(Writes{del(k.Q), Put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }

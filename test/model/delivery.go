@@ -194,11 +194,13 @@ func (a *actor) dropTurn() {
 
 // refused: a refusal brings lock, record and place. What they do not explain may be the other lock, which is read then.
 func (a *actor) refused(n *state, t *delivery) {
-	l, copied := n.locks[a.lock()], a.m.copyInOther(n, a.execution())
+	l, copied, client := n.locks[a.lock()], a.m.copyInOther(n, a.execution()), a.m.client(n, a.execution())
 	free := l.created == 0 && n.records[a.event()].modified == t.prev && a.m.ahead(n, a.lock(), everybody) == 0
 	switch {
 	case free && copied.created != 0:
 		a.decide(n, t, copied)
+	case free && client.created != 0 && a.m.breaks != passesClient:
+		a.decide(n, t, client)
 	case free && a.m.otherIs(n, a.execution()) != t.o: // another event has it
 		t.o = a.m.otherIs(n, a.execution())
 	default:
@@ -253,6 +255,8 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		t.prev = rec.modified
 	case a.m.waits[a.d] && l == n.locks[a.lock()]: // there is no queue before the other lock
 		t.prev, t.l, t.at = rec.modified, l.modified, enqueueing
+	case a.m.waits[a.d] && l == a.m.client(n, a.execution()): // it waits in its own queue
+		t.prev, t.l, t.o, t.at = rec.modified, 0, l.modified, enqueueing
 	default:
 		t.finish(locked)
 	}
@@ -301,7 +305,7 @@ func (a *actor) reread(n *state, t *delivery) {
 			}
 		}
 	case n.queue[e].created != 0 && n.queue[e].by == x:
-		t.at, t.q = waiting, n.queue[e].created
+		t.at, t.q, t.o = waiting, n.queue[e].created, 0
 		if t.answered {
 			t.at = leaving
 		}
@@ -339,7 +343,7 @@ func (a *actor) enqueue() {
 		case ok && a.m.parkAtOnce[a.d]:
 			t.finish(accepted)
 		case ok:
-			t.at, t.q, t.l = waiting, n.queue[e].created, 0
+			t.at, t.q, t.l, t.o = waiting, n.queue[e].created, 0, 0
 		case n.sessions[t.session] == 0:
 			t.finish(storeUnavailable)
 		case request.parked && a.m.parkAlways, a.m.rests && a.m.latest[a.d]:
@@ -406,10 +410,10 @@ func (a *actor) wait() {
 	}
 	for _, slot := range a.m.slotsFor(t.process) {
 		lost := a.resolve
-		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || slot != 0 && a.s.slots[slot-1] != 0 {
+		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || a.m.client(a.s, x).created != 0 || slot != 0 && a.s.slots[slot-1] != 0 {
 			lost = nil // a guess is refused
 		}
-		a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev, slot: slot}, a.tookTurn, lost)
+		a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev, o: t.o, slot: slot}, a.tookTurn, lost)
 	}
 }
 
@@ -421,8 +425,10 @@ func (a *actor) tookTurn(n *state, t *delivery, ok bool) {
 	case n.queue[e].created != t.q, a.m.ahead(n, a.lock(), t.q) > 0:
 	case a.m.decided(rec):
 		t.at, t.decideAgain = leaving, true
+	case a.m.client(n, a.execution()).created != 0: // it waits for that
+		t.prev, t.o = rec.modified, 0
 	default:
-		t.prev = rec.modified
+		t.prev, t.o = rec.modified, a.m.otherIs(n, a.execution())
 	}
 }
 

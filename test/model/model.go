@@ -73,6 +73,7 @@ const (
 	replacedForNobody
 	replacedMayRun // again, as a copy
 	toldTooEarly   // that a newer one waits
+	passesClient   // whose lock of the workflow it has seen
 )
 
 func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }

@@ -30,6 +30,7 @@ var brokenBy = map[kind]map[string]string{
 	},
 	claimAsHead: {
 		"absent(k.L)":           "wait, a copy waits, retry",
+		"modified(k.O, at.o)":   "lock API, limit of a workflow, wait",
 		"nobodyBefore(k, at.q)": "wait, three events",
 		"slotsFree(k)":          "limit, wait",
 	},
@@ -191,5 +192,6 @@ var rules = []mutation{
 	{name: "who replaces another one waits in its place", scenario: "latest, quiet", breaks: replacedForNobody},
 	{name: "what is replaced is ended for good", scenario: "latest, quiet, copies", breaks: replacedMayRun},
 	{name: "a sender is told that a newer one waits when it does", scenario: "latest, quiet", breaks: toldTooEarly},
+	{name: "who sees a client's lock of the workflow does not pass it", scenario: "lock API, limit of a workflow", breaks: passesClient},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

@@ -155,8 +155,12 @@ func (m *model) carrier(s *state, p int, to visit) {
 	}
 	for e := range m.eventCount {
 		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 && (!own.paused || m.breaks == takenWhilePaused) {
+			other := m.otherIs(s, q.by)
+			if m.client(s, q.by).created != 0 { // it is waited for
+				other = 0
+			}
 			for _, slot := range m.slotsFor(uint8(p)) {
-				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, slot: slot}, to)
+				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, o: other, slot: slot}, to)
 			}
 		}
 	}

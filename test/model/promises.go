@@ -30,6 +30,7 @@ const (
 	aliveNotBuried      promise = "a lock is not buried while its owner is alive"
 	heldAsLongAsTold    promise = "a held lock lives as long as its holder was told"
 	holdWithLock        promise = "a hold is there only while its lock names it"
+	clientHoldsBack     promise = "a client's lock of a workflow holds back what has a lock for each event under a lock.limit"
 	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
 	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
@@ -228,6 +229,9 @@ func (m *model) checkTurn(s *state, t *txn) {
 	}
 	if s.known.closed[i] != 0 {
 		m.broke(delayKept)
+	}
+	if m.client(s, t.by).created != 0 {
+		m.broke(clientHoldsBack)
 	}
 	if o := m.copyInOther(s, t.by); o.created != 0 && o.cooling && s.known.closed[m.lock(o.by)] == o.by {
 		m.broke(delayKept)

@@ -15,6 +15,8 @@ type scenario struct {
 	// none: this delivery comes to a replica whose route says strategy none, while those without it meet others that lock the workflow.
 	// Only event A has a lock of its own then.
 	none [maxDeliveries]bool
+	// heldBack: these deliveries have a lock.limit, not strategy none: a client's lock of the workflow holds them back.
+	heldBack bool
 
 	waits, attach, holds, byAPI [maxDeliveries]bool
 
@@ -113,6 +115,13 @@ func scenarios() []scenario {
 		bounded("lock API, two clients, wait", []int{0, 1, 2}, budget{ambiguous: 1}, func(sc *scenario) {
 			sc.byAPI = [maxDeliveries]bool{true, false, true}
 			second(&sc.waits)
+		}),
+		bounded("lock API, limit of a workflow", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1, beat: 1}, clientBesideLimit),
+		bounded("lock API, limit of a workflow, wait", []int{0, 0, 1}, budget{ambiguous: 1, cancel: 1}, func(sc *scenario) { clientBesideLimit(sc); second(&sc.waits) }),
+		bounded("lock API, limit of a workflow, park", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) {
+			clientBesideLimit(sc)
+			second(&sc.waits)
+			second(&sc.parkAtOnce)
 		}),
 		bounded("strategy none", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, perEvent),
 		bounded("two workflows", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { perEvent(sc); sc.cuts = true }),
@@ -246,6 +255,13 @@ func limited(sc *scenario, limits ...uint8) {
 
 // strategyChanges: some replicas have gone over to strategy none, others have not.
 func strategyChanges(sc *scenario) { second(&sc.none); sc.lockCount = 2 }
+
+// clientBesideLimit: a client takes the lock of a workflow, and event A comes to a replica whose route has a lock.limit above one, and to one whose
+// route has none.
+func clientBesideLimit(sc *scenario) {
+	strategyChanges(sc)
+	sc.heldBack, sc.byAPI[2] = true, true
+}
 
 // newestFirst: event A is newer than event B.
 func newestFirst(sc *scenario) { sc.order = [maxEvents]uint8{2, 1} }

@@ -184,6 +184,14 @@ func (m *model) copyInOther(s *state, x execution) lock {
 	return lock{}
 }
 
+// client is a client's lock of the workflow that holds an execution back, or would pass it; the zero lock otherwise.
+func (m *model) client(s *state, x execution) lock {
+	if o := m.other(s, x); m.heldBack && m.none[x.delivery()] && o.created != 0 && m.byAPI[o.by.delivery()] {
+		return *o
+	}
+	return lock{}
+}
+
 // ahead counts the places in the queue of a lock that are older than q. Before an event's own lock only that event itself can wait.
 func (m *model) ahead(s *state, lock int, q revision) (n int) {
 	for e := range m.eventCount {

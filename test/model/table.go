@@ -132,7 +132,7 @@ func table() [kinds]row {
 	return [kinds]row{
 		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		enqueue:     {"enqueue", []compare{epochIs, lIs, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, otherIs, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", []compare{lIs}, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
 		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), readMark(next)...)", nil, (*model).handedOver},
