@@ -28,6 +28,9 @@ func (unreachable) Executions(context.Context, idem.ExecutionQuery) (idem.Execut
 func (unreachable) Lock(context.Context, string) (*idem.LockView, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) LockOf(context.Context, string, idem.ExecutionID) (*idem.LockView, error) {
+	return nil, idem.ErrStoreUnavailable
+}
 func (unreachable) Locks(context.Context, idem.LockQuery) (idem.LockPage, error) {
 	return idem.LockPage{}, idem.ErrStoreUnavailable
 }

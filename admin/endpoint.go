@@ -35,7 +35,7 @@ type endpoint struct {
 func endpoints() []endpoint {
 	return []endpoint{
 		{"GET", "/v1/locks", forRead, "", []string{"prefix", "limit", "cursor"}, (*call).listLocks},
-		{"GET", "/v1/locks/{workflow}", forRead, "", nil, (*call).getLock},
+		{"GET", "/v1/locks/{workflow}", forRead, "", []string{"execution"}, (*call).getLock},
 		{"DELETE", "/v1/locks/{workflow}", forWrite, "lock.force_release", []string{"execution", "reason"}, (*call).forceRelease},
 		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", nil, (*call).acquire},
 		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", nil, (*call).renew},

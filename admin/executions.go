@@ -188,13 +188,28 @@ func (c *call) cancel() error {
 	view := client.Cancelled{
 		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has heard of it",
 	}
-	if found.Status().Terminal() {
+	switch {
+	case found.Status().Terminal():
 		view.Message = "The execution is cancelled"
+	case found.Lock.Held:
+		view.Message = heldText(found.Lock)
 	}
 	if before {
 		return c.ok(http.StatusOK, view)
 	}
 	return c.ok(http.StatusAccepted, view)
+}
+
+// heldText says what a cancel of a held execution waits for.
+func heldText(l *idem.Lock) string {
+	what, until := "its lock", "when its hold ends"
+	if l.HasSlot() {
+		what = "its lock and its slots"
+	}
+	if !l.HoldUntil.IsZero() {
+		until = "at " + l.HoldUntil.UTC().Format(time.RFC3339)
+	}
+	return "Cancel requested; the execution ends when its service hears of it at its next guard or heartbeat, or " + until + ", and has " + what + " until then"
 }
 
 // finished is the refusal of a cancel that came too late.

@@ -233,7 +233,7 @@ func TestWhatAQueryMayBe(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/v1/locks?staus=1":         `unknown query parameter "staus": there are prefix, limit, cursor`,
-		"/v1/locks/w?staus=1":       `unknown query parameter "staus": there are none here`,
+		"/v1/pauses?staus=1":        `unknown query parameter "staus": there are none here`,
 		"/v1/locks?limit=1&limit=2": `query parameter "limit" is given twice`,
 	} {
 		if a := r.ask("GET", path, opsToken, ""); a.StatusCode != 400 || a.text("detail") != want {

@@ -20,6 +20,8 @@ type Ledger interface {
 	Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error)
 	// Lock is the lock of a workflow. idem.ErrNoLock.
 	Lock(ctx context.Context, workflow string) (*idem.LockView, error)
+	// LockOf is the lock of an execution of a workflow, which may have several. idem.ErrNoLock.
+	LockOf(ctx context.Context, workflow string, id idem.ExecutionID) (*idem.LockView, error)
 	// Locks lists a page. idem.ErrCursor.
 	Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error)
 

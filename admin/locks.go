@@ -86,7 +86,13 @@ func (c *call) getLock() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	lock, err := c.api.o.Ledger.Lock(ctx, c.name)
+	var lock *idem.LockView
+	var err error
+	if id := c.query("execution"); id == "" {
+		lock, err = c.api.o.Ledger.Lock(ctx, c.name)
+	} else {
+		lock, err = c.api.o.Ledger.LockOf(ctx, c.name, idem.ExecutionID(id))
+	}
 	if err != nil {
 		return err
 	}

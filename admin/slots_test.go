@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strings"
 	"testing"
 
 	"hooklock/idem"
@@ -64,6 +65,11 @@ func TestALockOfSeveralExecutionsSaysWhoHasASlot(t *testing.T) {
 	if all := f.all(opsToken, "locks", "prefix=stripe/several"); len(all) != 1 || all[0] != d.id {
 		t.Errorf("the list has %v", all)
 	}
+	if own := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral?execution="+d.id, opsToken, ""); own.json["executionId"] != d.id || own.json["of"] != 1.0 || own.json["executions"] != nil {
+		t.Errorf("%s", own.body)
+	}
+	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fother?execution="+d.id, opsToken, "")
+	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral?execution="+strings.Replace(d.id, "exec_", "exec_a", 1)[:len(d.id)], opsToken, "")
 	f.want(200, "", "DELETE", "/v1/locks/stripe%2Fseveral?execution="+d.id+"&reason=r", opsToken, "")
 	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
 }

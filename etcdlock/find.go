@@ -2,10 +2,12 @@ package etcdlock
 
 import (
 	"context"
-	"hooklock/etcdlock/protocol"
-	"hooklock/idem"
+	"errors"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
 )
 
 // Execution is where an execution is now. What it meets dead it buries first, so that the answer is the truth; where etcd takes no burial now,
@@ -39,7 +41,31 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 // that it is Dead. Of a workflow whose route has a lock.limit above one it is the lock of the oldest execution. Under strategy none a workflow has no
 // lock. The error is idem.ErrNoLock or idem.ErrStoreUnavailable.
 func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
-	scope := idem.Scope{Workflow: workflow}
+	v, err := s.lockOf(ctx, idem.Scope{Workflow: workflow})
+	if errors.Is(err, idem.ErrNoLock) {
+		return s.oldestOf(ctx, workflow)
+	}
+	return v, err
+}
+
+// LockOf is the lock that an execution of a workflow has: one of several, where its route has a lock.limit above one. It is Lock otherwise.
+func (s *Control) LockOf(ctx context.Context, workflow string, id idem.ExecutionID) (*idem.LockView, error) {
+	scope, err := s.Scope(ctx, id)
+	if errors.Is(err, idem.ErrNoExecution) || err == nil && scope.Workflow != workflow {
+		return nil, idem.ErrNoLock
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.lockOf(ctx, scope)
+	if err == nil && v.Lock.Execution != id {
+		return nil, idem.ErrNoLock
+	}
+	return v, err
+}
+
+// lockOf is the lock of that scope.
+func (s *Control) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, error) {
 	for buried := int64(0); ; {
 		answers, revision, err := s.pool.Read(ctx, clientv3.OpGet(s.layout.Lock(scope)))
 		if err != nil {
@@ -47,7 +73,7 @@ func (s *Control) Lock(ctx context.Context, workflow string) (*idem.LockView, er
 		}
 		kv := protocol.First(answers[0])
 		if kv == nil {
-			return s.oldestOf(ctx, workflow)
+			return nil, idem.ErrNoLock
 		}
 		l, err := protocol.LockAt(kv)
 		if err != nil {

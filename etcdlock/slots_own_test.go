@@ -194,3 +194,22 @@ func TestTheDeadLockOfAClientHoldsNobodyBack(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestEachExecutionsOwnLockCanBeRead(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := limitedStore(t, e, slotsOf(2))
+	mustClaim(t, s, ownLimitLock("w", "oldest"), 0)
+	own := mustClaim(t, s, ownLimitLock("w", "own"), 0).Lock()
+	if v, err := s.LockOf(within(t, patience), "w", own.Execution); err != nil || v.Lock.Execution != own.Execution || v.Of != 2 || v.Lock.Slots[0].N != own.Slots[0].N {
+		t.Errorf("%+v %v", v, err)
+	}
+	alone := mustClaim(t, s, lockFor("alone", "event"), 0).Lock()
+	if v, err := s.LockOf(within(t, patience), "alone", alone.Execution); err != nil || v.Lock.Execution != alone.Execution {
+		t.Errorf("%+v %v", v, err)
+	}
+	for workflow, id := range map[string]idem.ExecutionID{"w": lockFor("w", "own").Execution, "alone": own.Execution, "free": alone.Execution} {
+		if v, err := s.LockOf(within(t, patience), workflow, id); !errors.Is(err, idem.ErrNoLock) {
+			t.Errorf("%s: %+v %v", workflow, v, err)
+		}
+	}
+}

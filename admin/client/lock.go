@@ -144,6 +144,12 @@ func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
 }
 
+// LockOf gets the lock of an execution: where a route has a lock.limit above 1 a workflow has several. A *Problem with CodeLockNotFound means that the
+// execution has none.
+func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Lock, error) {
+	return c.lock(ctx, workflow, "", call{method: http.MethodGet, query: query("execution", executionID)})
+}
+
 // ForceRelease takes the lock from an execution. A running call is closed and its sender told lock_lost; the record is ABORTED, with reason
 // and the name of the token. It returns the execution as it ended. A *Problem with CodeLockLost means that the holder is another.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {

@@ -41,7 +41,7 @@ func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision i
 	var ops []clientv3.Op
 	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks
 	for i, v := range views {
-		locks[i] = v.Lock
+		locks[i], views[i].Of = v.Lock, s.ownLimit(v.Lock)
 		workflow := v.Lock.Scope.Workflow
 		if _, asked := queues[workflow]; !asked {
 			queues[workflow] = len(ops)

@@ -31,7 +31,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView,
 		if err != nil || !l.OwnLimit() || !l.HasSlot() && !l.Cooling {
 			continue // of a newer release, of strategy none, or it rests
 		}
-		views = append(views, idem.LockView{Lock: l, Of: s.ownLimit(l)})
+		views = append(views, idem.LockView{Lock: l})
 	}
 	if err := s.Describe(ctx, views, revision); err != nil {
 		return nil, unavailable(err)
@@ -101,7 +101,7 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, er
 		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 			return false // of a newer release, or no lock of a workflow
 		}
-		page.Locks = append(page.Locks, idem.LockView{Lock: l, Of: s.ownLimit(l)})
+		page.Locks = append(page.Locks, idem.LockView{Lock: l})
 		return true
 	})
 	if err == nil {

@@ -417,8 +417,17 @@ routes:
 	if list := cli(t, h, "locks", "list", "-o", "json"); !strings.Contains(list, first) || !strings.Contains(list, second) {
 		t.Errorf("locks list says\n%s", list)
 	}
+	if got := cli(t, h, "locks", "get", "w", "--execution", second); !strings.Contains(got, second) || strings.Contains(got, first) {
+		t.Errorf("locks get says\n%s", got)
+	}
+	if got := cli(t, h, "executions", "get", second); !strings.Contains(got, "held, until ") {
+		t.Errorf("executions get says\n%s", got)
+	}
 	if a := testkit.Post(t, h.Addr, "/held", "{}", key("3")); a.Status != 409 {
 		t.Fatalf("%v", a)
+	}
+	if got := cli(t, h, "executions", "cancel", second, "--reason", "it hangs"); !strings.Contains(got, "has its lock and its slots until then") {
+		t.Errorf("cancel says\n%s", got)
 	}
 	cli(t, h, "locks", "release", "w", "--execution", second, "--reason", "its service is gone")
 	if x := execution(t, h, second); x["status"] != "ABORTED" || x["outcome"] != "unknown" {

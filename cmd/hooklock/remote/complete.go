@@ -64,7 +64,7 @@ func lockedWorkflows(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
-// lockHolder offers the execution that holds the lock of the workflow in the first argument.
+// lockHolder offers the executions that hold the lock of the workflow in the first argument.
 func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.Completion {
 	if len(args) == 0 {
 		return nil
@@ -72,6 +72,9 @@ func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.C
 	l, err := d.Lock(ctx, args[0])
 	if err != nil {
 		return nil
+	}
+	if len(l.Executions) > 0 {
+		return l.Executions
 	}
 	return []cobra.Completion{l.ExecutionID}
 }

@@ -119,9 +119,12 @@ func (d *Desk) show(ctx context.Context, x *client.Execution) error {
 	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(x, d.lockOf(ctx, x))) })
 }
 
-// lockOf returns the lock of an execution's workflow; nil = it is free, or not known.
+// lockOf returns the lock of an execution, or of its workflow; nil = it is free, or not known.
 func (d *Desk) lockOf(ctx context.Context, x *client.Execution) *client.Lock {
-	l, err := d.Lock(ctx, x.Workflow)
+	l, err := d.LockOf(ctx, x.Workflow, x.ExecutionID)
+	if err != nil {
+		l, err = d.Lock(ctx, x.Workflow)
+	}
 	if err != nil {
 		return nil
 	}
@@ -304,7 +307,11 @@ var activeStatuses = []string{string(client.Pending), string(client.Running), st
 func cancelledText(c *client.Cancelled) string {
 	text := fmt.Sprintf("%s is %s", c.ExecutionID, c.Status)
 	if !c.Status.Terminal() {
-		text += ": " + toldText(&c.Execution)
+		how := toldText(&c.Execution)
+		if _, said, held := strings.Cut(c.Message, "; the execution ends when "); held {
+			how = "it ends when " + said
+		}
+		text += ": " + how
 	}
 	if c.Before {
 		text += "; somebody had asked for it before"

@@ -164,18 +164,26 @@ func slotRow(s *client.Slot) []string {
 }
 
 func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
+	var execution string
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, lockedWorkflows),
 
 		Use:   "get WORKFLOW",
 		Short: "show the lock of one workflow",
-		Long:  "Show the lock of one workflow. The exit code is 3 when it is free.",
+		Long: `Show the lock of one workflow. Where its route has a lock.limit above 1, that is how many slots are taken, by which executions, and the lock of
+the oldest of them, or with --execution that of another one. The exit code is 3 when it is free.`,
 		Example: `  hooklock locks get stripe/acme
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				l, err := d.Lock(ctx, args[0])
+				var l *client.Lock
+				var err error
+				if execution == "" {
+					l, err = d.Lock(ctx, args[0])
+				} else {
+					l, err = d.LockOf(ctx, args[0], execution)
+				}
 				if err != nil {
 					return err
 				}
@@ -183,6 +191,8 @@ func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().StringVar(&execution, "execution", "", "ID of an execution, where several have a lock")
+	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
 	r.watchFlag(cmd)
 	return cmd
 }
