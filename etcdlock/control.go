@@ -59,7 +59,7 @@ func (s *Control) change(ctx context.Context, r *commit.Request) (answer commit.
 }
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
-func (s *Control) news(ctx context.Context) (protocol.Leased, error) {
+func (s *core) news(ctx context.Context) (protocol.Leased, error) {
 	lease, err := s.leases.Take(ctx, newsLife, "")
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
@@ -259,6 +259,25 @@ func (s *Control) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cance
 		s.duplicates.Forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
 	}
 	return found, err
+}
+
+// Drop implements idem.Ledger.
+func (s *Ledger) Drop(r *idem.Record) {
+	k, at := s.layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Prev: r.Revision}
+	s.tasks.Help(func(life context.Context) {
+		for pause := link.NewBackoff(); at.Prev != 0; {
+			news, err := s.news(life)
+			if err == nil {
+				dropping := commit.NewRequest(k.L, protocol.Forget(k, at, news, nil), len(news.Value))
+				dropping.SharedLease = news.Lease
+				err = s.sender.Do(life, dropping).Err
+				s.leases.DropIfGone(news.Lease, err)
+			}
+			if err == nil || pause.Wait(life) != nil {
+				return
+			}
+		}
+	})
 }
 
 // refuseAlive refuses to forget what has not ended. Who is dead is buried first, as everywhere.

@@ -123,6 +123,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
 	}
+	if a.WhileWaiting && r.Policy.Observe {
+		g.o.Ledger.Drop(a.Record)
+	}
 	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
 	}

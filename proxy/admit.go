@@ -33,7 +33,9 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 		d.noteStale(a.Stale)
 	}
 	if a.WhileWaiting {
-		d.report.Outcome = a.Record.Outcome
+		if !d.route.Observe { // else it is forwarded
+			d.report.Outcome = a.Record.Outcome
+		}
 		if a.Decision == idem.DecisionAborted {
 			d.cancelled(a.Record.Abort)
 		}

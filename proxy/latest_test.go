@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -199,8 +200,15 @@ func TestObserveSaysWhatWouldHaveBeenReplaced(t *testing.T) {
 	for range 3 {
 		up.reply <- ""
 	}
-	if got := await(t, second); got.decision != "bypassed; would=superseded" || got.body != "answer to event 2" {
+	got := await(t, second)
+	if got.decision != "bypassed; would=superseded" || got.body != "answer to event 2" {
 		t.Errorf("%+v", got)
+	}
+	id := idem.ExecutionID(got.header.Get("Hooklock-Execution")) // no record says that it did not run
+	for found, err := r.store.Execution(t.Context(), id); !errors.Is(err, idem.ErrNoExecution); found, err = r.store.Execution(t.Context(), id) {
+		if t.Context().Err() != nil || err != nil {
+			t.Fatalf("%+v %v", found, err)
+		}
 	}
 	await(t, first)
 	await(t, third)

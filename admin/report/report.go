@@ -169,13 +169,14 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.recent.add(d.Decision, d.Result, now.at)
 	r.newest = now.shown
 	r.noteSender(d, failed, now)
-	if kind := Kind(d.Decision.Row().Class); kind >= Duplicate && kind <= Unnamed {
+	kind := Kind(d.Decision.Row().Class)
+	if kind >= Duplicate && kind <= Unnamed {
 		r.find(kind, d, at, now)
 	}
 	if d.MissingID {
 		r.find(MissingID, d, at, now)
 	}
-	if d.Stale {
+	if d.Stale || kind == Stale {
 		r.find(Stale, d, at, now)
 	}
 	r.attempts.note(d, now)

@@ -45,13 +45,15 @@ func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
 		idem.DecisionSkipped:    func(c RouteCount) uint64 { return c.Overlaps.Count },
 		idem.DecisionMismatch:   func(c RouteCount) uint64 { return c.Mismatches.Count },
 		idem.DecisionUnverified: func(c RouteCount) uint64 { return c.Forged.Count },
+		idem.DecisionSuperseded: func(c RouteCount) uint64 { return c.Stale.Count },
+		idem.DecisionStale:      func(c RouteCount) uint64 { return c.Stale.Count },
 		idem.DecisionRejected:   func(c RouteCount) uint64 { return c.Unnamed.Count },
 		idem.DecisionExecuted:   func(c RouteCount) uint64 { return c.Deliveries },
 	} {
 		tally, _ := newTally()
 		tally.Note(&Delivery{Route: "stripe", Decision: d, Key: "k"})
 		c := tally.Report(time.Time{}).Routes[0]
-		found := c.Duplicates.Count + c.Overlaps.Count + c.Mismatches.Count + c.Forged.Count + c.Unnamed.Count
+		found := c.Duplicates.Count + c.Overlaps.Count + c.Mismatches.Count + c.Forged.Count + c.Unnamed.Count + c.Stale.Count
 		if want(c) != 1 || c.Deliveries != 1 || d != idem.DecisionExecuted && found != 1 || d == idem.DecisionExecuted && found != 0 {
 			t.Errorf("%s: %+v", d, c)
 		}
