@@ -108,6 +108,8 @@ type ParkedStatus struct {
 	Bytes       int64 `json:"bytes"`
 	Blocked     int   `json:"blocked"`     // workflows that wait for a person
 	DeadLetters int   `json:"deadLetters"` // requests of ended executions
+	// Routes are the accepted events by the route that they were accepted under.
+	Routes []RouteCount `json:"routes,omitempty"`
 	// Unrouted are those whose route this replica does not have, by route: no event of them is tried here.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`
 }

@@ -63,15 +63,17 @@ running hooklock has in force, in the same spelling:
 
 func newValidate(e *cli.Environment) *cobra.Command {
 	var path, output string
-	var elsewhere bool
+	var elsewhere, running bool
+	var r remote.Remote
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check a configuration file, its shape and its sense, without running anything",
 		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once: first
 those of its shape, and what does not make sense when those are mended.
-With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.`,
+With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.
+With --running a running hooklock is asked which events it has accepted: those that would lose their route are a warning.`,
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", cli.Plain(output)))
 			}
@@ -85,6 +87,13 @@ With --without-files a secret or certificate that is missing here is a warning: 
 			}
 			if loaded != nil {
 				warnings, notes = loaded.Warnings, loaded.Notes
+			}
+			if running && err == nil {
+				lost, err := r.Unrouted(cmd.Context(), e, path, loaded.Config)
+				if err != nil {
+					return err
+				}
+				warnings = append(warnings, lost...)
 			}
 			if output == "json" {
 				if err := printJSON(e, problems, warnings, notes); err != nil {
@@ -101,6 +110,8 @@ With --without-files a secret or certificate that is missing here is a warning: 
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().BoolVar(&elsewhere, "without-files", false, "secrets and certificates are on another machine: those that are missing here are warnings")
+	cmd.Flags().BoolVar(&running, "running", false, "ask a running hooklock which accepted events would lose their route")
+	r.AddressFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().StringVar(&output, "format", "text", "as --output")
 	_ = cmd.Flags().MarkHidden("format") // its name before; the flag is there

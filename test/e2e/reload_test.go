@@ -185,7 +185,13 @@ routes:
 	acceptedAs(t, testkit.Post(t, h.Addr, "/gone/a", "1", key("1")), 202)
 	id := acceptedAs(t, testkit.Post(t, h.Addr, "/gone/b", "2", key("2")), 202)
 	testkit.Until(t, "both to be known", func() bool { return strings.Contains(cli(t, h, "status"), "parked   2") })
+	if said := cli(t, h, "validate", "--running", "--config", h.Config); strings.Contains(said, "accepted events wait") {
+		t.Errorf("validate says %q of what runs", said)
+	}
 	write(t, h.Config, config)
+	if said := cli(t, h, "validate", "--running", "--config", h.Config); !strings.Contains(said, "warning: route gone: 2 accepted events wait, and no route runs them") {
+		t.Errorf("validate says %q", said)
+	}
 	if said := cli(t, h, "reload"); !strings.Contains(said, "route gone: 2 accepted events wait, and no route runs them") {
 		t.Errorf("the reload says %q", said)
 	}

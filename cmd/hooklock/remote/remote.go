@@ -51,17 +51,24 @@ var outputs = []string{outputTable, outputWide, outputJSON, outputYAML}
 // Flags adds the flags that all commands on the admin API share.
 func (r *Remote) Flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
-	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
+	r.AddressFlags(cmd)
 	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults (default "+wiring.DefaultConfig+", where it is there)")
-	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
-	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
-	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
 	f.StringVarP(&r.output, "output", "o", outputTable, "table, wide (all columns), or json or yaml as the API has it")
 	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin (default: Local; UTC in what goes to no terminal)")
 	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
 	complete(cmd, "output", slices.Concat(outputs, r.more)...)
-	NoFiles(cmd, "admin", "tz")
+	NoFiles(cmd, "tz")
+}
+
+// AddressFlags adds those that say where the API is and who asks.
+func (r *Remote) AddressFlags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
+	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
+	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
+	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
+	NoFiles(cmd, "admin")
 }
 
 // watchFlag adds --watch to a command that reads.

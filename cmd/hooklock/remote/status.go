@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 	"hooklock/admin/client"
 	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
+	"hooklock/config"
 	"hooklock/idem"
 )
 
@@ -276,4 +279,25 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 			return nil
 		})
 	})
+}
+
+// Unrouted warns of the events that a running hooklock has accepted and that no route of c would run. file is where c was read.
+func (r *Remote) Unrouted(ctx context.Context, e *cli.Environment, file string, c *config.Config) (lost config.Problems, err error) {
+	r.config, r.output = file, outputTable
+	err = r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+		now, err := d.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range now.Parked.Routes {
+			runs := func(route config.Route) bool {
+				return route.Name == n.Route || slices.Contains(route.FormerNames, n.Route)
+			}
+			if !slices.ContainsFunc(c.Routes, runs) {
+				lost = append(lost, config.Problem{Text: wiring.NoRoute(n.Route, n.Count)})
+			}
+		}
+		return nil
+	})
+	return lost, err
 }

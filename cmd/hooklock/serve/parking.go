@@ -81,7 +81,7 @@ func (s *Service) warnUnrouted() (said []string) {
 	counts := s.unrouted()
 	for _, route := range slices.Sorted(maps.Keys(counts)) {
 		s.Log.Warn("parked.no_route", "route", route, "events", counts[route])
-		said = append(said, fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does", route, counts[route], route))
+		said = append(said, wiring.NoRoute(route, counts[route]))
 	}
 	return said
 }

@@ -219,10 +219,7 @@ func (s *Service) Status() client.ReplicaStatus {
 	}
 	n := s.Store.Parked()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
-	counts := s.unrouted()
-	for _, route := range slices.Sorted(maps.Keys(counts)) {
-		v.Parked.Unrouted = append(v.Parked.Unrouted, client.RouteCount{Route: route, Count: counts[route]})
-	}
+	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool { return true })), routeCounts(s.unrouted())
 	for _, p := range s.Store.PausedHere() {
 		v.Paused = append(v.Paused, client.PauseStatus{
 			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,
@@ -303,4 +300,11 @@ func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error)
 	case <-ctx.Done():
 		return client.Reloaded{}, nil, context.Cause(ctx)
 	}
+}
+
+func routeCounts(counts map[string]int) (all []client.RouteCount) {
+	for _, route := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, client.RouteCount{Route: route, Count: counts[route]})
+	}
+	return all
 }

@@ -77,3 +77,8 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	}
 	return problems
 }
+
+// NoRoute says that accepted events have no route any more.
+func NoRoute(route string, events int) string {
+	return fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does", route, events, route)
+}
