@@ -70,8 +70,9 @@ type Verdict struct {
 	// Newer: (of superseded) the execution that waits and is newer, so that this one took no place; "" = it had ended for it.
 	Newer ExecutionID
 
-	// Accepted: (of parked) it is this delivery that was parked. Otherwise a copy of it was.
+	// Accepted: (of parked) it is this delivery that was parked, for On. Otherwise a copy of it was.
 	Accepted bool
+	On       ParkOn
 	// Unsure: (of store_unavailable) nobody knows whether the delivery was parked, so it may run.
 	Unsure bool
 

@@ -106,6 +106,7 @@ func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	_, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
 	case v.Accepted:
+		v.On = on
 		g.quotas.add(r.Policy, -1, g.o.Now())
 	case v.Decision == DecisionWaitTimeout, v.Decision == "":
 		a := unavailable(errors.Join(err, w.notParked, context.Cause(ctx)))
@@ -143,7 +144,9 @@ func (w *waiter) Stays(place Place, lock Lock) bool {
 	if err == nil {
 		err = place.Park(request, Parked{Since: w.Now(), On: on, Bytes: kept.Bytes}, kept)
 	}
-	w.notParked = err
+	if w.notParked = err; err == nil {
+		w.parks = on
+	}
 	return err == nil
 }
 

@@ -120,6 +120,7 @@ func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
 	case v.Decision == DecisionWaitTimeout:
 		return w.gaveUp(err)
 	case v.Decision != "":
+		v.On = w.parks
 		return Admission{Verdict: v, Err: err}
 	}
 	return unavailable(err)
@@ -130,7 +131,7 @@ type waiter struct {
 	guard       *Guard
 	r           *Request
 	ctx         context.Context
-	parks       ParkOn // what it is parked for, at once; "" = it is not
+	parks       ParkOn // what it is parked for, at once or since its time was over; "" = it is not
 	notParked   error  // why it could not be
 	callbackKey string
 	holder      Verdict   // who stands in the way

@@ -84,7 +84,7 @@ func (d *delivery) request() *idem.Request {
 // refused is the ending of a delivery that may not run: the first answer, or a refusal.
 func (d *delivery) refused(a *idem.Admission) *ending {
 	if a.Decision == idem.DecisionParked {
-		end := d.parkedAs(a.Holder)
+		end := d.parkedAs(a.Holder, a.On)
 		if !a.Accepted || d.route.Observe {
 			end.forward = forwardByRule
 		}

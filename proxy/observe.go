@@ -39,7 +39,8 @@ type Report struct {
 	Differs                   []string // the parts of a mismatch that differ
 	EventID                   string   // what the sender calls the event; "" where it has no name
 	Execution                 idem.ExecutionID
-	Attempt                   int // 0: it did not run
+	ParkedOn                  idem.ParkOn // why it was accepted; "": it was not
+	Attempt                   int         // 0: it did not run
 	Outcome                   idem.Outcome
 	Recorded                  bool
 	RecordSize                int           // bytes; 0 = no record was written

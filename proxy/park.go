@@ -103,7 +103,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	front.report.Upstream = d.h.o.Now().Sub(began) // so far
 	d.left, d.detached, alone = left, true, true
 	defer front.contain(ctx)
-	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution)))
+	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow)))
 	return nil
 }
 
@@ -150,10 +150,10 @@ func (d *delivery) front() *delivery {
 	return f
 }
 
-// parkedAs is the ending of a delivery that was accepted as that execution, or is a copy of it.
-func (d *delivery) parkedAs(id idem.ExecutionID) *ending {
+// parkedAs is the ending of a delivery that was accepted as that execution, for a reason, or is a copy of it.
+func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 	end := d.refuse(idem.DecisionParked)
-	d.report.Gate, d.report.Execution = idem.DecisionParked, id
+	d.report.Gate, d.report.Execution, d.report.ParkedOn = idem.DecisionParked, id, on
 	end.refusal.execution = id
 	return end
 }
@@ -192,7 +192,7 @@ func (d *delivery) parked(got called) *ending {
 		return nil
 	}
 	d.handOver(got)
-	return d.parkedAs(x.Lock().Execution)
+	return d.parkedAs(x.Lock().Execution, on)
 }
 
 // parkedOn is what such a delivery may be parked for, and what is known of its call.

@@ -52,6 +52,7 @@ type instruments struct {
 	reloads      *counter[string]
 	tries        *counter[resultKey]
 	parkEnds     *counter[resultKey]
+	accepted     *counter[resultKey]
 	requestFails *counter[string]
 
 	overhead, wait, hold, recordSize *routeHistogram
@@ -81,6 +82,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.", schemeLabels),
 		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events.", resultLabels),
 		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here: done, blocked, a dead letter, superseded by a newer one, or lost to another replica.", resultLabels),
+		accepted:     newCounter(m, "hooklock.parked.accepted", "{event}", "Deliveries that were accepted to run later, by the reason.", reasonLabels),
 		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events that could not be stored (keep: the delivery is answered as without park) or read (fetch: the event waits).", labelsOf("operation")),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.", labelsOf("result")),
 
@@ -112,6 +114,10 @@ func resultLabels(k resultKey) []attribute.KeyValue {
 
 func outcomeLabels(k resultKey) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("outcome", k.result)}
+}
+
+func reasonLabels(k resultKey) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("on", k.result)}
 }
 
 func partLabels(k partKey) []attribute.KeyValue {

@@ -19,6 +19,9 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	ctx := contextOf(r)
 	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
+	if r.ParkedOn != "" {
+		t.is.accepted.add(resultKey{r.Route, string(r.ParkedOn)})
+	}
 	t.countGate(ctx, r)
 	t.countRun(ctx, r)
 	if r.Route != "" {

@@ -17,6 +17,9 @@ import (
 // parkEnds are what becomes of parked executions, as words of a label.
 var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldSuperseded), string(idem.ToldLost)}
 
+// parkReasons are why deliveries are accepted.
+var parkReasons = append(idem.ParkOn("").Choices(), string(idem.ParkPaused), string(idem.ParkSenderLimit))
+
 // toldLines are the log events of what becomes of parked executions.
 var toldLines = map[idem.ToldKind]struct {
 	event proxy.EventName

@@ -131,7 +131,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
-	var acquisitions, lookups, executions, tries, ends, ordered []resultKey
+	var acquisitions, lookups, executions, tries, ends, accepted, ordered []resultKey
 	var parts []partKey
 	var signatures []schemeKey
 	var names []string
@@ -144,6 +144,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		executions = append(executions, resultKeys(r, true, outcomes)...)
 		tries = append(tries, resultKeys(r, r.Policy.Park != nil, tryResults)...)
 		ends = append(ends, resultKeys(r, r.Policy.Park != nil, parkEnds)...)
+		accepted = append(accepted, resultKeys(r, r.Policy.Park != nil, parkReasons)...)
 		lookups = append(lookups, resultKeys(r, r.Policy.Idempotency, lookupResults)...)
 		ordered = append(ordered, resultKeys(r, r.Policy.Order != nil, orderResults)...)
 		for _, result := range partResults {
@@ -168,6 +169,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.unrecorded.know(names...)
 	t.is.tries.know(tries...)
 	t.is.parkEnds.know(ends...)
+	t.is.accepted.know(accepted...)
 	t.is.extractions.know(parts...)
 	t.is.ordered.know(ordered...)
 	t.is.signatures.know(signatures...)

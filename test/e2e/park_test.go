@@ -152,6 +152,7 @@ func TestTheTimeOfAServiceThatIsTooSlowIsNotOurs(t *testing.T) {
 	work.await(t)
 	acceptedAs(t, testkit.Receive(t, "an answer", a), 202)
 	shows(t, h, `hooklock_delivery_overhead_duration_seconds_count{route="park-slow"} 1`)
+	shows(t, h, `hooklock_parked_accepted_total{on="slow",route="park-slow"} 1`)
 	if page := h.Metrics(t); !strings.Contains(page, `hooklock_delivery_overhead_duration_seconds_bucket{route="park-slow",le="1"} 1`) {
 		t.Errorf("what Hooklock itself took is in %s", regexp.MustCompile(`(?m)^hooklock_delivery_overhead.*park-slow.*$`).FindAllString(page, -1))
 	}

@@ -185,6 +185,7 @@ routes:
 	acceptedAs(t, testkit.Post(t, h.Addr, "/gone/a", "1", key("1")), 202)
 	id := acceptedAs(t, testkit.Post(t, h.Addr, "/gone/b", "2", key("2")), 202)
 	testkit.Until(t, "both to be known", func() bool { return strings.Contains(cli(t, h, "status"), "parked   2") })
+	shows(t, h, `hooklock_parked_accepted_total{on="locked",route="gone"} 2`)
 	if said := cli(t, h, "validate", "--running", "--config", h.Config); strings.Contains(said, "accepted events wait") {
 		t.Errorf("validate says %q of what runs", said)
 	}

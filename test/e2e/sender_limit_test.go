@@ -41,6 +41,7 @@ routes:
 	near("0.5")
 	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "3", key("3"), "X-Gitlab-Token: "+planted), 202)
 	near("0")
+	shows(t, h, `hooklock_parked_accepted_total{on="sender_limit",route="gitlab"} 1`)
 	testkit.Until(t, "the accepted event to run", func() bool { return execution(t, h, id)["status"] == "SUCCESS" })
 	if !strings.Contains(h.Metrics(t), `hooklock_route_last_delivery_timestamp_seconds{route="gitlab"} 1`) {
 		t.Error("no time of the last delivery")
