@@ -56,6 +56,9 @@ type Carrier struct {
 
 	mu      sync.Mutex
 	carried map[Scope]*carried // one at most for each lock
+	ripe    []Scope            // lines to take from when there is a slot, each once
+	isRipe  map[Scope]bool     // those
+	some    chan struct{}      // there are some
 }
 
 // NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
@@ -63,39 +66,11 @@ func NewCarrier(o CarrierOptions) *Carrier {
 	if o.Told == nil {
 		o.Told = func(Told) {}
 	}
-	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}}
+	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}, isRipe: map[Scope]bool{}, some: make(chan struct{}, 1)}
 	c.slots = slots{running: o.Running, busy: o.Guard.busy}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	o.Guard.carrier = c
 	return c
-}
-
-// Run takes what is parked, until Close.
-func (c *Carrier) Run() {
-	for {
-		scope, route, err := c.parks.Ripe(c.life)
-		if c.life.Err() != nil {
-			return
-		}
-		c.look(scope)
-		if err != nil || route != "" && c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
-			continue
-		}
-		leave, err := c.slots.enter(c.life)
-		if err != nil {
-			return
-		}
-		c.tasks.Go(func() { c.take(scope, leave) })
-	}
-}
-
-// look lets what this process carries in a line see whether somebody has changed it: a person may want it to run now.
-func (c *Carrier) look(s Scope) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.carried[lockScope(s)]; e != nil {
-		poke(e.wake)
-	}
 }
 
 // Reloaded is told of new rules: a route may be here now that was not.

@@ -199,3 +199,50 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 		}
 	}
 }
+
+// ripening is a ledger whose lines are ripe as a test says.
+type ripening struct {
+	roomy
+	scopes chan Scope
+}
+
+func (r ripening) Ripe(ctx context.Context) (Scope, string, error) {
+	select {
+	case scope := <-r.scopes:
+		return scope, "", nil
+	case <-ctx.Done():
+		return Scope{}, "", context.Cause(ctx)
+	}
+}
+
+func (ripening) Take(context.Context, Scope, func(string) bool) (*Taken, error) { return nil, nil }
+
+// TestAChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
+func TestAChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
+	parks := ripening{scopes: make(chan Scope)}
+	c := NewCarrier(CarrierOptions{
+		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Parks: parks, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },
+	})
+	leave, err := c.slots.enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &carried{c: c, scope: Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
+	c.carried[e.scope] = e
+	ran := make(chan struct{})
+	go func() { defer close(ran); c.Run() }()
+	for _, workflow := range []string{"waits for a try", "waits, too", "waits for a try", "changed"} {
+		select {
+		case parks.scopes <- Scope{Workflow: workflow}:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nobody looks at %q", workflow)
+		}
+	}
+	<-e.wake
+	c.Drain()
+	<-ran
+	leave()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
