@@ -147,3 +147,29 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 		})
 	}
 }
+
+// A hand that brings a backup back by copying files does not stop the process first.
+func TestSaysThatItsFilesWereReplaced(t *testing.T) {
+	for name, replaced := range map[string]string{"its database": filepath.Join("member", "snap", "db"), "its log": filepath.Join("member", "wal")} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			s, log := small(t, dir, never)
+			if err := s.tidier.defragment(); err != nil { // that puts another file there, too
+				t.Fatal(err)
+			}
+			if err := s.tidier.look(within(t)); err != nil || s.Space().Deleted {
+				t.Fatalf("%v %q", err, log)
+			}
+			path := filepath.Join(dir, replaced)
+			if err := os.Rename(path, path+".old"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.tidier.look(within(t)); err != nil || !s.Space().Deleted || strings.Count(log.String(), "etcd.deleted") != 1 {
+				t.Errorf("%v %q", err, log)
+			}
+		})
+	}
+}

@@ -58,18 +58,34 @@ func lockDir(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("lock the data directory %s: %w; a local file system is needed", dir, err)
 }
 
-// inPlace reports whether the directory of a lock is still the one that it was taken in, with its data. Only what is certain counts as an end.
-func inPlace(lock *os.File) bool {
-	mine, err := lock.Stat()
+// files are those that a Server has open: its lock, its database and its log.
+type files struct {
+	lock *os.File
+	data []os.FileInfo // the database and the log, as they were seen last; nil of one that could not be looked at
+}
+
+// note remembers which files the database and the log are: a defragmentation puts another database there.
+func (f *files) note() {
+	f.data = nil
+	for _, path := range data(filepath.Dir(f.lock.Name())) {
+		info, _ := os.Stat(path)
+		f.data = append(f.data, info)
+	}
+}
+
+// inPlace reports whether the directory of the lock is still the one that it was taken in, with its data. Only what is certain counts as an end.
+func (f *files) inPlace() bool {
+	mine, err := f.lock.Stat()
 	if err != nil {
 		return true
 	}
-	there, err := os.Stat(lock.Name())
+	there, err := os.Stat(f.lock.Name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(mine, there) {
 		return false
 	}
-	for _, path := range data(filepath.Dir(lock.Name())) {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	for i, path := range data(filepath.Dir(f.lock.Name())) {
+		there, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && f.data[i] != nil && !os.SameFile(f.data[i], there) {
 			return false
 		}
 	}

@@ -101,7 +101,8 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock, found: found}
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
-	s.tidier.present = func() bool { return inPlace(lock) }
+	s.tidier.files.lock = lock
+	s.tidier.files.note()
 	s.tidier.measure() // Space knows from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil

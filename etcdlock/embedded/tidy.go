@@ -78,7 +78,7 @@ type tidier struct {
 	quota   int64
 	history int64 // revisions, see maxHistory
 	log     *slog.Logger
-	present func() bool // the directory is there
+	files   files
 
 	looks  int   // since recent was noted
 	recent int64 // a revision that is recentLooks to twice as many looks old
@@ -146,7 +146,7 @@ func (t *tidier) lost() bool {
 	switch {
 	case t.space().Deleted:
 		return true
-	case t.present():
+	case t.files.inPlace():
 		return false
 	}
 	t.mu.Lock()
@@ -237,6 +237,7 @@ func (t *tidier) defragment() error {
 	if err := t.server.Defragment(); err != nil {
 		return fmt.Errorf("defragment: %w; the disk needs as much free space as is in use, %d bytes", err, before.InUse)
 	}
+	t.files.note()
 	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measure().Size, "quota", t.quota, "took_ms", time.Since(began).Milliseconds())
 	return nil
 }
