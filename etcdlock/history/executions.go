@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -26,11 +27,11 @@ const (
 )
 
 // Executions is a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which they came
-// there, then those that have ended, in the order of their ends. An execution moves in that order too, so that none is missed that was there all
-// the time; one that moves between two pages may be on both. Bodies of answers are left out. The error is idem.ErrCursor or
-// idem.ErrStoreUnavailable.
+// there, then those that have ended, in the order of their ends, with the events that were refused, where the query takes those, in the order of their
+// last arrivals. An execution moves in that order too, so that none is missed that was there all the time; one that moves between two pages may be on
+// both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
-	kinds := kindsOf(&q)
+	kinds, refused := kindsOf(&q)
 	below := int64(0)
 	if q.Cursor != "" {
 		kind, place, _ := strings.Cut(q.Cursor, "/")
@@ -41,7 +42,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 		}
 		kinds = kinds[i:]
 	}
-	p := &executionPage{store: s, q: q, walk: s.newWalk(q.Limit, 0)}
+	p := &executionPage{store: s, q: q, refused: refused, walk: s.newWalk(q.Limit, 0)}
 	p.walk.left = pageLooks
 	for _, kind := range kinds {
 		if p.walk.full() {
@@ -67,30 +68,37 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
 }
 
-// kindsOf are the kinds of keys in which there may be what a query asks for.
-func kindsOf(q *idem.ExecutionQuery) []string {
-	kinds := []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
+// kindsOf returns the kinds of keys in which there may be what a query asks for; refused: arrivals beside the records, too.
+func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
+	kinds = []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	switch s := q.Status; {
 	case q.Decision != "" || s == idem.Refused || s == idem.Released:
-		return []string{protocol.KindArrivals}
-	case s == "" && (q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""):
-		return append(kinds, protocol.KindArrivals)
+		return []string{protocol.KindArrivals}, false
 	case s == "":
-		return kinds
+		return kinds, q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""
 	case s == idem.Pending:
-		return kinds[:1]
+		return kinds[:1], false
 	case s.Terminal():
-		return kinds[2:]
+		return kinds[2:], false
 	}
-	return kinds[1:2]
+	return kinds[1:2], false
 }
 
 type executionPage struct {
-	store *Reader
-	q     idem.ExecutionQuery
-	walk  *walk
-	found []idem.Found
-	next  string // where the next page begins, if there is one
+	store   *Reader
+	q       idem.ExecutionQuery
+	refused bool // events are shown by their arrivals, too, among the records
+	walk    *walk
+	found   []idem.Found
+	next    string // where the next page begins, if there is one
+}
+
+// with returns a kind, or the kinds that are shown together.
+func (p *executionPage) with(kind string) []string {
+	if p.refused && kind == protocol.KindRecords {
+		return []string{kind, protocol.KindArrivals}
+	}
+	return []string{kind}
 }
 
 // live shows those that have not ended: of all places or locks the newest that were created before below; 0 = all.
@@ -100,23 +108,22 @@ func (p *executionPage) live(ctx context.Context, kind string, below int64) erro
 		prefix += protocol.Hash16(one) + "/"
 	}
 	created := func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }
-	return p.sorted(ctx, kind, prefix, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below, p.record)
+	return p.sorted(ctx, kind, []string{prefix}, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below)
 }
 
 // called shows the records or arrivals of events whose keys begin so, the newest that were written before below; 0 = all.
 func (p *executionPage) called(ctx context.Context, kind, beginning string, below int64) error {
-	show := p.record
-	if kind == protocol.KindArrivals {
-		show = p.arrivals
+	var prefixes []string
+	for _, kind := range p.with(kind) {
+		prefixes = append(prefixes, p.store.o.Layout.Root+kind+protocol.Beginning(beginning))
 	}
 	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
-	return p.sorted(ctx, kind, p.store.o.Layout.Root+kind+protocol.Beginning(beginning), clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below, show)
+	return p.sorted(ctx, kind, prefixes, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below)
 }
 
-// sorted shows what is below a prefix, by one of the revisions, which place tells.
+// sorted shows what is below prefixes, by one of the revisions, which place tells.
 func (p *executionPage) sorted(
-	ctx context.Context, kind, prefix string, by clientv3.SortTarget, most func(int64) clientv3.OpOption, place func(*mvccpb.KeyValue) int64, below int64,
-	show func(context.Context, *mvccpb.KeyValue, int64) error,
+	ctx context.Context, kind string, prefixes []string, by clientv3.SortTarget, most func(int64) clientv3.OpOption, place func(*mvccpb.KeyValue) int64, below int64,
 ) error {
 	batch := liveBatch
 	if kind == protocol.KindRecords {
@@ -127,25 +134,51 @@ func (p *executionPage) sorted(
 		if below > 0 {
 			options = append(options, most(below-1))
 		}
-		answers, revision, err := p.store.o.Pool.Read(ctx, clientv3.OpGet(prefix, options...))
+		var reads []clientv3.Op
+		for _, prefix := range prefixes {
+			reads = append(reads, clientv3.OpGet(prefix, options...))
+		}
+		answers, revision, err := p.store.o.Pool.Read(ctx, reads...)
 		if err != nil {
 			return err
 		}
 		if p.walk.revision == 0 {
 			p.walk.revision = revision
 		}
-		kvs := answers[0].GetResponseRange().Kvs
-		more = len(kvs) == batch
+		var kvs []*mvccpb.KeyValue
+		whole := int64(0) // nothing is left below a prefix that comes before this place
+		for _, answer := range answers {
+			some := answer.GetResponseRange().Kvs
+			if kvs = append(kvs, some...); len(some) == batch {
+				whole = max(whole, place(some[batch-1]))
+			}
+		}
+		slices.SortStableFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(place(b), place(a)) })
+		more = whole > 0
 		for _, kv := range kvs {
-			if p.walk.full() {
+			switch {
+			case p.walk.full():
 				return nil
+			case place(kv) < whole:
+				continue // it is read again
 			}
 			below = place(kv)
 			p.advance(kind, below)
-			if err := show(ctx, kv, p.walk.revision); err != nil {
+			if err := p.value(ctx, kv, p.walk.revision); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// value shows an execution, or an event by its arrivals.
+func (p *executionPage) value(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
+	if strings.HasPrefix(string(kv.Key), p.store.o.Layout.Root+protocol.KindArrivals) {
+		return p.arrivals(ctx, kv)
+	}
+	if f, ok := p.store.foundIn(kv); ok { // else a value of a newer release
+		p.add(f, revision)
 	}
 	return nil
 }
@@ -170,13 +203,13 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 	if below == 0 {
 		below = math.MaxInt64
 	}
-	keys, err := p.store.newPast(ctx, kind, &p.q, below)
+	keys, err := p.store.newPast(ctx, p.with(kind), &p.q, below)
 	if err != nil {
 		return err
 	}
-	batch, show := RecordBatch, p.record
+	batch := RecordBatch
 	if kind == protocol.KindArrivals {
-		batch, show = arrivalBatch, p.arrivals
+		batch = arrivalBatch
 	}
 	for !p.walk.full() {
 		some, over, err := keys.next(ctx, min(batch, p.walk.limit-p.walk.shown+1))
@@ -203,7 +236,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 			}
 			p.advance(kind, some[i].revision)
 			if kv := protocol.First(a); kv != nil && kv.ModRevision == some[i].revision { // otherwise it is shown where it is now
-				if err := show(ctx, kv, revision); err != nil {
+				if err := p.value(ctx, kv, revision); err != nil {
 					return err
 				}
 			}
@@ -212,16 +245,8 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 	return nil
 }
 
-// record shows an execution where it is. A value of a newer release is not shown.
-func (p *executionPage) record(_ context.Context, kv *mvccpb.KeyValue, revision int64) error {
-	if f, ok := p.store.foundIn(kv); ok {
-		p.add(f, revision)
-	}
-	return nil
-}
-
 // arrivals shows the event of arrivals that were written last: with its execution, where there is one.
-func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue, _ int64) error {
+func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
 	h := protocol.DecodeHistory(kv.Value)
 	if h == nil || !p.q.Arrived(h) {
 		return nil

@@ -82,9 +82,7 @@ func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 		}
 	}
 	closeByTime(all, chains)
-	slices.SortFunc(all, func(a, b leaseSpan) int {
-		return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after))
-	})
+	slices.SortFunc(all, newerFirst)
 	return all, nil
 }
 
@@ -122,10 +120,10 @@ type writtenKey struct {
 	revision int64
 }
 
-// past goes through the keys of one kind, the newest first.
+// past goes through the keys of some kinds, the newest first.
 type past struct {
 	store *Reader
-	root  string // of the kind
+	kinds []string
 	may   func(key string) bool
 	below int64 // only what was written before that revision
 
@@ -135,21 +133,29 @@ type past struct {
 	found  []writtenKey // of those that were opened; the newest first
 }
 
-// newPast is for the keys that may be what is searched; each is asked for below the root of the kind.
-func (s *Reader) newPast(ctx context.Context, kind string, q *idem.ExecutionQuery, below int64) (*past, error) {
-	all, err := s.spans(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	p := &past{store: s, root: s.o.Layout.Root + kind, may: keyFilter(q), below: below, chunk: 1}
-	for _, st := range all {
-		old := !q.Since.IsZero() && st.to.Add(clockSkew).Before(q.Since)
-		young := !q.Until.IsZero() && kind == protocol.KindRecords && st.from.Add(-clockSkew).After(q.Until)
-		if st.after < below && !old && !young {
-			p.spans = append(p.spans, st)
+// newPast is for the keys that may be what is searched; each is asked for below the root of its kind.
+func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, below int64) (*past, error) {
+	p := &past{store: s, kinds: kinds, may: keyFilter(q), below: below, chunk: 1}
+	for _, kind := range kinds {
+		all, err := s.spans(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, st := range all {
+			old := !q.Since.IsZero() && st.to.Add(clockSkew).Before(q.Since)
+			young := !q.Until.IsZero() && kind == protocol.KindRecords && st.from.Add(-clockSkew).After(q.Until)
+			if st.after < below && !old && !young {
+				p.spans = append(p.spans, st)
+			}
 		}
 	}
+	slices.SortStableFunc(p.spans, newerFirst)
 	return p, nil
+}
+
+// newerFirst puts those first that may have the newest.
+func newerFirst(a, b leaseSpan) int {
+	return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after))
 }
 
 // keyFilter says which keys of records and arrivals may be of what a query asks for: they begin with the key of the event and the hash of its
@@ -249,8 +255,10 @@ func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]writtenKey
 	}
 	var ops []clientv3.Op
 	for _, key := range keys {
-		if below, is := strings.CutPrefix(string(key), p.root); is && p.may(below) {
-			ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
+		for _, kind := range p.kinds {
+			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.Root+kind); is && p.may(below) {
+				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
+			}
 		}
 	}
 	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)

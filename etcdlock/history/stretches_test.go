@@ -178,7 +178,7 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 			"below what follows the third":   {idem.ExecutionQuery{}, revisions[2] + 1, []int{0, 1, 2}},
 			"below the third, since between": {idem.ExecutionQuery{Since: at(5)}, revisions[2], []int{1}},
 		} {
-			p, err := s.newPast(within(t, patience), kind, &c.q, c.below)
+			p, err := s.newPast(within(t, patience), []string{kind}, &c.q, c.below)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -333,7 +333,7 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	}
 	of := func(workflow string) string { return s.o.Layout.Record(lockIn(workflow, "event").Scope) }
 	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil, "": {of("mine"), of("theirs")}} {
-		p, err := s.newPast(within(t, patience), protocol.KindRecords, &idem.ExecutionQuery{Workflow: workflow}, math.MaxInt64)
+		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords}, &idem.ExecutionQuery{Workflow: workflow}, math.MaxInt64)
 		if err != nil {
 			t.Fatal(err)
 		}
