@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/test/fault/cluster"
 	"hooklock/test/testkit"
 )
@@ -323,12 +324,12 @@ func (s *stage) inherit() int {
 func (s *stage) whereItIs() string {
 	s.t.Helper()
 	var found []string
-	for kind, name := range map[string]string{"queue/": "its entry", "locks/": "its lock", "keys/": "its record"} {
+	for kind, name := range map[string]string{"queue/": "its entry", "locks/": "its lock", protocol.KindRecords: "its record"} {
 		for key, v := range s.journal.Left(kind) {
 			if v.EventID != s.delivery.Event {
 				continue
 			}
-			if kind == "keys/" {
+			if kind == protocol.KindRecords {
 				found = append(found, name)
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/test/fault/cluster"
 	"hooklock/test/testkit"
 )
@@ -302,7 +303,7 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 	row("goroutines", "%d in a fresh process, at most %d in those that went through it", least, most)
 	testkit.Until(s.t, "no session is left", func() bool { return len(journal.Left("sessions/")) == 0 })
 	all, empty := s.etcd.Leases()
-	records := len(journal.Left("keys/"))
+	records := len(journal.Left(protocol.KindRecords))
 	row("left in etcd", "0 locks, 0 waiting, 0 holds, 0 sessions; %d records on %d leases, %d leases without a record", records, all-empty, empty)
 	return figures
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
 )
 
 // Journal is everything that happened below a prefix of etcd, as it happened.
@@ -88,7 +89,7 @@ func (j *Journal) add(events []*clientv3.Event) {
 	for _, e := range events {
 		c := Change{
 			Key: strings.TrimPrefix(string(e.Kv.Key), j.prefix), Deleted: e.Type == mvccpb.DELETE,
-			Created: e.Kv.CreateRevision, Revision: e.Kv.ModRevision, At: time.Now(), Value: valueOf(e.Kv.Value),
+			Created: e.Kv.CreateRevision, Revision: e.Kv.ModRevision, At: time.Now(), Value: valueOf(e.Kv),
 		}
 		j.events = append(j.events, c)
 	}
@@ -96,9 +97,13 @@ func (j *Journal) add(events []*clientv3.Event) {
 	j.news = make(chan struct{})
 }
 
-func valueOf(b []byte) (v Value) {
-	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	_ = json.Unmarshal(line, &v) // a deletion has none
+func valueOf(kv *mvccpb.KeyValue) (v Value) {
+	text := kv.Value // a deletion has none
+	if r, _, err := protocol.DecodeRecord(kv); err == nil {
+		text, _ = json.Marshal(r)
+		v.Token = r.Token
+	}
+	_ = json.Unmarshal(text, &v)
 	return v
 }
 
@@ -142,7 +147,7 @@ func LockOf(event string) func(Change) bool {
 // RecordOf is the kind of change that writes the record of an event.
 func RecordOf(event string) func(Change) bool {
 	return func(c Change) bool {
-		return strings.HasPrefix(c.Key, "keys/") && !c.Deleted && c.Value.EventID == event
+		return strings.HasPrefix(c.Key, protocol.KindRecords) && !c.Deleted && c.Value.EventID == event
 	}
 }
 
@@ -162,7 +167,7 @@ func (j *Journal) Left(kind string) map[string]Value {
 	}
 	left := map[string]Value{}
 	for _, kv := range answer.Kvs {
-		left[strings.TrimPrefix(string(kv.Key), j.prefix)] = valueOf(kv.Value)
+		left[strings.TrimPrefix(string(kv.Key), j.prefix)] = valueOf(kv)
 	}
 	return left
 }

@@ -20,7 +20,7 @@ import (
 
 // before is the release before this one: the commit that it was made of. It moves with each release, and the recorded layout with it
 // (-record).
-const before = "616a994906343636e1ffffae84e615b3cba77325"
+const before = "6fb1b1fd52889d32e3107a49564cfe83bb0d2785"
 
 var record = flag.Bool("record", false, "write what the release before leaves in etcd to test/e2e/testdata/layout")
 

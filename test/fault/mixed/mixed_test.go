@@ -154,7 +154,7 @@ func TestRecordTheLayoutOfTheReleaseBefore(t *testing.T) {
 	testkit.Receive(t, "a request", s.came)
 	queued := testkit.GoPost(t, h.Addr, "/wait/running", "{}", key("2"))
 	client := etcdtest.Dial(t, strings.TrimPrefix(s.etcd.Endpoint, "http://"))
-	dump := map[string]string{}
+	var dump []stored
 	testkit.Until(t, "everything is in etcd", func() bool {
 		dump = read(t, client)
 		return len(dump) == 4
@@ -171,8 +171,11 @@ func TestRecordTheLayoutOfTheReleaseBefore(t *testing.T) {
 	}
 }
 
+// stored is a key and its value: neither is text.
+type stored struct{ Key, Value []byte }
+
 // read is everything below the prefix but the sessions, which are over when the layout is read, and the leases with their list.
-func read(t *testing.T, client *clientv3.Client) map[string]string {
+func read(t *testing.T, client *clientv3.Client) []stored {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -180,10 +183,10 @@ func read(t *testing.T, client *clientv3.Client) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	var found []stored
 	for _, kv := range got.Kvs {
 		if key := string(kv.Key); !strings.Contains(key, "/v1/sessions/") && !strings.Contains(key, "/v1/leases/") {
-			found[string(kv.Key)] = string(kv.Value)
+			found = append(found, stored{kv.Key, kv.Value})
 		}
 	}
 	return found
