@@ -21,12 +21,12 @@ func TestThePageOfLicencesNamesWhatIsLinkedIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`(?m)^(\S+) (\S+)$`).FindAllStringSubmatch(string(out), -1) {
-			linked[m[1]+" | "+m[2]] = true
+			linked[m[1]+"@"+m[2]] = true
 		}
 	}
-	rows := regexp.MustCompile(`(?m)^\| (\S+ \| v\S+) \| .*\|$`).FindAllStringSubmatch(page, -1)
+	rows := regexp.MustCompile(`(?m)^- (\S+@v\S+)$`).FindAllStringSubmatch(page, -1)
 	if len(rows) == 0 {
-		t.Fatal("the page has no rows")
+		t.Fatal("the page has no modules")
 	}
 	for _, row := range rows {
 		if !linked[row[1]] {

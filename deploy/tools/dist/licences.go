@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,14 +122,17 @@ func LicencePage(modules []Module) []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Licences of what is linked in
 
-Written by ` + "`make licences`" + `; a test keeps it fresh. The archives of a release carry the texts, as ` + "`THIRD-PARTY.txt`" + `.
-
-| Module | Version | Licence (SPDX) |
-| --- | --- | --- |
-| the Go standard library | of the toolchain | BSD-3-Clause |
+Written by ` + "`make licences`" + `; a test keeps it up to date. Releases contain the texts, as ` + "`THIRD-PARTY.txt`" + `. The Go standard library is BSD-3-Clause.
 `)
+	by := map[string][]Module{}
 	for _, m := range modules {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.Path, m.Version, m.Licence)
+		by[m.Licence] = append(by[m.Licence], m)
+	}
+	for _, licence := range slices.Sorted(maps.Keys(by)) {
+		fmt.Fprintf(&b, "\n## %s\n\n", licence)
+		for _, m := range by[licence] {
+			fmt.Fprintf(&b, "- %s@%s\n", m.Path, m.Version)
+		}
 	}
 	return b.Bytes()
 }
