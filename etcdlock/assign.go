@@ -2,10 +2,11 @@ package etcdlock
 
 import (
 	"fmt"
+	"unicode/utf8"
+
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
-	"unicode/utf8"
 )
 
 // prepare makes l the lock of the live session, and its value.

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"fmt"
+
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 )

@@ -2,8 +2,9 @@ package etcdlock
 
 import (
 	"context"
-	"hooklock/idem"
 	"time"
+
+	"hooklock/idem"
 )
 
 // Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,

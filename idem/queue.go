@@ -126,7 +126,7 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 			if seen != nil {
 				q.Judge(seen, true) // what is in the way now
 			}
-			return nil, Verdict{Decision: DecisionWaitTimeout}, nil //nolint:nilerr // the error is that ctx has ended, which the decision says
+			return nil, Verdict{Decision: DecisionWaitTimeout}, nil
 		case err != nil:
 			return nil, Verdict{}, err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 	"hooklock/idem/naming"
 )
@@ -216,7 +217,7 @@ func TestAnOlderEventIsRejectedAndBurnsNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if n, err := etcd.Count(ctx, "/hooklock/v1/keys/"); err != nil || n != 1 {
+	if n, err := etcd.Count(ctx, protocol.NewLayout("/hooklock").Records()); err != nil || n != 1 {
 		t.Errorf("%d records, %v: what was refused has none", n, err)
 	}
 }

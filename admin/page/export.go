@@ -27,10 +27,11 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var all []client.Execution
-	page := &client.ExecutionPage{}
+	var page *client.ExecutionPage
 	if v.query.Has("pick") {
-		page, err = v.chosen()
-		all = page.Executions
+		if page, err = v.chosen(); err == nil {
+			all = page.Executions
+		}
 	} else {
 		v.readSearch()
 		for {

@@ -53,6 +53,7 @@ type Request struct {
 // each finds what it compares (test/model/batch.go). An enqueue request waits for an end that is under way, because the lock may change its owner.
 type Side uint8
 
+// How a request shares its lock.
 const (
 	Exclusive Side = iota // shares with none
 	Enqueues              // appends an entry to the queue behind a lock

@@ -20,6 +20,7 @@ type Tasks struct {
 	none chan struct{} // closed when shut is set and no task is left
 }
 
+// NewTasks returns tasks of which none runs.
 func NewTasks() *Tasks {
 	t := &Tasks{none: make(chan struct{})}
 	t.Life, t.end = context.WithCancel(context.Background())
@@ -98,6 +99,7 @@ func (t *Tasks) add(helps bool) bool {
 	return true
 }
 
+// Leave ends what Enter began.
 func (t *Tasks) Leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

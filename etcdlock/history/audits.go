@@ -16,9 +16,11 @@ import (
 	"hooklock/idem"
 )
 
+// AuditBatch audits are written in one request; etcd takes 128.
+const AuditBatch = 100
+
 const (
 	auditEvery = 500 * time.Millisecond // between two writes
-	AuditBatch = 100                    // in one request; etcd takes 128
 	maxQueued  = 10_000                 // that wait to be written
 	// maxAuditsRead bounds what one page looks at, whatever it shows.
 	maxAuditsRead = 5000
@@ -52,19 +54,19 @@ func NewAudits(o *Options) *Audits {
 	return a
 }
 
-// Add notes what somebody with a token asked for. It never blocks; others know of it within a second, as long as the store takes it, and for
-// idem.AuditKept. What a process is killed with before that is lost, and when 10,000 wait to be written, further ones are shed.
-func (q *Audits) Add(a idem.Audit) {
-	a.At = a.At.UTC().Round(time.Millisecond)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.queue) >= q.Room {
-		q.shedN++
+// Add notes what somebody with a token asked for. It never blocks. Other replicas know of it within a second, as long as etcd takes it, and for
+// idem.AuditKept. A process that is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
+func (a *Audits) Add(one idem.Audit) {
+	one.At = one.At.UTC().Round(time.Millisecond)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) >= a.Room {
+		a.shedN++
 		return
 	}
-	q.n++
-	q.queue = append(q.queue, pendingAudit{q.o.Layout.Audit(a.At, q.o.Writer, q.n), protocol.EncodeAudit(&a)})
-	link.Wake(q.wake)
+	a.n++
+	a.queue = append(a.queue, pendingAudit{a.o.Layout.Audit(one.At, a.o.Writer, a.n), protocol.EncodeAudit(&one)})
+	link.Wake(a.wake)
 }
 
 // Shed is how many audits this process has not kept.
@@ -127,6 +129,7 @@ func (a *Audits) Run(ctx context.Context) {
 	}
 }
 
+// Pending reports whether some are not written yet.
 func (a *Audits) Pending() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,9 +17,11 @@ import (
 	"hooklock/idem"
 )
 
+// CountBatch counts are written in one request; etcd takes 128.
+const CountBatch = 100
+
 const (
-	countEvery = 700 * time.Millisecond // between two writes: readers are to see a copy within a second
-	CountBatch = 100                    // counts in one request; etcd takes 128
+	countEvery = 700 * time.Millisecond // between two writes: readers are to see a duplicate within a second
 	countMost  = 1000                   // counts in one write, the rest comes with the next
 	maxTallies = 100_000
 )
@@ -147,6 +149,7 @@ func (d *Duplicates) Run(ctx context.Context) {
 	}
 }
 
+// Pending reports whether some counts are not written yet.
 func (d *Duplicates) Pending() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,6 +262,7 @@ func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
 // maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
 const maxCounts = 1000
 
+// ReadCounts is the read of what all processes have counted of the duplicates of an execution; see Count.
 func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
 	return clientv3.OpGet(s.o.Layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }

@@ -14,10 +14,11 @@ import (
 	"hooklock/idem"
 )
 
-const (
-	FindValues = 16   // values that a search reads at a time: a record may be large
-	findKeys   = 1000 // keys alone
-)
+// FindValues values are read at a time by a search: a record may be large.
+const FindValues = 16
+
+// findKeys is the same of keys alone.
+const findKeys = 1000
 
 // Scope finds the scope of an execution, which never changes. The ID says where to look: at the records of its event, at the locks and in
 // the queues of its workflow. It holds hashes of these only, so each value found there is asked for the whole ID. All is read

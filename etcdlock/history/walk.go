@@ -11,10 +11,10 @@ import (
 	"hooklock/idem"
 )
 
-const (
-	defaultPage = 100
-	MaxPage     = 500 // and so many keys a page looks at, whatever it shows
-)
+// MaxPage bounds what a page shows, and the keys that it looks at.
+const MaxPage = 500
+
+const defaultPage = 100
 
 // walk makes one page of a list: it goes through keys in order, all at one revision, until the page is full.
 type walk struct {

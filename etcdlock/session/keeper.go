@@ -195,6 +195,7 @@ func (k *Keeper) clear(ctx context.Context) error {
 	})
 }
 
+// NewName returns a random name: 16 letters and digits that are never used again.
 func NewName() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails
