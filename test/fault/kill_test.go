@@ -110,9 +110,9 @@ func (s *stage) neighbour(event string) cluster.Answer {
 // marker is in every request to etcd that is about the delivery.
 func (s *stage) marker() string { return s.delivery.Workflow }
 
-// settles is in the one request to etcd that records a success. The workflow is also in reads, and where the answer to one of them gets lost,
-// so does the lease of the record after it.
-const settles = `"status":"SUCCESS"`
+// settles is in the one request to etcd that records a success: it is a part of each Receipt, which the record has as it is. The workflow is also in
+// reads, and where the answer to one of them gets lost, so does the lease of the record after it.
+const settles = " was done by "
 
 // claimed waits until the delivery has the lock.
 func (s *stage) claimed() cluster.Change {

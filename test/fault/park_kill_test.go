@@ -155,7 +155,11 @@ func answered(status, pause int, arrange func(*stage) <-chan struct{}) func(*sta
 				x.Effect()
 			}
 			came := arrange(s)
-			_ = x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nRetry-After: %d\r\nContent-Length: 0\r\n\r\n", status, pause))
+			body := ""
+			if status == 200 {
+				body = x.Receipt()
+			}
+			_ = x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nRetry-After: %d\r\nContent-Length: %d\r\n\r\n%s", status, pause, len(body), body))
 			<-came
 			close(moment)
 			x.Gone()
