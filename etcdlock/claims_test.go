@@ -44,7 +44,7 @@ func TestTheSenderSurvivesCrowds(t *testing.T) {
 				case err != nil:
 					t.Error(err)
 				case held == nil && seen.Lock == nil:
-					// it was free again by the time somebody looked
+					// the lock was free again by the time it was read
 				case held != nil:
 					if err := held.Release(within(t, patience)); err != nil {
 						t.Error(err)

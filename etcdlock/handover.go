@@ -103,14 +103,14 @@ func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
 	return h
 }
 
-// handOver is what a settle takes along for who is first in the queue.
+// handOver is what a settle writes for the head of the queue.
 type handOver struct {
 	first   *protocol.InLine
-	then    protocol.Line // who is known to wait behind; nobody = the transaction is to bring it
+	then    protocol.Line // the entries known behind it; none = the transaction reads them
 	keys    protocol.Keys
 	lock    idem.Lock
 	value   protocol.Leased
-	session *session.Session // of who ends
+	session *session.Session // of the execution that ends
 	epoch   int64
 }
 

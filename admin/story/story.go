@@ -226,7 +226,7 @@ func (s *Story) effect() string {
 	return "The outcome is unknown: the request had been sent, and no whole answer had come."
 }
 
-// ended says how a run ended that nobody cancelled.
+// ended says how a run ended that was not cancelled.
 func (s *Story) ended() string {
 	at := " at " + s.Stamp(s.FinishedAt.Time)
 	if !s.StartedAt.IsZero() {

@@ -142,7 +142,7 @@ type conflict struct {
 	waiting []*Request  // in the order of arrival
 }
 
-// NewSender returns a sender of transactions to p. unused is told of leases that nothing is on and that no transaction will use; nil tells nobody.
+// NewSender returns a sender of transactions to p. unused is told of leases that nothing is on and that no transaction will use; nil is not called.
 func NewSender(p *link.Pool, now func() time.Time, unused func(clientv3.LeaseID)) *Sender {
 	s := &Sender{pool: p, now: now, unused: unused, departing: make(chan []*Request, maxInFlight), conflicts: map[string]*conflict{}}
 	for range maxInFlight {

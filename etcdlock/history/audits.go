@@ -26,11 +26,11 @@ const (
 	maxAuditsRead = 5000
 )
 
-// Audits writes down what somebody with a token asked for, behind what was done. Each has a key of its own, which nobody compares.
+// Audits writes down, in the background, what callers with a token asked for. Each audit has a key of its own, which no transaction compares.
 type Audits struct {
 	o       *Options
 	wake    chan struct{}
-	writing chan struct{} // holds a token while somebody writes: one at a time
+	writing chan struct{} // holds a token during a write: one at a time
 	leases  *commit.Leases
 	Most    int // are kept, and a twentieth more before the oldest go
 	Room    int // for what waits to be written; further ones are shed
@@ -54,7 +54,7 @@ func NewAudits(o *Options) *Audits {
 	return a
 }
 
-// Add notes what somebody with a token asked for. It never blocks. Other replicas know of it within a second, as long as etcd takes it, and for
+// Add notes what a caller with a token asked for. It never blocks. Other replicas know of it within a second, as long as etcd takes it, and for
 // idem.AuditKept. A process that is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
 	one.At = one.At.UTC().Round(time.Millisecond)
@@ -76,7 +76,7 @@ func (a *Audits) Shed() int64 {
 	return a.shedN
 }
 
-// List is a part of what somebody with a token asked for. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// List returns a page of audits, the newest first. It returns idem.ErrCursor for an invalid cursor and idem.ErrStoreUnavailable if etcd cannot be read.
 func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
 	keys := link.Below(a.o.Layout.Root+protocol.KindAudits, MaxPage)
 	if q.Cursor != "" {

@@ -34,7 +34,7 @@ type Duplicates struct {
 	// Most bounds the executions and events that are counted at a time.
 	Most    int
 	wake    chan struct{}
-	writing chan struct{} // holds a token while somebody writes: one at a time
+	writing chan struct{} // holds a token during a write: one at a time
 	// leases are apart from those of records: nobody has to wait for a lease of these when the store closes.
 	leases *commit.Leases
 

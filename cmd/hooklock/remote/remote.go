@@ -60,7 +60,7 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	NoFiles(cmd, "tz")
 }
 
-// AddressFlags adds those that say where the API is and who asks.
+// AddressFlags adds the flags for the address of the API and for the token.
 func (r *Remote) AddressFlags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
