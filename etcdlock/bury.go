@@ -141,7 +141,7 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	}
 	var cool *protocol.Cooling
 	size := len(value)
-	if r.Outcome == idem.Unknown && s.maybeAtWork(l) {
+	if s.maybeAtWork(l, r) {
 		if cool, err = s.coolDown(ctx, l); err != nil {
 			return nil, err
 		}
@@ -155,15 +155,17 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	return request, nil
 }
 
-// maybeAtWork reports whether the upstream may still be at work on an execution that ends with an unknown outcome. Where what is parked rests, the end of its
-// latest try is known, by the clock of whoever made it.
-func (s *core) maybeAtWork(l *idem.Lock) bool {
+// maybeAtWork reports whether the upstream may still be at work on an execution that ends as r. Of a parked one that is for its latest try to say: r
+// has the outcome of all of them. Where it rests between tries, the time when that try ended is known, by the clock of the process that made it.
+func (s *core) maybeAtWork(l *idem.Lock, r *idem.Record) bool {
 	p := l.Parked
 	switch {
 	case l.ReleaseDelay == 0:
 		return false
+	case r.Tried != nil:
+		return r.Tried.Outcome == idem.Unknown
 	case p == nil || p.Trying:
-		return true
+		return r.Outcome == idem.Unknown
 	}
 	return p.Last != nil && p.Last.Outcome == idem.Unknown && s.clock.Now().Sub(p.Last.At) < l.ReleaseDelay
 }

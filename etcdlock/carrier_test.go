@@ -127,15 +127,26 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		})
 		return err
 	}
+	answered := func(h idem.Held) error { // an earlier try was, and the answer to the last one got lost
+		mustAttempt(t, h)
+		_, err := h.DeadLetter(within(t, patience), idem.End{
+			Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "attempts_exhausted"},
+			Tried: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()},
+		})
+		return err
+	}
 	for _, c := range []struct {
 		name   string
 		end    func(idem.Held) error
+		effect idem.Outcome  // of the tries before
 		ago    time.Duration // was its try
 		closed bool
 	}{
-		{"skipped soon", skipped, 0, true},
-		{"skipped later", skipped, time.Hour, false},
-		{"too old", tooOld, 0, true},
+		{"skipped soon", skipped, idem.Unknown, 0, true},
+		{"skipped later", skipped, idem.Unknown, time.Hour, false},
+		{"skipped soon, after an answer to an earlier try", skipped, idem.Executed, 0, true},
+		{"too old", tooOld, idem.Unknown, 0, true},
+		{"out of tries, after an answer to an earlier one", answered, idem.Executed, time.Hour, true},
 	} {
 		l, kept := parkedLock(c.name, "event"), keep("body")
 		l.ReleaseDelay, kept.MaxAge = time.Minute, time.Second
@@ -145,7 +156,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		h := takeNext(t, s).Held
 		mustAttempt(t, h)
 		p := *h.Lock().Parked
-		p.Last = &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(-c.ago)}
+		p.Trying, p.Last, p.Effect = false, &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(-c.ago)}, c.effect
 		if err := h.Rest(within(t, patience), p); err != nil {
 			t.Fatal(err)
 		}
