@@ -127,8 +127,8 @@ func (p *Parked) Outcome() Outcome {
 	return p.Effect
 }
 
-// tried is the same after the end of a try. A whole answer says most: the event was executed. What may have been executed stays unknown after a try that
-// did not reach the upstream.
+// tried is the same after the end of a try. The latest try that reached the upstream decides: an answer after a try of unknown outcome ends the doubt, and
+// a try of unknown outcome after an answer that said failure may have succeeded.
 func (p *Parked) tried(last *Evidence) Parked {
 	next := *p
 	next.Trying, next.Last = false, last
@@ -138,7 +138,7 @@ func (p *Parked) tried(last *Evidence) Parked {
 	}
 	switch {
 	case last == nil:
-	case next.Effect == "", last.Outcome == Executed, last.Outcome == Unknown && next.Effect != Executed:
+	case next.Effect == "", last.Outcome != NotExecuted:
 		next.Effect = last.Outcome
 	}
 	return next

@@ -111,12 +111,12 @@ func TestWhatIsKnownOfAllTriesTogether(t *testing.T) {
 		tries []*Evidence
 		want  Outcome
 	}{
-		"none began":                           {nil, NotExecuted},
-		"none reached the upstream":            {[]*Evidence{e(NotExecuted), e(NotExecuted)}, NotExecuted},
-		"one was answered":                     {[]*Evidence{e(Executed)}, Executed},
-		"of one nobody knows":                  {[]*Evidence{e(Unknown), e(NotExecuted)}, Unknown},
-		"one was answered after an unknown":    {[]*Evidence{e(Unknown), e(Executed)}, Executed},
-		"one was answered, and one is unknown": {[]*Evidence{e(Executed), e(Unknown), e(NotExecuted)}, Executed},
+		"none began":                          {nil, NotExecuted},
+		"none reached the upstream":           {[]*Evidence{e(NotExecuted), e(NotExecuted)}, NotExecuted},
+		"one was answered":                    {[]*Evidence{e(Executed)}, Executed},
+		"of one nobody knows":                 {[]*Evidence{e(Unknown), e(NotExecuted)}, Unknown},
+		"one was answered after an unknown":   {[]*Evidence{e(Unknown), e(Executed)}, Executed},
+		"of one after an answer nobody knows": {[]*Evidence{e(Executed), e(Unknown), e(NotExecuted)}, Unknown},
 	} {
 		p := Parked{}
 		for _, last := range c.tries {
