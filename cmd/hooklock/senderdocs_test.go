@@ -41,20 +41,17 @@ func routeOf(p *sender.Preset) string {
 	return b.String()
 }
 
-const generated = "<!-- Generated: go test ./cmd/hooklock -update -->"
+const generated = "<!-- Generated -->"
 
-// senderPage returns the page of one sender: the route to copy, its facts, its traps and its sources. README.md says what holds for all senders.
+// senderPage returns the page of one sender: the route to copy, its facts and its traps. README.md says what holds for all senders; the sources of a
+// page are in its preset.
 func senderPage(p *sender.Preset) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n```yaml\n%s```\n\n", p.Page.Title, generated, routeOf(p))
 	if p.Page.Secret != "" {
 		b.WriteString(p.Page.Secret + "\n\n")
 	}
-	fmt.Fprintf(&b, "- %s\n", strings.Join(factsOf(p), "\n- "))
-	if len(p.Notes) > 0 {
-		fmt.Fprintf(&b, "\n## Notes\n\n- %s\n", strings.Join(p.Notes, "\n- "))
-	}
-	fmt.Fprintf(&b, "\nSources: %s.\n", strings.Join(p.Sources, "; "))
+	fmt.Fprintf(&b, "- %s\n", strings.Join(append(factsOf(p), p.Notes...), "\n- "))
 	return testkit.Wrap(b.String())
 }
 
