@@ -74,7 +74,7 @@ func signedText(p *sender.Preset) string {
 	case tolerance > 0:
 		text += "; at most " + shortDuration(tolerance) + " old"
 	case covers.Time:
-		text += "; the age is not checked unless you set `verify.tolerance`"
+		text += "; no age limit without `verify.tolerance`"
 	}
 	if renewal == sender.RenewalPossible {
 		text += "; `park.signature: renew` replaces " + strings.Join(renewedNames(p, &c), " and ")
@@ -103,7 +103,7 @@ func shareOf(p *sender.Preset) string {
 	if p.Strategy != idem.Wait {
 		return ""
 	}
-	return fmt.Sprintf(": at most %s for the lock, %s for the service", p.WaitTimeout, p.UpstreamTimeout())
+	return fmt.Sprintf(": %s for the lock, %s for the service", p.WaitTimeout, p.UpstreamTimeout())
 }
 
 // renewedNames returns the headers that a renewal changes.

@@ -58,7 +58,7 @@ func tabled[S any](t *testing.T, name, head string, steps []S, step func(*testin
 		table += fmt.Sprintf("| %d | %s |\n", i+1, row)
 	}
 	path := killTable
-	if strings.HasPrefix(name, "parked-") {
+	if strings.HasPrefix(name, "parked") {
 		path = parkedTable
 	}
 	section(t, path, name, table, true)
@@ -69,7 +69,7 @@ func cells(texts ...string) string { return strings.Join(texts, " | ") }
 
 const (
 	killTable   = "../../docs/kill-table.md"
-	parkedTable = "kill-table.md" // what people say of parked events, and carriers that lose their session
+	parkedTable = "kill-table.md" // of parked events
 )
 
 func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {
