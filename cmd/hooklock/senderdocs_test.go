@@ -41,7 +41,7 @@ func routeOf(p *sender.Preset) string {
 	return b.String()
 }
 
-const generated = "<!-- Generated -->"
+const generated = "<!--generated-->"
 
 // senderPage returns the page of one sender: the route to copy, its facts and its traps. README.md says what holds for all senders; the sources of a
 // page are in its preset.

@@ -11,6 +11,9 @@ import (
 	"hooklock/proxy/sender"
 )
 
+// usualRetention is idempotency.retention unless a sender repeats events for longer, or names them for less long.
+const usualRetention = 168 * time.Hour
+
 // factsOf returns the facts of a sender for its page, one a line. A fact that the vendor does not publish has no line.
 func factsOf(p *sender.Preset) []string {
 	f := &p.Facts
@@ -32,7 +35,8 @@ func factsOf(p *sender.Preset) []string {
 	line(f.Largest > 0, "Sends bodies of up to %d MiB", f.Largest>>20)
 	line(f.UsesAnswer != nil, "Uses the answer: %s", f.Answer)
 	line(f.GivesUp != "", "Gives up: %s%s", f.GivesUp, map[bool]string{true: " (`hooklock_sender_limit_ratio`)"}[len(f.Limits) > 0])
-	line(f.Changes != "", "Changes on a retry: %s", f.Changes)
+	line(f.Changes != "" && f.Changes != "the signature and its time", "Changes on a retry: %s", f.Changes)
+	line(p.Retention != usualRetention && !p.NoID, "Retention: %s", shortDuration(p.Retention))
 	line(p.Order != "", "`order: true` compares `%s`", p.Order)
 	for _, signed := range []bool{true, false} {
 		names := handshakes(p, signed)
@@ -77,7 +81,7 @@ func signedText(p *sender.Preset) string {
 		text += "; no age limit without `verify.tolerance`"
 	}
 	if renewal == sender.RenewalPossible {
-		text += "; `park.signature: renew` replaces " + strings.Join(renewedNames(p, &c), " and ")
+		text += "; `park.signature: renew` works"
 	}
 	return text
 }
@@ -104,28 +108,6 @@ func shareOf(p *sender.Preset) string {
 		return ""
 	}
 	return fmt.Sprintf(": %s for the lock, %s for the service", p.WaitTimeout, p.UpstreamTimeout())
-}
-
-// renewedNames returns the headers that a renewal changes.
-func renewedNames(p *sender.Preset, c *sender.Config) []string {
-	at := time.Unix(1767225600, 0)
-	sample, err := sender.Sample(p.Name, c.Secrets[0], at)
-	if err != nil {
-		panic(err)
-	}
-	renewer, err := sender.NewRenewer(*c)
-	if err != nil {
-		panic(err)
-	}
-	renewed, err := renewer.Renew(&sender.Delivery{Method: []byte(sample.Method), Target: []byte(sample.Target), Fields: sample.Fields, Body: sample.Body}, at)
-	if err != nil {
-		panic(err)
-	}
-	var names []string
-	for _, change := range renewed.Changes {
-		names = append(names, "`"+string(sample.Fields[change.At].Name)+"`")
-	}
-	return names
 }
 
 func handshakes(p *sender.Preset, signed bool) []string {
@@ -207,7 +189,7 @@ const unknown = "–"
 // senderTable returns the presets as a table in Markdown.
 func senderTable() string {
 	var b strings.Builder
-	columns := []string{"Sender", "`preset`", "Runs again", "Waits", "Sends again", "Lock", "Retention", "Mismatch", "Refused", "Park"}
+	columns := []string{"Sender", "`preset`", "Runs again", "Waits", "Sends again", "Lock", "Mismatch", "Refused", "Park"}
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", len(columns)))
 	for _, p := range sender.Presets() {
 		lock, waits := "fail_fast", unknown
@@ -217,16 +199,16 @@ func senderTable() string {
 		if p.Facts.Timeout > 0 {
 			waits = shortDuration(p.Facts.Timeout)
 		}
-		retention, mismatch := shortDuration(p.Retention), string(p.OnMismatch)
+		mismatch := string(p.OnMismatch)
 		if p.NoID {
-			retention, mismatch = unknown, unknown
+			mismatch = unknown
 		}
 		refused, exceptions := refusals(&p)
 		if len(exceptions) > 0 {
 			refused += "*"
 		}
 		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s |\n", p.Page.Title, p.Name, strings.Join(append([]string{p.Name}, p.Aliases...), "` `"), strings.Join([]string{
-			replays(&p), waits, sendsAgain(&p.Facts), lock, retention, mismatch, refused, park(&p.Facts),
+			replays(&p), waits, sendsAgain(&p.Facts), lock, mismatch, refused, park(&p.Facts),
 		}, " | "))
 	}
 	return b.String()
