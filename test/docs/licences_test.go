@@ -24,7 +24,7 @@ func TestThePageOfLicencesNamesWhatIsLinkedIn(t *testing.T) {
 			linked[m[1]+"@"+m[2]] = true
 		}
 	}
-	rows := regexp.MustCompile(`(?m)^- (\S+@v\S+)$`).FindAllStringSubmatch(page, -1)
+	rows := regexp.MustCompile(`(?m)^(\S+@v\S+)$`).FindAllStringSubmatch(page, -1)
 	if len(rows) == 0 {
 		t.Fatal("the page has no modules")
 	}

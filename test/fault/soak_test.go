@@ -291,16 +291,15 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 		}
 	}
 	files := cluster.FDs(s.t, fresh.Pid())
-	var left []string
+	var most int
 	for _, r := range s.replicas {
 		s.read(r)
 		s.connectionsClosed(r, files+4)
-		left = append(left, fmt.Sprintf("%d files, %d threads", cluster.FDs(s.t, r.Pid()), cluster.Threads(r.Pid())))
+		most = max(most, cluster.FDs(s.t, r.Pid()))
 	}
-	row("a fresh process", "%d files and connections, %d threads", files, cluster.Threads(fresh.Pid()))
-	row("the processes afterwards", "%s", strings.Join(left, "; "))
+	row("files and connections", "%d in a fresh process, at most %d in those that went through it", files, most)
 	least, most := s.checkGoroutines(fresh)
-	row("goroutines", "%d in a fresh process, at most %d in those that went through it", least, most)
+	row("goroutines", "%d, at most %d", least, most)
 	testkit.Until(s.t, "no session is left", func() bool { return len(journal.Left("sessions/")) == 0 })
 	all, empty := s.etcd.Leases()
 	records := len(journal.Left(protocol.KindRecords))

@@ -129,10 +129,11 @@ Written by ` + "`make licences`" + `; a test keeps it up to date. Releases conta
 		by[m.Licence] = append(by[m.Licence], m)
 	}
 	for _, licence := range slices.Sorted(maps.Keys(by)) {
-		fmt.Fprintf(&b, "\n## %s\n\n", licence)
+		fmt.Fprintf(&b, "\n## %s\n\n```\n", licence)
 		for _, m := range by[licence] {
-			fmt.Fprintf(&b, "- %s@%s\n", m.Path, m.Version)
+			fmt.Fprintf(&b, "%s@%s\n", m.Path, m.Version)
 		}
+		b.WriteString("```\n")
 	}
 	return b.Bytes()
 }
