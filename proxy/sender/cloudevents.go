@@ -28,7 +28,7 @@ func (known) CloudEvents() Preset {
 		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
 		Notes: []string{
 			"source and id are the same key in binary mode (percent-decoded once) and structured mode.",
-			"Every sender must observe 429 with Retry-After, so that is the refusal. What else it retries is its choice.",
+			"Every sender must observe 429 with Retry-After, so that is the refusal.",
 			"A sender may give a re-sent event a new ID; then it runs again.",
 		},
 	}

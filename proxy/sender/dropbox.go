@@ -19,7 +19,7 @@ func (known) Dropbox() Preset {
 		},
 		Sources: []string{"https://www.dropbox.com/developers/reference/webhooks"},
 		Notes: []string{
-			"A notification says only whose files changed, so each change of an account has the same bytes. Each delivery runs, one after the other.",
+			"A notification says only whose files changed. Each delivery runs, one after the other.",
 			"The service asks Dropbox what changed since its cursor, so a repeated notification does no harm.",
 			"Setup: Dropbox sends GET with a challenge, which passes to the service; the service echoes it.",
 		},

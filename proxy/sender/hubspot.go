@@ -35,8 +35,8 @@ func (known) HubSpot() Preset {
 		Notes: []string{
 			"HubSpot's eventId is not unique, so the whole batch is the ID. Workflow webhooks send no array: there the body is the key.",
 			"Workflow webhooks read Retry-After in milliseconds; Hooklock sends it so.",
-			"Version 3 is checked unless `algorithm` says v1 or v2. Those are plain digests: no time is signed, and whoever captured a delivery can append to its body.",
-			"HubSpot's documentation signs the URL with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded, its library signs it as it is. Hooklock accepts both. So within the tolerance, whoever captured a delivery can spell them otherwise: an array keeps its ID, any other body runs again.",
+			"Version 3 is checked unless `algorithm` says v1 or v2. Those are plain digests without a time, and anybody can append to the body of a captured delivery.",
+			"HubSpot's documentation signs the URL with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded, its library signs it as it is. Hooklock accepts both, so within the tolerance a captured delivery can be spelled otherwise: an array keeps its ID, any other body runs again.",
 			"A renewal leaves an older signature beside version 3 as it is.",
 		},
 	}

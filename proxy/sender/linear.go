@@ -27,7 +27,6 @@ func (known) Linear() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"linear.app/developers/webhooks", "linear/linear packages/sdk/src/webhooks/client.ts"},
 		Notes: []string{
-			"If Linear-Delivery changes on a retry, which is not documented, the event runs again.",
 			"The tolerance of 1 min is that of Linear's library.",
 		},
 	}

@@ -29,7 +29,7 @@ func (known) Mailgun() Preset {
 		Renewal: RenewalImpossible,
 		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks", "documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
-			"The signature covers a timestamp and a token, not the event: whoever captured one signature can put it on any event, until the secret changes.",
+			"The signature covers a timestamp and a token, not the event: a captured one fits any event until the secret changes.",
 			"Mailgun promises the ID in event-data to be unique for a day only.",
 			"A 406 would end the retries; Hooklock never sends it.",
 			"Inbound messages (routes that forward to a URL) are forms, also with attachments: raise `limits.request_body` for them. All fields and files except the signature's make the ID.",

@@ -20,7 +20,7 @@ func (known) MollieClassic() Preset {
 		},
 		Sources: []string{"https://docs.mollie.com/overview/webhooks", "https://docs.mollie.com/guides/webhooks"},
 		Notes: []string{
-			"A call says only whose status changed, so each change of a payment has the same bytes. The calls for one payment run one after the other.",
+			"The calls for one payment run one after the other.",
 			"Nothing is signed, by intent: the service asks Mollie for the status, so a forged call changes nothing.",
 			"Next-gen webhooks are signed and have an ID: [mollie](mollie.md).",
 		},

@@ -32,7 +32,7 @@ func (known) SendGrid() Preset {
 		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
 		Notes: []string{
 			"If one element has no sg_event_id, the body is the key.",
-			"SendGrid says that sg_event_id is unique, and not that it stays the same. If it changes on a retry, the event runs again.",
+			"SendGrid says that sg_event_id is unique, and not that it stays the same on a retry.",
 			"\"Test Your Integration\" sends fixed IDs: the second click gets the first answer.",
 		},
 	}

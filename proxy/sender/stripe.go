@@ -30,7 +30,7 @@ func (known) Stripe() Preset {
 		Sources: []string{"docs.stripe.com/webhooks", "stripe/stripe-go webhook/client.go"},
 		Notes: []string{
 			"The retention covers manual resends, too: 15 days in the Dashboard, 30 with the CLI.",
-			"Stripe may make two events for one change: two IDs, both run.",
+			"Two events for one change have two IDs: both run.",
 			"Endpoints on one URL get the same event ID: give each its own route.",
 			"A renewed signature has a v1 for each secret of the route that had made one. v0, which comes with test events, is left out.",
 		},

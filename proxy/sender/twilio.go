@@ -36,7 +36,6 @@ func (known) Twilio() Preset {
 			"With `#rp=5xx` at the end of the URL, Twilio retries a 503, too.",
 			"GET is a delivery here. HEAD is refused, because a service would do for it what it does for GET.",
 			"Twilio signs the public URL with or without its port, and joins form parameters without separators: ab=c and a=bc are signed alike.",
-			"If the token changes on a retry, which is not documented, the event runs again.",
 			"A fragment (`#rc=…`) never reaches Hooklock; whether Twilio signs it was not established.",
 		},
 	}

@@ -21,7 +21,7 @@ func (known) Typeform() Preset {
 		},
 		Sources: []string{"https://www.typeform.com/developers/webhooks/secure-your-webhooks/", "https://www.typeform.com/developers/webhooks/example-payload/"},
 		Notes: []string{
-			"If event_id changes on a retry, the event runs again. `{body.form_response.token}` names the response.",
+			"`{body.form_response.token}` names the response.",
 		},
 	}
 }

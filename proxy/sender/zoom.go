@@ -30,7 +30,6 @@ func (known) Zoom() Preset {
 		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
-			"Everything in the body except download_token and download_url makes the ID; if anything else changes on a retry, the event runs again.",
 			"The unit of the signed time is not documented.",
 		},
 	}

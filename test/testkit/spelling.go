@@ -64,3 +64,9 @@ func Spellings(path string) []Spelling {
 	}
 	return all
 }
+
+// Laxities returns how docs/bypass.md names the spellings that a server reads as one endpoint: common groups of them by one name.
+func Laxities(spellings []string) string {
+	return strings.NewReplacer("GET, HEAD, OPTIONS, DELETE", "any method", "encoded letter, two slashes, dot segment, dots", "normal form").
+		Replace(strings.Join(spellings, ", "))
+}
