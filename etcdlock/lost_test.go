@@ -296,6 +296,27 @@ func TestALockIsAcquiredOnceAlsoWhereTheAnswerGotLost(t *testing.T) {
 	}
 }
 
+// A cancel that comes before the process knows that it has the lock finds nobody there who looks.
+func TestACancelBetweenAClaimAndItsLostAnswerStopsTheExecution(t *testing.T) {
+	e := etcdtest.Start(t)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, kv := lossy(t, e)
+	l := lockFor("w", "one")
+	cancel := func(string) {
+		if kv.lost.CompareAndSwap(true, false) {
+			st, err := other.look(within(t, patience), other.layout.Keys(&l))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			cancelIn(t, e, &owned{keys: other.layout.Keys(&l), lock: st.Lock})
+		}
+	}
+	kv.reads.Store(&cancel)
+	kv.armed <- true
+	awaitStop(t, stopped(mustClaim(t, s, l, 0)), idem.ErrCancelled)
+}
+
 // What is lost while somebody else ends the execution is not applied to what comes after.
 func TestAnEndThatSomebodyElseWroteIsToldApart(t *testing.T) {
 	e := etcdtest.Start(t)

@@ -72,6 +72,27 @@ func mustSettle(tb testing.TB, h idem.Held) *idem.Record {
 	return r
 }
 
+func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	first := mustClaim(t, s, lockFor("w", "event"), 0)
+	if _, err := first.Settle(within(t, patience), failedEnd()); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.look(within(t, patience), first.keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), st.Prev, 0, keep("body")); seen != nil || err != nil {
+		t.Fatalf("park: %+v %v", seen, err)
+	}
+	held := takeNext(t, s).Held
+	mustAttempt(t, held)
+	if r := mustSettle(t, held); r.Status != idem.Success {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
