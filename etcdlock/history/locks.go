@@ -58,7 +58,7 @@ func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 }
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {
-	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), "", q.Cursor)
+	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), q.Cursor)
 	if err != nil {
 		return idem.SlotPage{}, err
 	}
@@ -90,7 +90,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, 
 // Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
 // idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
-	keys, err := s.pageRange(protocol.KindLocks, "", q.Cursor)
+	keys, err := s.pageRange(protocol.KindLocks, q.Cursor)
 	if err != nil {
 		return idem.LockPage{}, err
 	}

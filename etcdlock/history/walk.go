@@ -7,7 +7,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -76,21 +75,16 @@ func (w *walk) cursor() string {
 	return strings.TrimPrefix(w.last, w.store.o.Layout.Root)
 }
 
-// pageRange is the range of one kind of keys, or of those of one workflow; behind the cursor, if one is given. The error is idem.ErrCursor where
-// that is outside of it.
-func (s *Reader) pageRange(kind, workflow, cursor string) (*windows, error) {
-	root := s.o.Layout.Root + kind
-	from := root
-	if workflow != "" {
-		from += protocol.Hash16(workflow) + "/"
-	}
+// pageRange is the range of one kind of keys; behind the cursor, if one is given. The error is idem.ErrCursor where that is outside of it.
+func (s *Reader) pageRange(kind, cursor string) (*windows, error) {
+	from := s.o.Layout.Root + kind
 	end := clientv3.GetPrefixRangeEnd(from)
 	if cursor == "" {
-		return newWindows(root, from, end), nil
+		return newWindows(from, from, end), nil
 	}
 	at := s.o.Layout.Root + cursor
 	if !strings.HasPrefix(at, from) {
 		return nil, idem.ErrCursor
 	}
-	return newWindows(root, at+"\x00", end), nil
+	return newWindows(from, at+"\x00", end), nil
 }
