@@ -107,8 +107,7 @@ func (p *executionPage) live(ctx context.Context, kind string, below int64) erro
 	if one := p.q.OneWorkflow(); one != "" {
 		prefix += protocol.Hash16(one) + "/"
 	}
-	created := func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }
-	return p.sorted(ctx, kind, []string{prefix}, clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, created, below)
+	return p.sorted(ctx, kind, []string{prefix}, byCreation(), below)
 }
 
 // called shows the records or arrivals of events whose keys begin so, the newest that were written before below; 0 = all.
@@ -117,52 +116,41 @@ func (p *executionPage) called(ctx context.Context, kind, beginning string, belo
 	for _, kind := range p.with(kind) {
 		prefixes = append(prefixes, p.store.o.Layout.Root+kind+protocol.Beginning(beginning))
 	}
-	written := func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }
-	return p.sorted(ctx, kind, prefixes, clientv3.SortByModRevision, clientv3.WithMaxModRev, written, below)
+	return p.sorted(ctx, kind, prefixes, byWrite(), below)
 }
 
-// sorted shows what is below prefixes, by one of the revisions, which place tells.
-func (p *executionPage) sorted(
-	ctx context.Context, kind string, prefixes []string, by clientv3.SortTarget, most func(int64) clientv3.OpOption, place func(*mvccpb.KeyValue) int64, below int64,
-) error {
+// revisions is an order of keys: by one of their revisions, the newest first.
+type revisions struct {
+	by     clientv3.SortTarget
+	atMost func(revision int64) clientv3.OpOption
+	of     func(*mvccpb.KeyValue) int64
+}
+
+func byCreation() revisions {
+	return revisions{clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }}
+}
+
+func byWrite() revisions {
+	return revisions{clientv3.SortByModRevision, clientv3.WithMaxModRev, func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }}
+}
+
+// sorted shows the values of prefixes whose revision in that order is less than below; 0 = all.
+func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []string, order revisions, below int64) error {
 	batch := liveBatch
 	if kind == protocol.KindRecords {
 		batch = RecordBatch
 	}
 	for more := true; more && !p.walk.full(); {
-		options := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision)}
-		if below > 0 {
-			options = append(options, most(below-1))
-		}
-		var reads []clientv3.Op
-		for _, prefix := range prefixes {
-			reads = append(reads, clientv3.OpGet(prefix, options...))
-		}
-		answers, revision, err := p.store.o.Pool.Read(ctx, reads...)
-		if err != nil {
+		var kvs []*mvccpb.KeyValue
+		var err error
+		if kvs, more, err = p.newest(ctx, prefixes, order, batch, below); err != nil {
 			return err
 		}
-		if p.walk.revision == 0 {
-			p.walk.revision = revision
-		}
-		var kvs []*mvccpb.KeyValue
-		whole := int64(0) // nothing is left below a prefix that comes before this place
-		for _, answer := range answers {
-			some := answer.GetResponseRange().Kvs
-			if kvs = append(kvs, some...); len(some) == batch {
-				whole = max(whole, place(some[batch-1]))
-			}
-		}
-		slices.SortStableFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(place(b), place(a)) })
-		more = whole > 0
 		for _, kv := range kvs {
-			switch {
-			case p.walk.full():
+			if p.walk.full() {
 				return nil
-			case place(kv) < whole:
-				continue // it is read again
 			}
-			below = place(kv)
+			below = order.of(kv)
 			p.advance(kind, below)
 			if err := p.value(ctx, kv, p.walk.revision); err != nil {
 				return err
@@ -170,6 +158,35 @@ func (p *executionPage) sorted(
 		}
 	}
 	return nil
+}
+
+// newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow.
+func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, below int64) (kvs []*mvccpb.KeyValue, more bool, err error) {
+	options := []clientv3.OpOption{
+		clientv3.WithPrefix(), clientv3.WithSort(order.by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision),
+	}
+	if below > 0 {
+		options = append(options, order.atMost(below-1))
+	}
+	var reads []clientv3.Op
+	for _, prefix := range prefixes {
+		reads = append(reads, clientv3.OpGet(prefix, options...))
+	}
+	answers, revision, err := p.store.o.Pool.Read(ctx, reads...)
+	if err != nil {
+		return nil, false, err
+	}
+	p.walk.revision = cmp.Or(p.walk.revision, revision)
+	unread := int64(0) // some prefix may have more before this revision
+	for _, answer := range answers {
+		some := answer.GetResponseRange().Kvs
+		if kvs = append(kvs, some...); len(some) == batch {
+			unread = max(unread, order.of(some[batch-1]))
+		}
+	}
+	kvs = slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return order.of(kv) < unread }) // read again after those
+	slices.SortStableFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(order.of(b), order.of(a)) })
+	return kvs, unread > 0, nil
 }
 
 // value shows an execution, or an event by its arrivals.
@@ -222,23 +239,31 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 			p.walk.left, p.next = 0, kind+strconv.FormatInt(keys.resumeBelow(), 10)
 			return nil
 		}
-		ops := make([]clientv3.Op, len(some))
-		for i := range some {
-			ops[i] = clientv3.OpGet(some[i].key)
-		}
-		answers, revision, err := p.store.o.Pool.ReadEach(ctx, ops)
-		if err != nil {
+		if err := p.unmoved(ctx, kind, some); err != nil {
 			return err
 		}
-		for i, a := range answers {
-			if p.walk.full() {
-				return nil
-			}
-			p.advance(kind, some[i].revision)
-			if kv := protocol.First(a); kv != nil && kv.ModRevision == some[i].revision { // otherwise it is shown where it is now
-				if err := p.value(ctx, kv, revision); err != nil {
-					return err
-				}
+	}
+	return nil
+}
+
+// unmoved shows the values of keys. One that was written again since it was found is shown where it is now.
+func (p *executionPage) unmoved(ctx context.Context, kind string, keys []writtenKey) error {
+	ops := make([]clientv3.Op, len(keys))
+	for i := range keys {
+		ops[i] = clientv3.OpGet(keys[i].key)
+	}
+	answers, revision, err := p.store.o.Pool.ReadEach(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if p.walk.full() {
+			return nil
+		}
+		p.advance(kind, keys[i].revision)
+		if kv := protocol.First(a); kv != nil && kv.ModRevision == keys[i].revision {
+			if err := p.value(ctx, kv, revision); err != nil {
+				return err
 			}
 		}
 	}
