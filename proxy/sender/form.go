@@ -6,44 +6,48 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/url"
+	"strings"
 )
 
 // eachFormPart calls f with each field of a form, in order. The form is application/x-www-form-urlencoded, or multipart/form-data, whose files are
 // included. It reports whether all of the body is such a form with at most maxFormParts fields and files.
 func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool {
-	parts := 0
 	if isForm(d) {
-		for pair := range bytes.SplitSeq(d.Body, []byte{'&'}) {
-			if len(pair) == 0 {
-				continue
-			}
-			if parts++; parts > maxFormParts {
-				return false
-			}
-			n, v, _ := bytes.Cut(pair, []byte{'='})
-			name, err := url.QueryUnescape(string(n))
-			if err != nil {
-				return false
-			}
-			value, err := url.QueryUnescape(string(v))
-			if err != nil {
-				return false
-			}
-			f(name, "", bytes.NewReader([]byte(value)))
-		}
-		return len(d.Body) > 0
+		return len(d.Body) > 0 && eachFormPair(d.Body, f)
 	}
 	kind, count := d.header("Content-Type")
 	media, parameters, err := mime.ParseMediaType(string(kind))
-	if count != 1 || err != nil || media != "multipart/form-data" || parameters["boundary"] == "" {
-		return false
+	boundary := parameters["boundary"]
+	return count == 1 && err == nil && media == "multipart/form-data" && boundary != "" && eachMultipart(d.Body, boundary, f)
+}
+
+// eachFormPair is eachFormPart of application/x-www-form-urlencoded.
+func eachFormPair(body []byte, f func(name, file string, value io.Reader)) bool {
+	pairs := 0
+	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
+		if len(pair) == 0 {
+			continue
+		}
+		n, v, _ := bytes.Cut(pair, []byte{'='})
+		name, badName := url.QueryUnescape(string(n))
+		value, badValue := url.QueryUnescape(string(v))
+		if pairs++; pairs > maxFormParts || badName != nil || badValue != nil {
+			return false
+		}
+		f(name, "", strings.NewReader(value))
 	}
-	for r := multipart.NewReader(bytes.NewReader(d.Body), parameters["boundary"]); ; {
+	return true
+}
+
+// eachMultipart is eachFormPart of multipart/form-data.
+func eachMultipart(body []byte, boundary string, f func(name, file string, value io.Reader)) bool {
+	r := multipart.NewReader(bytes.NewReader(body), boundary)
+	for parts := 0; ; parts++ {
 		part, err := r.NextRawPart()
 		if err == io.EOF {
 			return true
 		}
-		if parts++; err != nil || parts > maxFormParts {
+		if err != nil || parts == maxFormParts {
 			return false
 		}
 		f(part.FormName(), part.FileName(), part)

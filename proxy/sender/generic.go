@@ -47,21 +47,26 @@ func newGenericHMAC(c Config) (Verifier, error) {
 				cl.signatures[i] = lowerHex(cl.signatures[i])
 			}
 		}
-		for i := range content {
-			value, err := content[i].value(c.Scheme, d, cl, url)
-			if err != nil {
-				return err
-			}
-			cl.parts = append(cl.parts, value)
-			if i == stamp {
-				if err := cl.setAnyTime(c.Scheme, c.Timestamp, value); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return content.read(&c, d, cl, url, stamp)
 	}
 	return v, nil
+}
+
+// read adds the value of each piece to cl, and the time in the piece at stamp; -1: there is none.
+func (t pieces) read(c *Config, d *Delivery, cl *claim, url *publicURL, stamp int) error {
+	for i := range t {
+		value, err := t[i].value(c.Scheme, d, cl, url)
+		if err != nil {
+			return err
+		}
+		cl.parts = append(cl.parts, value)
+		if i == stamp {
+			if err := cl.setAnyTime(c.Scheme, c.Timestamp, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // genericMACs returns the verifier without its read function.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"html"
 	"io"
-	"strings"
+	"slices"
 
 	"hooklock/idem"
 )
@@ -36,55 +36,64 @@ func (known) Salesforce() Preset {
 
 // salesforceID returns the organisation and the IDs of all notifications. A template could name only one of them.
 func salesforceID(d *Delivery) EventID {
-	const organisation, notification = "Envelope/Body/notifications/OrganizationId", "Envelope/Body/notifications/Notification/Id"
-	const deepest = 5       // depth of an Id; deeper elements never match
-	const longest = 4 << 10 // bytes of an Id with surrounding white space
-	const nested = 300      // depth limit: a decoder takes 90 times the memory of "<a><a>…"
-	var path, parts []string
+	organisation := []string{"Envelope", "Body", "notifications", "OrganizationId"}
+	notification := []string{"Envelope", "Body", "notifications", "Notification", "Id"}
+	var organisations, notifications []string
+	whole := eachXMLElement(d.Body, func(path []string, text []byte) bool {
+		id := string(bytes.TrimSpace(text))
+		switch {
+		case slices.Equal(path, organisation):
+			organisations = append(organisations, id)
+		case slices.Equal(path, notification):
+			notifications = append(notifications, id)
+		default:
+			return true
+		}
+		return len(organisations) < 2 && len(text) < mostElementText
+	})
+	switch {
+	case len(organisations) > 1:
+		return ambiguousID
+	case !whole || len(organisations) == 0 || len(notifications) == 0:
+		return missingID
+	case len(notifications) == 1:
+		return foundID("salesforce", organisations[0], notifications[0])
+	}
+	return batchID("salesforce", [][]string{organisations, notifications})
+}
+
+const (
+	mostElementText = 4<<10 + 1 // bytes of an element's text that eachXMLElement gives
+	mostNested      = 300       // elements inside of each other: a decoder takes 90 times the memory of "<a><a>…"
+)
+
+// eachXMLElement calls f at the end of each element of an XML document, with the local names on the way to it and the text since the latest start of an
+// element, until f returns false. It reports whether it came to the end of the document.
+func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bool {
+	var path []string
 	var text bytes.Buffer
-	organisations := 0
-	decoder := xml.NewDecoder(bytes.NewReader(d.Body))
+	decoder := xml.NewDecoder(bytes.NewReader(document))
 	for {
 		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		if err != nil {
-			return missingID
+			return errors.Is(err, io.EOF)
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			if len(path) == nested {
-				return missingID
+			if len(path) == mostNested {
+				return false
 			}
 			path = append(path, t.Name.Local)
 			text.Reset()
 		case xml.CharData:
-			text.Write(t[:min(len(t), longest+1-text.Len())])
+			text.Write(t[:min(len(t), mostElementText-text.Len())])
 		case xml.EndElement:
-			at := strings.Join(path[:min(len(path), deepest+1)], "/")
-			if (at == organisation || at == notification) && text.Len() > longest {
-				return missingID
-			}
-			switch at {
-			case organisation:
-				if organisations++; organisations > 1 {
-					return ambiguousID
-				}
-				parts = append([]string{strings.TrimSpace(text.String())}, parts...)
-			case notification:
-				parts = append(parts, strings.TrimSpace(text.String()))
+			if !f(path, text.Bytes()) {
+				return false
 			}
 			path = path[:len(path)-1]
 		}
 	}
-	switch {
-	case organisations == 0 || len(parts) < 2:
-		return missingID
-	case len(parts) == 2:
-		return foundID("salesforce", parts...)
-	}
-	return batchID("salesforce", [][]string{parts[:1], parts[1:]})
 }
 
 func sampleSalesforce(s *sample) error {
