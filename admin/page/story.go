@@ -186,6 +186,11 @@ func attemptsOf(x *client.Execution) []client.Attempt {
 	if len(x.Attempts) > 0 || x.ExecutionID == "" {
 		return x.Attempts
 	}
+	return []client.Attempt{latestAttempt(x)}
+}
+
+// latestAttempt returns what an execution in a list says of its latest attempt.
+func latestAttempt(x *client.Execution) client.Attempt {
 	a := client.Attempt{
 		ExecutionID: x.ExecutionID, Status: x.Status, Outcome: x.Outcome, StartedAt: x.StartedAt, FinishedAt: x.FinishedAt, Error: x.Error, AbortedAt: x.AbortedAt,
 		AbortedBy: x.AbortedBy, AbortReason: x.AbortReason, Tries: x.Tries, TraceID: x.TraceID,
@@ -193,7 +198,7 @@ func attemptsOf(x *client.Execution) []client.Attempt {
 	if x.Response != nil {
 		a.Answer = x.Response.Status
 	}
-	return []client.Attempt{a}
+	return a
 }
 
 // arrivalsOf returns the deliveries that are kept one by one: the newest, and the first.

@@ -46,7 +46,22 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 		return nil
 	}
 	slices.SortStableFunc(spells, func(a, b spell) int { return cmp.Or(compareBool(b.own, a.own), a.from.Compare(b.from)) })
-	from, to := spells[0].from, spells[0].to
+	from, to := extent(spells)
+	d := drawing{t: &timeline{Height: 16}, from: from, whole: max(to.Sub(from), time.Millisecond)}
+	others := slices.IndexFunc(spells, func(s spell) bool { return !s.own })
+	if others < 0 {
+		others = len(spells)
+	}
+	d.lane("This event", spells[:others])
+	d.lane("Other events of "+cut(workflow).Text, spells[others:])
+	d.axis()
+	d.t.Table = spellTable(spells, now)
+	return d.t
+}
+
+// extent returns when the first of spells begins and the last ends.
+func extent(spells []spell) (from, to time.Time) {
+	from, to = spells[0].from, spells[0].to
 	for _, s := range spells {
 		if s.from.Before(from) {
 			from = s.from
@@ -55,52 +70,63 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 			to = s.to
 		}
 	}
-	whole := max(to.Sub(from), time.Millisecond)
-	percent := func(d time.Duration) float64 { return float64(d) * 94 / float64(whole) }
-	t := &timeline{Height: 16}
-	var ends []time.Time // of the rows of this group
-	top := 0
-	group := func(name string) {
-		t.Lanes = append(t.Lanes, stretch{Y: t.Height, Text: name})
-		top, ends = t.Height+6, nil
+	return from, to
+}
+
+// drawing is a timeline to which parts are added from top to bottom.
+type drawing struct {
+	t     *timeline
+	from  time.Time
+	whole time.Duration
+}
+
+// at returns the place of a moment, or the width of a span, in per cent.
+func (d *drawing) at(span time.Duration) float64 { return float64(span) * 94 / float64(d.whole) }
+
+// lane adds spells, which are in the order in which they begin, on as few rows as they fit without overlap.
+func (d *drawing) lane(name string, spells []spell) {
+	if len(spells) == 0 {
+		return
 	}
-	for i, s := range spells {
-		if i == 0 && s.own {
-			group("This event")
-		}
-		if !s.own && (i == 0 || spells[i-1].own) {
-			if i > 0 {
-				t.Height += 20
-			}
-			group("Other events of " + cut(workflow).Text)
-		}
+	if len(d.t.Lanes) > 0 {
+		d.t.Height += 20
+	}
+	d.t.Lanes = append(d.t.Lanes, stretch{Y: d.t.Height, Text: name})
+	top := d.t.Height + 6
+	var ends []time.Time // of the rows
+	for _, s := range spells {
 		row := slices.IndexFunc(ends, func(end time.Time) bool { return !end.After(s.from) })
 		if row < 0 {
 			row, ends = len(ends), append(ends, time.Time{})
 		}
-		ends[row] = s.to.Add(whole / 8) // room for the text of a short one
-		t.Height = top + (row+1)*rowHeight
-		b := stretch{
-			X: fmt.Sprintf("%.2f%%", percent(s.from.Sub(from))), Width: fmt.Sprintf("%.2f%%", max(0.5, percent(s.to.Sub(s.from)))), Y: top + row*rowHeight,
-			Class: s.class, Text: s.label(), Title: s.what + ": " + s.label(),
-		}
-		if s.id != "" && !s.own {
-			b.Href = toExecution(s.id)
-		}
-		t.Bars = append(t.Bars, b)
+		ends[row] = s.to.Add(d.whole / 8) // room for the text of a short one
+		d.bar(&s, top+row*rowHeight)
 	}
-	t.Height += 6
+	d.t.Height = top + len(ends)*rowHeight
+}
+
+func (d *drawing) bar(s *spell, y int) {
+	b := stretch{
+		X: fmt.Sprintf("%.2f%%", d.at(s.from.Sub(d.from))), Width: fmt.Sprintf("%.2f%%", max(0.5, d.at(s.to.Sub(s.from)))), Y: y,
+		Class: s.class, Text: s.label(), Title: s.what + ": " + s.label(),
+	}
+	if s.id != "" && !s.own {
+		b.Href = toExecution(s.id)
+	}
+	d.t.Bars = append(d.t.Bars, b)
+}
+
+func (d *drawing) axis() {
+	d.t.Height += 6
 	for n := range 5 {
-		after := whole * time.Duration(n) / 4
-		tick := stretch{X: fmt.Sprintf("%.2f%%", percent(after)), Y: t.Height + 16, Text: "+" + story.Span(after.Truncate(precision(whole)))}
+		after := d.whole * time.Duration(n) / 4
+		tick := stretch{X: fmt.Sprintf("%.2f%%", d.at(after)), Y: d.t.Height + 16, Text: "+" + story.Span(after.Truncate(precision(d.whole)))}
 		if n == 0 {
-			tick.At = from
+			tick.At = d.from
 		}
-		t.Ticks = append(t.Ticks, tick)
+		d.t.Ticks = append(d.t.Ticks, tick)
 	}
-	t.Height += 22
-	t.Table = spellTable(spells, now)
-	return t
+	d.t.Height += 22
 }
 
 // spellTable is a timeline as a table.
@@ -160,12 +186,38 @@ func (s *spell) label() string {
 	return middle(s.event).Text + " " + s.result
 }
 
-// spellsOf are the attempts and deliveries of an event, and the other events that ran at the time.
+// spellsOf returns the attempts and deliveries of an event, and the other events that ran at the time. It returns nil if no time of the event is known.
 func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
-	var all []spell
-	own := map[string]bool{}
+	own := slices.DeleteFunc(append(v.attemptSpells(x), deliverySpells(x)...), func(s spell) bool { return s.from.IsZero() })
+	if len(own) == 0 {
+		return nil
+	}
+	others := neighbours{own: ownAttempts(x), now: v.now}
+	for _, a := range arrivalsOf(x) {
+		if b := a.Behind; b != nil {
+			others.add(a.ExecutionID, cmp.Or(b.EventID, shortID(a.ExecutionID)), "", b.StartedAt.Time, b.FinishedAt.Time)
+		}
+	}
+	if lock != nil && !lock.Cooling {
+		others.add(lock.ExecutionID, lockEvent(lock), "running", lock.LockedAt.Time, time.Time{})
+	}
+	from, to := extent(slices.Concat(own, others.spells))
+	page := &client.ExecutionPage{}
+	query := values("workflow", x.Workflow, "since", from.UTC().Format(time.RFC3339Nano), "until", to.UTC().Format(time.RFC3339Nano), "limit", fmt.Sprint(mostNeighbours))
+	if v.api.get("/v1/executions", query, page) != nil { // the picture of what is known already
+		return append(own, others.spells...)
+	}
+	for i := range page.Executions {
+		if n := &page.Executions[i]; n.Status != client.Pending {
+			a := latestAttempt(n)
+			others.add(n.ExecutionID, story.Name(n), resultOf(&a), n.StartedAt.Time, n.FinishedAt.Time)
+		}
+	}
+	return append(own, others.spells...)
+}
+
+func (v *visit) attemptSpells(x *client.Execution) (all []spell) {
 	for i, a := range attemptsOf(x) {
-		own[a.ExecutionID] = true
 		s := spell{what: fmt.Sprintf("Attempt %d", i+1), event: story.Name(x), id: a.ExecutionID, from: a.StartedAt.Time, to: a.FinishedAt.Time, result: resultOf(&a), own: true, class: "done"}
 		if s.to.IsZero() {
 			s.to, s.class = v.now, "open"
@@ -174,55 +226,34 @@ func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
 		}
 		all = append(all, s)
 	}
-	neighbours := map[string]bool{}
-	add := func(id, event, result string, from, to time.Time) {
-		if id == "" || own[id] || neighbours[id] || len(neighbours) >= mostNeighbours || from.IsZero() {
-			return
-		}
-		neighbours[id] = true
-		s := spell{what: "Other event", event: event, id: id, from: from, to: to, result: result, class: "other"}
-		if to.IsZero() {
-			s.to, s.result = v.now, "running"
-		}
-		all = append(all, s)
-	}
+	return all
+}
+
+func deliverySpells(x *client.Execution) (all []spell) {
 	for _, a := range arrivalsOf(x) {
 		all = append(all, spell{what: "Delivery", event: story.Name(x), from: a.At.Time, to: a.At.Time, result: fmt.Sprintf("%d %s", a.Status, story.Words(a.Decision)), own: true, class: "arrival"})
-		if b := a.Behind; b != nil {
-			add(a.ExecutionID, cmp.Or(b.EventID, shortID(a.ExecutionID)), "", b.StartedAt.Time, b.FinishedAt.Time)
-		}
-	}
-	all = slices.DeleteFunc(all, func(s spell) bool { return s.from.IsZero() })
-	if len(all) == 0 {
-		return nil
-	}
-	if lock != nil && !lock.Cooling {
-		add(lock.ExecutionID, lockEvent(lock), "running", lock.LockedAt.Time, time.Time{})
-	}
-	from, to := all[0].from, all[0].to
-	for _, s := range all {
-		if s.from.Before(from) {
-			from = s.from
-		}
-		if s.to.After(to) {
-			to = s.to
-		}
-	}
-	page := &client.ExecutionPage{}
-	query := values("workflow", x.Workflow, "since", from.UTC().Format(time.RFC3339Nano), "until", to.UTC().Format(time.RFC3339Nano), "limit", fmt.Sprint(mostNeighbours))
-	if v.api.get("/v1/executions", query, page) == nil {
-		for i := range page.Executions {
-			n := &page.Executions[i]
-			if n.Status != client.Pending {
-				a := client.Attempt{Status: n.Status, Outcome: n.Outcome}
-				if n.Response != nil {
-					a.Answer = n.Response.Status
-				}
-				add(n.ExecutionID, story.Name(n), resultOf(&a), n.StartedAt.Time, n.FinishedAt.Time)
-			}
-		}
 	}
 	return all
+}
+
+// neighbours are the other events on a timeline, at most mostNeighbours, each once.
+type neighbours struct {
+	own    map[string]time.Time // the executions of the event itself
+	now    time.Time
+	spells []spell
+}
+
+// add adds an execution. A zero to means that it runs.
+func (n *neighbours) add(id, event, result string, from, to time.Time) {
+	_, own := n.own[id]
+	known := slices.ContainsFunc(n.spells, func(s spell) bool { return s.id == id })
+	if id == "" || own || known || len(n.spells) >= mostNeighbours || from.IsZero() {
+		return
+	}
+	if to.IsZero() {
+		to, result = n.now, "running"
+	}
+	n.spells = append(n.spells, spell{what: "Other event", event: event, id: id, from: from, to: to, result: result, class: "other"})
 }
 
 // resultOf is an attempt's result in two words.
