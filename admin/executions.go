@@ -37,9 +37,9 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	return found, nil
 }
 
-// wholeID is the execution whose ID begins as the path says, where the caller sees one alone. What changes something wants the whole ID.
+// wholeID returns the ID of the execution whose ID begins as the path says, where the caller sees only one. What changes something needs the whole ID.
 func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
-	all := map[idem.ExecutionID]bool{}
+	var ids []idem.ExecutionID
 	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
 		page, err := c.api.o.Ledger.Executions(ctx, q)
 		if err != nil {
@@ -47,24 +47,21 @@ func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 		}
 		for i := range page.Executions {
 			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
-				for _, id := range f.IDs() {
-					if strings.HasPrefix(string(id), c.name) {
-						all[id] = true
-					}
-				}
+				ids = append(ids, f.IDs()...)
 			}
 		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" || len(all) > 1 {
+		ids = slices.DeleteFunc(ids, func(id idem.ExecutionID) bool { return !strings.HasPrefix(string(id), c.name) })
+		slices.Sort(ids)
+		ids = slices.Compact(ids) // one that moves between two pages is on both
+		if q.Cursor = page.NextCursor; q.Cursor == "" || len(ids) > 1 {
 			break
 		}
 	}
-	switch len(all) {
+	switch len(ids) {
 	case 0:
 		return "", idem.ErrNoExecution
 	case 1:
-		for id := range all {
-			return id, nil
-		}
+		return ids[0], nil
 	}
 	return "", refuse("bad_request", "several executions have an ID that begins so: give more of it; GET /v1/executions?id= lists them")
 }

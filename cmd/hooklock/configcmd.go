@@ -77,35 +77,26 @@ With --running a running hooklock is asked which events it has accepted: those t
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", cli.Plain(output)))
 			}
-			loaded, err := wiring.Load(e, path, nil, !elsewhere)
-			if err == nil {
-				err = wiring.Check(loaded.Config, !elsewhere)
-			}
-			var problems, warnings, notes config.Problems
-			if err != nil && !errors.As(err, &problems) {
+			report, loaded, err := validate(e, path, !elsewhere)
+			if err != nil {
 				return err
 			}
-			if loaded != nil {
-				warnings, notes = loaded.Warnings, loaded.Notes
-			}
-			if running && err == nil {
+			if running && len(report.problems) == 0 {
 				lost, err := r.Unrouted(cmd.Context(), e, path, loaded.Config)
 				if err != nil {
 					return err
 				}
-				warnings = append(warnings, lost...)
+				report.warnings = append(report.warnings, lost...)
 			}
 			if output == "json" {
-				if err := printJSON(e, problems, warnings, notes); err != nil {
-					return err
-				}
+				err = report.printJSON(e)
 			} else {
-				printText(e, path, problems, warnings, notes)
+				report.printText(e, path)
 			}
-			if len(problems) > 0 {
-				return cli.Misuse(fmt.Errorf("%s: %d to mend", path, len(problems)))
+			if n := len(report.problems); err == nil && n > 0 {
+				return cli.Misuse(fmt.Errorf("%s: %d to mend", path, n))
 			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
@@ -118,22 +109,40 @@ With --running a running hooklock is asked which events it has accepted: those t
 	return cmd
 }
 
-func printText(e *cli.Environment, path string, problems, warnings, notes config.Problems) {
-	for _, p := range problems {
+// validation is what is wrong with a configuration file, and what is worth saying about it.
+type validation struct{ problems, warnings, notes config.Problems }
+
+// validate checks a configuration file. loaded is not nil if there are no problems. The error is that the file cannot be read.
+func validate(e *cli.Environment, path string, files bool) (v validation, loaded *config.Loaded, err error) {
+	loaded, err = wiring.Load(e, path, nil, files)
+	if err == nil {
+		err = wiring.Check(loaded.Config, files)
+	}
+	if err != nil && !errors.As(err, &v.problems) {
+		return v, nil, err
+	}
+	if loaded != nil {
+		v.warnings, v.notes = loaded.Warnings, loaded.Notes
+	}
+	return v, loaded, nil
+}
+
+func (v *validation) printText(e *cli.Environment, path string) {
+	for _, p := range v.problems {
 		fmt.Fprintln(e.Stderr, p.String())
 	}
-	for _, w := range warnings {
+	for _, w := range v.warnings {
 		fmt.Fprintln(e.Stderr, "warning: "+w.String())
 	}
-	if len(problems) == 0 {
+	if len(v.problems) == 0 {
 		fmt.Fprintf(e.Stdout, "%s: valid\n", path)
 	}
-	for _, n := range notes {
+	for _, n := range v.notes {
 		fmt.Fprintln(e.Stdout, "note: "+n.String())
 	}
 }
 
-func printJSON(e *cli.Environment, problems, warnings, notes config.Problems) error {
+func (v *validation) printJSON(e *cli.Environment) error {
 	out := json.NewEncoder(e.Stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(struct {
@@ -141,5 +150,5 @@ func printJSON(e *cli.Environment, problems, warnings, notes config.Problems) er
 		Errors   config.Problems `json:"errors"`
 		Warnings config.Problems `json:"warnings"`
 		Notes    config.Problems `json:"notes"`
-	}{len(problems) == 0, append(config.Problems{}, problems...), append(config.Problems{}, warnings...), append(config.Problems{}, notes...)})
+	}{len(v.problems) == 0, append(config.Problems{}, v.problems...), append(config.Problems{}, v.warnings...), append(config.Problems{}, v.notes...)})
 }

@@ -104,51 +104,67 @@ func (t *Table) fit() {
 	if !t.Screen.Terminal() {
 		return
 	}
-	over := func() int {
-		all := -2
-		for i, w := range t.widths {
-			if !t.out[i] {
-				all += w + 2
-			}
-		}
-		return all - t.Screen.Width
-	}
-	room := func(i int) int { // by how much column i can shrink
-		least, cuts := t.Cut[t.Head[i]]
-		if t.out[i] || !cuts {
-			return 0
-		}
-		return max(0, t.widths[i]-max(least, Width(t.Head[i])))
-	}
-	spare := func() (n int) {
-		for i := range t.widths {
-			n += room(i)
-		}
-		return n
-	}
 	if t.Empty != "" && !t.Begun {
-		for i := range t.Head {
-			_, keep := t.Cut[t.Head[i]]
-			t.out[i] = !keep && !slices.ContainsFunc(t.Rows, func(cells []string) bool { return cells[i] != t.Empty })
-		}
+		t.leaveOutEmpty()
 	}
 	for _, name := range t.Drop {
-		if over() <= spare() {
+		if t.over() <= t.spare() {
 			break
 		}
 		if i := slices.Index(t.Head, name); i >= 0 {
 			t.out[i] = true
 		}
 	}
-	for over() > 0 && spare() > 0 {
-		longest := -1
-		for i, w := range t.widths {
-			if room(i) > 0 && (longest < 0 || w > t.widths[longest]) {
-				longest = i
-			}
-		}
-		t.widths[longest]--
+	for t.over() > 0 && t.spare() > 0 {
+		t.widths[t.widest()]--
 	}
+}
+
+// leaveOutEmpty leaves out the columns without information, except for those in Cut.
+func (t *Table) leaveOutEmpty() {
+	for i, name := range t.Head {
+		_, keep := t.Cut[name]
+		t.out[i] = !keep && !slices.ContainsFunc(t.Rows, func(cells []string) bool { return cells[i] != t.Empty })
+	}
+}
+
+// over returns by how much a line is wider than the screen.
+func (t *Table) over() int {
+	all := -2
+	for i, w := range t.widths {
+		if !t.out[i] {
+			all += w + 2
+		}
+	}
+	return all - t.Screen.Width
+}
+
+// room returns by how much a column can be cut.
+func (t *Table) room(column int) int {
+	least, cuts := t.Cut[t.Head[column]]
+	if t.out[column] || !cuts {
+		return 0
+	}
+	return max(0, t.widths[column]-max(least, Width(t.Head[column])))
+}
+
+// spare returns by how much all columns together can be cut.
+func (t *Table) spare() (n int) {
+	for i := range t.widths {
+		n += t.room(i)
+	}
+	return n
+}
+
+// widest returns the widest of the columns that can be cut, or -1.
+func (t *Table) widest() int {
+	column := -1
+	for i, w := range t.widths {
+		if t.room(i) > 0 && (column < 0 || w > t.widths[column]) {
+			column = i
+		}
+	}
+	return column
 }
 
 // row writes a row.

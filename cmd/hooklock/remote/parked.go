@@ -188,44 +188,17 @@ code is 4 where something was refused; the same command goes on with what is lef
 			if byState {
 				b.Filter.State = p.state
 			}
-			for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "since": b.Filter.Since, "until": b.Filter.Until} {
-				if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
-					return cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
-				}
-			}
-			many := b.Filter != (client.BulkFilter{})
-			switch {
-			case many && len(args) > 0, !many && b.DryRun:
-				return cli.Misuse(errors.New("give an ID, or a filter (--" + p.flag + ", --workflow, --route, --since, --until), and --dry-run with a filter"))
-			case !many:
-				if err := OneArg("ID, or a filter (--"+p.flag+", --workflow, --route, --since, --until)")(cmd, args); err != nil {
-					return err
-				}
-			}
-			if !b.DryRun {
-				if err := needed(cmd, "reason", b.Reason, p.example); err != nil {
-					return err
-				}
+			many, err := p.many(cmd, args, &b)
+			if err != nil {
+				return err
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				if many {
-					d.moments(&b.Filter.Since, &b.Filter.Until)
-					fixed(time.Now(), &b.Filter.Since, &b.Filter.Until)
-					return d.bulk(ctx, p.action, b)
+				if !many {
+					return d.actOn(ctx, p, args[0], b.Reason)
 				}
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				x, err := d.Act(ctx, p.action, id, b.Reason)
-				if err != nil {
-					return doubtful(err, "hooklock executions get "+id)
-				}
-				text := p.done(x)
-				if x.Status == client.CancelRequested {
-					text = x.ExecutionID + " is to stop: " + toldText(x)
-				}
-				return d.Done(x.RawJSON(), text)
+				d.moments(&b.Filter.Since, &b.Filter.Until)
+				fixed(time.Now(), &b.Filter.Since, &b.Filter.Until)
+				return d.bulk(ctx, p.action, b)
 			})
 		},
 	}
@@ -239,6 +212,47 @@ code is 4 where something was refused; the same command goes on with what is lef
 	NoFiles(cmd, "workflow", "route", "since", "until", "rate")
 	reasonFlag(cmd, &b.Reason)
 	return cmd
+}
+
+// many reports whether the command is about all that match the filter of b, and not about the one of args. It refuses what is neither, and a lack of a
+// reason.
+func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, error) {
+	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "since": b.Filter.Since, "until": b.Filter.Until} {
+		if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
+			return false, cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
+		}
+	}
+	filter := "a filter (--" + p.flag + ", --workflow, --route, --since, --until)"
+	many := b.Filter != (client.BulkFilter{})
+	if many && len(args) > 0 || !many && b.DryRun {
+		return false, cli.Misuse(errors.New("give an ID, or " + filter + ", and --dry-run with a filter"))
+	}
+	if !many {
+		if err := OneArg("ID, or "+filter)(cmd, args); err != nil {
+			return false, err
+		}
+	}
+	if b.DryRun {
+		return many, nil
+	}
+	return many, needed(cmd, "reason", b.Reason, p.example)
+}
+
+// actOn acts on the one execution that text names, as whole finds it.
+func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error {
+	id, err := d.whole(ctx, text)
+	if err != nil {
+		return err
+	}
+	x, err := d.Act(ctx, p.action, id, reason)
+	if err != nil {
+		return doubtful(err, "hooklock executions get "+id)
+	}
+	said := p.done(x)
+	if x.Status == client.CancelRequested {
+		said = x.ExecutionID + " is to stop: " + toldText(x)
+	}
+	return d.Done(x.RawJSON(), said)
 }
 
 // fixed converts spans to times, because a bulk may take many requests.

@@ -20,12 +20,17 @@ import (
 // drainLook is the interval of --drain.
 const drainLook = 500 * time.Millisecond
 
+// pauseFlags are how a scope is paused.
+type pauseFlags struct {
+	reason       string
+	until        time.Duration // how long it lasts; 0 = until it is resumed
+	drain, force bool
+}
+
 // NewPause is the command pause.
 func NewPause(e *cli.Environment) *cobra.Command {
 	var r Remote
-	var reason string
-	var until time.Duration
-	var drain, force bool
+	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "pause route:NAME|workflow:PATTERN --reason TEXT",
 		Short: "let nothing of a route, or of workflows, begin",
@@ -44,50 +49,58 @@ A route that the replica does not have is refused, and so is a pattern that no k
   hooklock pause 'workflow:stripe/acme*' --reason "refunds run twice"`,
 		Args: OneArg("route:NAME|workflow:PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "reason", reason, `"migration of the orders table"`); err != nil {
+			if err := needed(cmd, "reason", f.reason, `"migration of the orders table"`); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("until") && until <= 0 {
-				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", until))
+			if cmd.Flags().Changed("until") && f.until <= 0 {
+				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", f.until))
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				scope, err := d.scope(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				fits := ""
-				if !force {
-					if fits, err = d.fits(ctx, scope); err != nil {
-						return err
-					}
-				}
-				p, err := d.BeginPause(ctx, scope, reason, until)
-				var refused *client.Problem
-				if errors.As(err, &refused) { // the API names the parameter for
-					if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
-						refused.Detail = "--until: " + rest
-					}
-				}
-				if err != nil {
-					return doubtful(err, "hooklock pauses")
-				}
-				d.warn(p)
-				if drain {
-					if p, err = d.drained(ctx, scope); err != nil {
-						return err
-					}
-				}
-				return d.Done(p.RawJSON(), d.pauseText(p)+fits)
-			})
+			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return d.beginPause(ctx, args[0], &f) })
 		},
 	}
 	r.Flags(cmd)
-	reasonFlag(cmd, &reason)
-	cmd.Flags().BoolVar(&force, "force", false, "also where nothing that is known fits")
-	cmd.Flags().DurationVar(&until, "until", 0, "end it after that time, such as 15m (default: at hooklock resume)")
-	cmd.Flags().BoolVar(&drain, "drain", false, "wait until nothing of it runs")
+	reasonFlag(cmd, &f.reason)
+	cmd.Flags().BoolVar(&f.force, "force", false, "also where nothing that is known fits")
+	cmd.Flags().DurationVar(&f.until, "until", 0, "end it after that time, such as 15m (default: at hooklock resume)")
+	cmd.Flags().BoolVar(&f.drain, "drain", false, "wait until nothing of it runs")
 	NoFiles(cmd, "until")
 	return cmd
+}
+
+// beginPause pauses the scope that text means.
+func (d *Desk) beginPause(ctx context.Context, text string, f *pauseFlags) error {
+	scope, err := d.scope(ctx, text)
+	if err != nil {
+		return err
+	}
+	fits := ""
+	if !f.force {
+		if fits, err = d.fits(ctx, scope); err != nil {
+			return err
+		}
+	}
+	p, err := d.BeginPause(ctx, scope, f.reason, f.until)
+	if err != nil {
+		return doubtful(ofUntil(err), "hooklock pauses")
+	}
+	d.warn(p)
+	if f.drain {
+		if p, err = d.drained(ctx, scope); err != nil {
+			return err
+		}
+	}
+	return d.Done(p.RawJSON(), d.pauseText(p)+fits)
+}
+
+// ofUntil names the flag --until in an error of the API about its parameter for.
+func ofUntil(err error) error {
+	var refused *client.Problem
+	if errors.As(err, &refused) {
+		if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
+			refused.Detail = "--until: " + rest
+		}
+	}
+	return err
 }
 
 // scope returns the scope that text means: a route of that name, or, where it could not be a route's, the workflows of that name or pattern.

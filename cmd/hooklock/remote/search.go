@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,33 +37,35 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 			}
 		}
 	}
-	if end == "" {
-		end = begin
-	}
+	end = cmp.Or(end, begin)
 	if len(end) < leastOfEnd {
 		return nil, notFound(text, tried)
 	}
-	found := &hits{complete: true}
-	q := client.ExecutionQuery{Limit: mostOnAPage}
-	for read := 0; read < mostEnds; read += mostOnAPage {
-		page, err := d.ExecutionPage(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Executions {
-			if endsSo(&page.Executions[i], end) {
-				found.events = append(found.events, page.Executions[i])
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			break
-		}
-		d.progress.far("%d read", read+mostOnAPage)
+	found, err := d.endHits(ctx, end)
+	if err != nil {
+		return nil, err
 	}
 	if len(found.events) == 0 {
 		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs", tried, mostEnds))
 	}
 	return found, nil
+}
+
+// endHits returns those of the newest mostEnds events that end with end.
+func (d *Desk) endHits(ctx context.Context, end string) (*hits, error) {
+	found := &hits{complete: true}
+	q := client.ExecutionQuery{Limit: mostOnAPage}
+	for read := mostOnAPage; ; read += mostOnAPage {
+		page, err := d.ExecutionPage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		found.events = append(found.events, slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" || read >= mostEnds {
+			return found, nil
+		}
+		d.progress.far("%d read", read)
+	}
 }
 
 // firstHits returns the first page of q on which an event ends with end, or nil. The server may return empty pages before it.

@@ -1,7 +1,6 @@
 package wiring
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,41 +40,60 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	if !r.Park.Enabled {
 		return nil
 	}
-	refuse := func(path, unless, format string, args ...any) {
-		problems = append(problems, config.Problem{Path: path, Unless: unless, Text: fmt.Sprintf(format, args...)})
-	}
 	if r.OnSenderLimit == config.SenderLimitPark && (preset == nil || len(preset.Facts.Limits) == 0) {
-		refuse("on_sender_limit", "", "park: it is not known when the sender switches an endpoint off; docs/senders has the presets of which that is established. Leave it out")
+		problems = append(problems, config.Problem{
+			Path: "on_sender_limit",
+			Text: "park: it is not known when the sender switches an endpoint off; docs/senders has the presets of which that is established. Leave it out",
+		})
 	}
 	if preset != nil {
-		f := &preset.Facts
-		if f.NeverParks() {
-			refuse("park", "", "%s uses the answer to every delivery (%s), so nothing else can stand in for the service's; leave park out", preset.Name, f.Answer)
-		}
-		if f.Timeout > 0 && r.Park.After >= f.Timeout {
-			refuse("park.after", "", "%s: %s waits %s for an answer and hangs up before; choose less", idem.DurationText(r.Park.After), preset.Name, f.Timeout)
-		}
-		if len(f.Success) > 0 && !f.Accepts(r.Park.Answer) {
-			refuse("park.answer", "", "%d: %s takes %s for received, and would send the event again", r.Park.Answer, preset.Name, f.SuccessText())
-		}
+		problems = append(problems, checkParkAnswer(&r.Park, preset)...)
 	}
-	renewal, tolerance := sender.RenewalOf(signatureConfig(&r.Verify))
-	switch {
-	case r.Park.Signature == idem.SignatureRenew && renewal == sender.RenewalImpossible:
-		refuse("park.signature", "", "renew: %s", sender.ErrNotRenewable)
-	case r.Park.Signature == idem.SignatureRenew && r.Verify.Complete():
-		if _, err := sender.NewRenewer(signatureConfig(&r.Verify)); err != nil && !errors.Is(err, sender.ErrNotRenewable) {
-			refuse("park.signature", "", "renew: %v", err)
-		}
-	case r.Park.Signature == idem.SignatureKeep && renewal != sender.RenewalNeedless && tolerance > 0 && r.Park.MaxAge > tolerance:
-		what := "say signature: renew, or max_age: " + idem.DurationText(tolerance)
-		if renewal == sender.RenewalImpossible {
-			what = "say max_age: " + idem.DurationText(tolerance) + " or longer, where the service does not look at the signature's age"
-		}
-		refuse("park.max_age", "park.max_age", "%s: a service that checks signatures refuses one that is older than %s (signature: keep); %s",
-			idem.DurationText(r.Park.MaxAge), idem.DurationText(tolerance.Round(time.Second)), what)
+	return append(problems, checkParkSignature(r)...)
+}
+
+// checkParkAnswer checks whether the sender waits for the answer of a parked event, and takes it for received.
+func checkParkAnswer(park *config.Park, preset *sender.Preset) (problems config.Problems) {
+	f := &preset.Facts
+	refuse := func(path, format string, args ...any) {
+		problems = append(problems, config.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+	}
+	if f.NeverParks() {
+		refuse("park", "%s uses the answer to every delivery (%s), so nothing else can stand in for the service's; leave park out", preset.Name, f.Answer)
+	}
+	if f.Timeout > 0 && park.After >= f.Timeout {
+		refuse("park.after", "%s: %s waits %s for an answer and hangs up before; choose less", idem.DurationText(park.After), preset.Name, f.Timeout)
+	}
+	if len(f.Success) > 0 && !f.Accepts(park.Answer) {
+		refuse("park.answer", "%d: %s takes %s for received, and would send the event again", park.Answer, preset.Name, f.SuccessText())
 	}
 	return problems
+}
+
+// checkParkSignature checks whether the service can verify the signature of a parked request when it runs.
+func checkParkSignature(r *config.Route) config.Problems {
+	verify := signatureConfig(&r.Verify)
+	renewal, tolerance := sender.RenewalOf(verify)
+	impossible := renewal == sender.RenewalImpossible
+	if r.Park.Signature == idem.SignatureRenew {
+		if !impossible && !r.Verify.Complete() { // its own problems are told already
+			return nil
+		}
+		if _, err := sender.NewRenewer(verify); err != nil {
+			return config.Problems{{Path: "park.signature", Text: fmt.Sprintf("renew: %v", err)}}
+		}
+		return nil
+	}
+	if renewal == sender.RenewalNeedless || tolerance == 0 || r.Park.MaxAge <= tolerance {
+		return nil
+	}
+	what := "say signature: renew, or max_age: " + idem.DurationText(tolerance)
+	if impossible {
+		what = "say max_age: " + idem.DurationText(tolerance) + " or longer, where the service does not look at the signature's age"
+	}
+	return config.Problems{{Path: "park.max_age", Unless: "park.max_age", Text: fmt.Sprintf(
+		"%s: a service that checks signatures refuses one that is older than %s (signature: keep); %s",
+		idem.DurationText(r.Park.MaxAge), idem.DurationText(tolerance.Round(time.Second)), what)}}
 }
 
 // NoRoute says that accepted events have no route any more.
