@@ -491,10 +491,12 @@ func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (ov
 	for {
 		now := g.o.Now()
 		p := *e.held.Lock().Parked
-		if failed && !p.tells(last) { // one whose answer got lost has counted it
-			p.Failures++
+		if !p.tells(last) { // a request whose answer got lost has written it
+			if failed {
+				p.Failures++
+			}
+			p = p.tried(last)
 		}
-		p = p.tried(last)
 		if e.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
 			p.Blocked, p.NextAttempt = step.why, time.Time{}
 			if p.Blocked == "" {

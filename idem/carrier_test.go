@@ -35,8 +35,8 @@ func TestATryCountsOnce(t *testing.T) {
 			held.lock.Parked = &Parked{Tries: 2, Failures: 1, Trying: true, Last: &Evidence{Outcome: Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
 			c := NewCarrier(CarrierOptions{Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()})})
 			e := &carried{c: c, held: held, wake: make(chan struct{}, 1)}
-			tried := &Tried{Sent: true, Failure: Failure{Code: "upstream_failed"}}
-			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || held.rests != lost+1 {
+			tried := &Tried{Answer: &Answer{Status: 503}, Failure: Failure{Code: "upstream_status"}}
+			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
 			}
 		})

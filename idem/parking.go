@@ -175,10 +175,10 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	}
 	ctx, cancel := x.bounded()
 	defer cancel()
-	// What follows from an unknown outcome is written down by whoever carries it. Until then it is that of a try which has not ended.
-	trying := last == nil || last.Outcome == Unknown
 	p := (&Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).tried(last)
-	p.Trying = trying
+	// The park worker hears of the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is the
+	// outcome of a try that has not ended.
+	p.Trying, p.Failed = last == nil || last.Outcome == Unknown, nil
 	if err := x.held.Park(ctx, p, kept); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
 	case !d.answer.Whole || d.route.Policy.Keep.Has(status) || d.holdFor(status) > 0:
 		return "", nil
 	}
-	last.Status, last.Code, last.Detail, last.Text = status, "upstream_status", "", d.route.Policy.Park.FailedText(d.answer.Body)
+	last.Status, last.Code, last.Detail = status, "upstream_status", ""
 	if d.route.Policy.Unknown.Has(status) {
 		last.Outcome = idem.Unknown
 		return idem.ParkUnknown, last

@@ -249,12 +249,15 @@ func TestWaitersParkInTheirPlaces(t *testing.T) {
 func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
-	for name, c := range map[string]struct{ route, first string }{
-		"a 503":     {"park-failed", testkit.Reply(503, "not now")},
-		"a 409":     {"park-failed", testkit.Reply(409, "something is in the way")},
-		"a 425":     {"park-failed", testkit.Reply(425, "too early")},
-		"no answer": {"park", ""},
-		"cut":       {"park", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"},
+	for name, c := range map[string]struct {
+		route, first string
+		status       float64 // of the only answer that said failure; 0: there was none
+	}{
+		"a 503":     {"park-failed", testkit.Reply(503, "not now"), 503},
+		"a 409":     {"park-failed", testkit.Reply(409, "something is in the way"), 409},
+		"a 425":     {"park-failed", testkit.Reply(425, "too early"), 425},
+		"no answer": {"park", "", 0},
+		"cut":       {"park", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -287,6 +290,9 @@ func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 			}
 			if tokens[1] <= tokens[0] {
 				t.Errorf("tokens %v: the second try has no larger one", tokens)
+			}
+			if failed, _ := execution(t, h, id)["failedAnswers"].([]any); c.status != 0 && (len(failed) != 1 || failed[0].(map[string]any)["status"] != c.status) {
+				t.Errorf("answers that said failure: %v, want one %v", failed, c.status)
 			}
 		})
 	}
