@@ -59,33 +59,13 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 			c.unchoose()
 		}
 	}()
-	for ; ; r, epoch = c.depart() {
-		if r == nil {
-			return c.whilePaused(life)
-		}
-		answer := c.await(nobody, r)
-		switch {
+	for ; r != nil; r, epoch = c.depart() {
+		switch answer := c.await(nobody, r); {
 		case answer.Err == nil && answer.Succeeded:
 			return c.applied(answer)
 		case answer.Err == nil:
-			st, err := c.refused(life, answer)
-			if err != nil {
-				return claimed{err: unavailable(err)}
-			}
-			if c.blocked(st) {
-				return c.inTheWay(life, st)
-			}
-			if st.OtherRevision() != c.o {
-				c.o = st.OtherRevision()
-				continue
-			}
-			if again, r := c.slotsTaken(life); r != nil {
-				return *r
-			} else if again {
-				continue
-			}
-			if err := c.session.Moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
-				return claimed{err: unavailable(err)}
+			if again := c.refused(life, epoch, answer); again != nil {
+				return *again
 			}
 		case link.Definite(answer.Err):
 			return claimed{err: unavailable(answer.Err)}
@@ -93,17 +73,40 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 			return c.resolve(life, epoch, answer.Err)
 		}
 	}
+	return c.whilePaused(life)
+}
+
+// refused is the result after a refusal; nil: it is to be sent again.
+func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply) *claimed {
+	st, err := c.stateAfter(life, answer)
+	if err != nil {
+		return &claimed{err: unavailable(err)}
+	}
+	switch c.next(st, protocol.Refused) {
+	case protocol.Decide:
+		r := c.inTheWay(life, st)
+		return &r
+	case protocol.BesideOther:
+		c.o = st.OtherRevision()
+		return nil
+	}
+	if again, r := c.slotsTaken(life); again || r != nil {
+		return r
+	}
+	if err := c.session.Moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
+		return &claimed{err: unavailable(err)}
+	}
+	return nil
+}
+
+// next is what follows a claim that was not applied as far as is known, when things stand as in st.
+func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
+	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{O: c.o, Q: c.q, Prev: c.prev}, Answer: answer})
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
 func (c *claimer) blocked(st *protocol.State) bool {
-	if st.Lock != nil || st.Prev != c.prev || st.HoldsBack(&c.lock) != nil {
-		return true
-	}
-	if c.q == 0 {
-		return st.Head != 0 || st.Place != 0 || st.CopyInOther(c.lock.Scope.Key)
-	}
-	return st.Place != c.q || st.Head < c.q
+	return c.next(st, protocol.Refused) == protocol.Decide
 }
 
 // inTheWay is what the Guard decides on.
@@ -128,32 +131,33 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 // resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
 // nothing: first a fence makes it fail if it has not been applied.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	full := !link.Fencing(cause)
-	if !full && !c.store.unfenced {
+	kind := kindOf(cause)
+	if kind == protocol.Missing && !c.store.unfenced {
 		if err := c.session.Fence(life, c.store.pool, epoch); err != nil {
 			return claimed{err: unavailable(err)}
 		}
 	}
 	st, err := c.store.look(life, c.keys)
-	switch {
-	case err != nil:
+	if err != nil {
 		return claimed{err: unavailable(err)}
-	case st.Runs(c.lock.Execution) && (c.lock.Parked == nil || st.Lock.Alive == c.lock.Alive): // others may have taken what is parked
+	}
+	switch c.next(st, kind) {
+	case protocol.FindLock:
 		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
 		won.held.see(st.Lock)
-		if full {
-			c.giveBack(life, won)
-			return claimed{err: unavailable(cause)}
+		if kind != protocol.Full {
+			return won
 		}
-		return won
-	case st.Ended(c.lock.Execution) != nil && (c.q == 0 || st.Record.Outcome != idem.NotExecuted):
-		return claimed{err: idem.ErrLockLost}
-	case full && c.blocked(st): // a full store can still say that it is not this one's turn, or how the event ended
-		return c.inTheWay(life, st)
-	case full:
+		c.giveBack(life, won)
 		return claimed{err: unavailable(cause)}
+	case protocol.LockLost:
+		return claimed{err: idem.ErrLockLost}
+	case protocol.Decide: // a full store can still say that it is not this one's turn, or how the event ended
+		return c.inTheWay(life, st)
+	case protocol.Never: // where the place is gone, too, Await finds out why
+		return claimed{err: idem.ErrNotClaimed}
 	}
-	return claimed{err: idem.ErrNotClaimed} // where the place is gone, too, Await finds out why
+	return claimed{err: unavailable(cause)}
 }
 
 // whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who has a place keeps it.
@@ -246,8 +250,8 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	return r, epoch
 }
 
-// refused is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
-func (c *claimer) refused(life context.Context, answer commit.Reply) (*protocol.State, error) {
+// stateAfter is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
+func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	st, err := stateIn(answer)
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err

@@ -63,14 +63,9 @@ func newHub(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb
 	}
 }
 
-// wait returns when one of the keys, which were there at revision, is gone, when ctx or over ends, or when it cannot know: the caller
+// wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
 // reads again.
-func (h *hub) wait(ctx context.Context, over <-chan struct{}, revision int64, keys ...string) {
-	h.waitOr(ctx, over, nil, revision, keys...)
-}
-
-// waitOr is wait, and returns when news is closed.
-func (h *hub) waitOr(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
+func (h *hub) wait(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
 	n := h.subscribe(revision, keys)
 	if n == nil {
 		return

@@ -203,18 +203,10 @@ func (p *Place) replace(life context.Context, k protocol.Keys, value []byte) (pr
 	return k, value, nil
 }
 
-// rests waits until the place may take the lock, which is free: nothing newer has come for a while. false: it may.
-func (p *Place) rests(ctx context.Context, at *queueState) bool {
+// rests is how long the place leaves the lock alone, although that is free: something newer may come. 0 = it may take it.
+func (p *Place) rests() time.Duration {
 	if p.series == nil {
-		return false
+		return 0
 	}
-	left := p.series.Rests(p.store.clock.Now())
-	if left <= 0 {
-		return false
-	}
-	over := make(chan struct{})
-	defer time.AfterFunc(left, func() { close(over) }).Stop()
-	p.leaveLine()
-	p.store.hub.waitOr(ctx, p.session.Over, over, at.Revision, p.store.layout.Queued(p.scope))
-	return true
+	return p.series.Rests(p.store.clock.Now())
 }

@@ -66,20 +66,21 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
+	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, build: func(life context.Context, at protocol.Seen) (*commit.Request, error) {
+		keep, err := s.parking(life, &l, &kept)
+		if err != nil {
+			return nil, err
+		}
+		k, value, err := p.replace(life, k, value)
+		if err != nil {
+			return nil, err
+		}
+		r := commit.NewRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
+		r.SharedLease = keep.Age.Lease
+		return r, nil
+	}}
 	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
-		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*commit.Request, error) {
-			keep, err := s.parking(life, &l, &kept)
-			if err != nil {
-				return nil, err
-			}
-			k, value, err := p.replace(life, k, value)
-			if err != nil {
-				return nil, err
-			}
-			r := commit.NewRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
-			r.SharedLease = keep.Age.Lease
-			return r, nil
-		})
+		seen, err := e.run(life)
 		return result{seen, err}
 	}, nil)
 	switch {

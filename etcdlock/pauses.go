@@ -74,16 +74,13 @@ func (set *pauseSet) of(route, workflow string) *idem.Pause {
 	return nil
 }
 
-// wait returns when what is paused has changed, or when wait does. It returns at once where nothing of that route and workflow is paused.
-func (p *pauses) wait(ctx context.Context, route, workflow string, wait func(context.Context)) {
+// change is closed when what is paused has changed; nil = nothing of that route and workflow is paused.
+func (p *pauses) change(route, workflow string) <-chan struct{} {
 	set := p.now.Load()
-	if set == nil || set.of(route, workflow) == nil {
-		return
+	if set == nil || route == "" || set.of(route, workflow) == nil {
+		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(set.life, cancel)()
-	wait(ctx)
+	return set.life.Done()
 }
 
 // begin lets a try begin unless it is paused. done is to be called when etcd has it, or never will.

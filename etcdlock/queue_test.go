@@ -215,7 +215,7 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 	}
 	watching, stop := context.WithCancel(within(t, patience))
 	watched := make(chan struct{})
-	go func() { defer close(watched); s.hub.wait(watching, nil, q.q, "somebody else waits") }()
+	go func() { defer close(watched); s.hub.wait(watching, nil, nil, q.q, "somebody else waits") }()
 	defer func() { stop(); <-watched }()
 	settled(t, s, 1)
 	mustCancel(t, other, two.Execution, byOps(false))

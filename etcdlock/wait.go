@@ -5,8 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"time"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
@@ -71,291 +70,158 @@ func (p *Place) keys() protocol.Keys {
 	return p.store.layout.Keys(&l)
 }
 
-// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
-// is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
-// is set, as with Claim.
-func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
-	session, value, err := s.prepare(&l)
-	if err != nil {
-		return nil, nil, err
-	}
-	type result struct {
-		seen *idem.Seen
-		err  error
-	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
-	k := p.keys()
-	if !l.MayPark && !l.Scope.PerEvent && p.limits == nil && p.replacing == nil {
-		if value, err = protocol.EncodePlace(&l, prev); err != nil {
-			return nil, nil, unavailable(err)
-		}
-		p.prev, p.first = prev, &l
-		s.lineUp(p)
-	}
-	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
-		seen, err := p.enqueue(life, prev, behind, func(at protocol.Seen) (*commit.Request, error) {
-			if p.queue != nil {
-				return p.come(k, at, value), nil
-			}
-			k, turn := p.turnAtOnce(k, at)
-			k, value, err := p.replace(life, k, value)
-			if err != nil {
-				return nil, err
-			}
-			return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, &l), nil
-		})
-		if seen != nil || err != nil {
-			p.stepOut()
-		}
-		return result{seen, err}
-	}, func(life context.Context, late result) {
-		if late.seen == nil && late.err == nil {
-			_ = p.leave(life)
-		}
-		p.leaveLine()
-	})
-	if p.limits != nil && (r.seen != nil || r.err != nil) {
-		p.leaveLine()
-	}
-	switch {
-	case errors.Is(err, commit.ErrClosed):
-		p.stepOut()
-		return nil, nil, unavailable(err)
-	case err != nil:
-		return nil, nil, unavailable(err)
-	case r.seen != nil || r.err != nil:
-		return nil, r.seen, r.err
-	}
-	p.replacing = nil
-	return p, nil, nil
-}
-
-// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
-func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
-	place := protocol.Leased{Value: value, Lease: p.session.Lease}
-	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.othersWait(p)
-	r.Build = func() protocol.Op {
-		at.L = p.store.latest(p, at.L, p.seen)
-		p.behind = at.L
-		return protocol.Enqueue(k, at, place, protocol.Leased{})
-	}
-	r.OnApplied = func(answer commit.Reply) { p.store.entered(p, answer.Revision) }
-	return r
-}
-
-func (p *Place) stepOut() {
-	if p.queue != nil {
-		p.store.stepOut(p)
-	}
-}
-
-// enqueue takes what make makes to a definite end: an Enqueue, or one of a parked execution.
-func (p *Place) enqueue(life context.Context, prev, behind int64, build func(protocol.Seen) (*commit.Request, error)) (*idem.Seen, error) {
-	other := int64(0) // the revision of the lock under another strategy, which another event has
-	if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
-		return seen, err
-	}
-	for until, refusals := p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
-		epoch := p.session.Epoch()
-		r, err := build(protocol.Seen{Epoch: epoch, L: behind, O: other, Prev: prev})
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		r.HoldUntil, r.Refusals = until, refusals
-		answer := p.store.sender.Do(life, r)
-		p.store.leases.DropIfGone(r.SharedLease, answer.Err)
-		if answer.Err == nil && answer.Succeeded {
-			if r.OnApplied == nil { // else it knows
-				p.q = answer.Revision
-			}
-			p.replacing.done()
-			return nil, nil
-		}
-		switch {
-		case (p.parking || p.replacing.forgot(answer.Err)) && errors.Is(answer.Err, rpctypes.ErrLeaseNotFound): // that of its age, or of a record, which are shared
-			continue
-		case answer.Err != nil && link.Definite(answer.Err):
-			return nil, unavailable(answer.Err)
-		}
-		if r.Build != nil && answer.Err == nil {
-			behind = p.behind
-		}
-		st, err := p.afterEnqueue(life, answer, epoch)
-		switch {
-		case err != nil && p.parking && answer.Err != nil:
-			return nil, unknown(err)
-		case err != nil:
-			return nil, unavailable(err)
-		case st.Waits(p.execution): // the answer got lost, or an earlier one
-			p.store.found(p, st.Place)
-			return nil, nil
-		case !p.parking && st.Runs(p.execution): // and it was handed the lock since
-			if err = p.found(life, st); err == nil && p.won == nil { // and has lost it
-				err = idem.ErrNotClaimed
-			}
-			return nil, err
-		case p.parking && (st.Runs(p.execution) || st.Ended(p.execution) != nil): // it was carried on since
-			return nil, nil
-		case p.parking && answer.Err != nil && link.Fencing(answer.Err) && st.Prev != prev: // and may have ended
-			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.Err)
-		case answer.Err != nil && link.Fencing(answer.Err):
-			return nil, idem.ErrNotClaimed
-		case st.Place != 0 || st.Prev != prev || st.CopyInOther(p.scope.Key) || st.LockRevision() != behind && st.CopyRuns(p.scope.Key) != nil:
-			return p.inTheWay(life, st)
-		case answer.Err != nil: // the store is full: another attempt would get the same answer
-			return nil, unavailable(answer.Err)
-		case st.LockRevision() != behind: // the lock has changed hands, and no copy has it
-			behind, p.seen = st.LockRevision(), st.Revision
-			if seen, err := p.lookAround(life, behind); seen != nil || err != nil {
-				return seen, err
-			}
-			continue
-		case st.OtherRevision() != other:
-			other = st.OtherRevision()
-			continue
-		}
-		if again, seen, err := p.queueMoved(life, behind); seen != nil || err != nil {
-			return seen, err
-		} else if again {
-			continue
-		}
-		if err := p.session.Moved(life, p.store.pool, epoch); err != nil {
-			return nil, unavailable(err)
-		}
-	}
-}
-
-// inTheWay is why the execution may not wait.
-func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
-	if st.Unread != nil {
-		return nil, unavailable(st.Unread)
-	}
-	seen := st.Seen(p.scope.Key)
-	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
-		if l.Dead, err = p.store.isDead(life, l); err != nil {
-			return nil, unavailable(err)
-		}
-	}
-	return seen, nil
-}
-
-// afterEnqueue is how things stand after a refusal, or for certain after an answer got lost.
-func (p *Place) afterEnqueue(life context.Context, answer commit.Reply, epoch int64) (*protocol.State, error) {
-	if answer.Err == nil {
-		return stateIn(answer)
-	}
-	if link.Fencing(answer.Err) {
-		if err := p.session.Fence(life, p.store.pool, epoch); err != nil {
-			return nil, err
-		}
-	}
-	return p.store.look(life, p.keys())
-}
-
 // Await waits until it is this place's turn: nobody is before it, nothing of it is paused and the lock is free, or dead and to be buried first; or until the
 // event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
 // idem.ErrCancelled: somebody cancelled this execution, and the record found is its own. Other errors are the context's; the place
-// is then still taken.
+// is then still taken. What it waits for, protocol.Next says.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if p.before != "" {
-		p.store.hub.wait(ctx, p.session.Over, p.since, p.store.layout.Queued(p.scope), p.before)
+		p.awaitGone(ctx, nil, p.since, p.before)
 	}
-	var behind *idem.Seen
+	var behind *idem.Seen // the lock that was read last
 	for {
-		if p.won == nil {
-			p.won = p.store.handed(p)
+		at := p.told(ctx)
+		step := protocol.Next(&at.Known)
+		if step == protocol.Look {
+			at = p.lookAt(ctx, prev)
+			step = protocol.Next(&at.Known)
+			behind = cmp.Or(p.sees(step, at.state), behind)
 		}
-		if p.won != nil {
-			return &idem.Seen{}, nil
-		}
-		if answered := p.store.unanswered(p); answered != nil {
-			select {
-			case <-answered:
-				continue
-			case <-p.session.Over:
-			case <-ctx.Done():
+		switch step {
+		case protocol.AwaitAnswer, protocol.AwaitEntry, protocol.AwaitLock, protocol.AwaitPause, protocol.AwaitRest:
+			p.leaveLine() // what waits for something else has no turn at a limit
+			p.await(ctx, step, at)
+		case protocol.AwaitSlot:
+			if p.awaitSlot(ctx, at.state) {
+				return at.state.Seen(p.scope.Key), nil
 			}
-		}
-		if p.waitsAsKnown(ctx) {
-			continue
-		}
-		at, err := p.look(ctx)
-		if p.won = p.store.handed(p); p.won != nil {
-			continue
-		}
-		switch {
-		case p.session.Err() != nil:
-			return nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, p.session.Err())
-		case err != nil:
-			return cmp.Or(p.atLimit(), behind), err
-		case at.Place != p.q && at.Runs(p.execution):
-			if err := p.found(ctx, at.State); err != nil {
+		case protocol.FindLock:
+			if err := p.found(ctx, at.state.State); err != nil {
 				return nil, err
 			}
-			continue
-		case at.Place != p.q && at.Ended(p.execution) != nil && at.Record.Outcome != idem.NotExecuted:
-			return nil, idem.ErrLockLost // it was handed the lock, and somebody has ended it since
-		case at.Place != p.q && at.Ended(p.execution) == nil && !at.vouched:
-			return nil, idem.ErrPlaceLost // etcd knows it before this session does
-		case at.Place != p.q:
-			return p.cancelled(at.State), idem.ErrCancelled
-		case at.Unread != nil:
-			return nil, unavailable(at.Unread)
-		case at.Prev != prev:
-			return at.Seen(p.scope.Key), nil
-		case at.before != "":
-			p.leaveLine()
-			p.store.hub.wait(ctx, p.session.Over, at.Revision, p.store.layout.Queued(p.scope), at.before)
-			continue
-		case at.Lock == nil && p.store.pauses.of(p.route, p.scope.Workflow) != nil:
-			p.leaveLine()
-			p.store.pauses.wait(ctx, p.route, p.scope.Workflow, func(ctx context.Context) {
-				p.store.hub.wait(ctx, p.session.Over, at.Revision, p.store.layout.Queued(p.scope))
-			})
-			continue
-		case at.Lock == nil && p.rests(ctx, at):
-			continue
-		case at.Lock == nil && p.limits == nil:
-			return at.Seen(p.scope.Key), nil
-		case at.Lock == nil:
-			if !p.awaitSlot(ctx, at) {
-				continue
-			}
-			return at.Seen(p.scope.Key), nil
+		case protocol.GiveUp:
+			return cmp.Or(p.atLimit(), behind), at.err
+		default:
+			return p.outcome(step, at)
 		}
-		if at.Lock.Dead, err = p.store.isDead(ctx, at.Lock); err != nil {
-			return nil, err
-		}
-		if at.Lock.Dead {
-			return at.Seen(p.scope.Key), nil
-		}
-		behind = p.awaitSeen(ctx, at.State)
 	}
 }
 
-// awaitSeen waits for the end of the lock that was found, and returns what is known of it.
-func (p *Place) awaitSeen(ctx context.Context, st *protocol.State) *idem.Seen {
-	p.leaveLine()
-	if p.queue != nil {
-		p.store.sees(p, st)
+// position is what is known of a place and of what is before it, with what it takes to wait for that.
+type position struct {
+	protocol.Known
+	state *queueState     // as read; or only the lock or the entry before its own, and a revision at which that was there. nil: nothing is known
+	news  <-chan struct{} // closed when the answer of the hand-off is there, or the pauses have changed; nil = neither is awaited
+	err   error           // why the place may wait no longer; nil = it may
+}
+
+func (p *Place) position(err error) *position {
+	if p.won == nil {
+		p.won = p.store.handed(p)
 	}
-	p.awaitLock(ctx, st)
+	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.session.Err() != nil, TimeUp: err != nil}, err: err}
+}
+
+// told is what this process knows without asking etcd.
+func (p *Place) told(ctx context.Context) *position {
+	var timeUp error
+	if ctx.Err() != nil {
+		timeUp = leftWaiting(ctx)
+	}
+	at := p.position(timeUp)
+	if at.news = p.store.unanswered(p); at.news != nil {
+		at.Offered = true
+		return at
+	}
+	if l := p.store.behindOurs(p); l != nil {
+		// Its own place was there when the queue was read, which may be before l was taken: who was cancelled between would not hear of it.
+		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.q)}}
+		return at
+	}
+	if before, since := p.store.ahead(p); before != "" {
+		at.Told, at.Preceded, at.state = true, true, &queueState{State: &protocol.State{Revision: since}, before: before}
+	}
+	return at
+}
+
+// lookAt reads how things stand, and what else there is to know.
+func (p *Place) lookAt(ctx context.Context, prev int64) *position {
+	st, err := p.look(ctx)
+	if err == nil && st.Place == p.q && st.before == "" && st.Lock != nil {
+		st.Lock.Dead, err = p.store.isDead(ctx, st.Lock)
+	}
+	at := p.position(err)
+	if err != nil {
+		return at
+	}
+	at.state, at.news = st, p.store.pauses.change(p.route, p.scope.Workflow)
+	at.Saw(st.State, p.execution, protocol.Seen{Q: p.q, Prev: prev})
+	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.limits != nil
+	at.Paused, at.Rests = at.news != nil, p.rests() > 0
+	return at
+}
+
+// sees notes the lock that was read, where the place is to wait for that.
+func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
+	if step != protocol.AwaitLock {
+		return nil
+	}
+	if p.queue != nil {
+		p.store.sees(p, st.State)
+	}
 	return st.Seen(p.scope.Key)
 }
 
-// waitsAsKnown waits for the lock that p is next behind, or for the place before its own, where this process knows which that is; false: p has to look.
-func (p *Place) waitsAsKnown(ctx context.Context) bool {
-	if l := p.store.behindOurs(p); l != nil {
-		// Its own place was there when the queue was read, which may be before l was taken: who was cancelled between would not hear of it.
-		p.awaitLock(ctx, &protocol.State{Lock: l, Revision: min(l.Revision, p.q)})
-		return true
+// await waits for what is before the place, for its own end, or for that of its session. It may return early.
+func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
+	switch step {
+	case protocol.AwaitAnswer: // it says all: what a watch says before that is part of it
+		select {
+		case <-at.news:
+		case <-p.session.Over:
+		case <-ctx.Done():
+		}
+	case protocol.AwaitEntry:
+		p.awaitGone(ctx, nil, at.state.Revision, at.state.before)
+	case protocol.AwaitPause:
+		p.awaitGone(ctx, at.news, at.state.Revision)
+	case protocol.AwaitRest:
+		over := make(chan struct{})
+		defer time.AfterFunc(p.rests(), func() { close(over) }).Stop()
+		p.awaitGone(ctx, over, at.state.Revision)
+	case protocol.AwaitLock:
+		p.awaitLock(ctx, at.state.State)
 	}
-	before, since := p.store.ahead(p)
-	if before != "" {
-		p.store.hub.wait(ctx, p.session.Over, since, p.store.layout.Queued(p.scope), before)
+}
+
+// awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
+func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
+	p.store.hub.wait(ctx, p.session.Over, news, revision, append(keys, p.key())...)
+}
+
+// outcome is what Await returns at the end of the wait.
+func (p *Place) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
+	switch step {
+	case protocol.Go:
+		return &idem.Seen{}, nil
+	case protocol.Lost:
+		return nil, p.lost()
+	case protocol.LockLost:
+		return nil, idem.ErrLockLost
+	case protocol.Cancelled:
+		return p.cancelled(at.state.State), idem.ErrCancelled
+	case protocol.Unreadable:
+		return nil, unavailable(at.state.Unread)
 	}
-	return before != ""
+	return at.state.Seen(p.scope.Key), nil
+}
+
+// lost says that the place has gone with its session, which etcd may know before this process does.
+func (p *Place) lost() error {
+	if err := p.session.Err(); err != nil {
+		return fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
+	}
+	return idem.ErrPlaceLost
 }
 
 // found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
@@ -386,23 +252,21 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 // awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
-	keys := []string{y.Queued(p.scope), y.Lock(st.Lock.Scope)}
-	if st.Lock.IsParked() { // whoever runs it, it ends with its lock
-		p.store.hub.wait(ctx, p.session.Over, st.Revision, keys...)
-		return
+	keys := []string{y.Lock(st.Lock.Scope)}
+	if !st.Lock.IsParked() { // otherwise it ends with its lock, whoever runs it
+		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
+		if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
+			keys = append(keys, y.Alive(st.Lock.Alive))
+		}
 	}
-	keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
-	if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
-		keys = append(keys, y.Alive(st.Lock.Alive))
-	}
-	p.store.hub.wait(ctx, p.session.Over, st.Revision, keys...)
+	p.awaitGone(ctx, nil, st.Revision, keys...)
 }
 
 // ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
-	if err := p.session.Err(); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
+	if p.session.Err() != nil {
+		return nil, nil, p.lost()
 	}
 	if p.won != nil {
 		return p.won, nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -11,8 +12,8 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// How who waits in a queue reads how things stand. To read the queue itself has etcd look at each place that went since its last compaction, while it serves
-// nobody else: docs/adr/0015-the-baton.md has what that costs, so it is read where nothing else tells.
+// How a place reads how things stand. To read the queue itself has etcd look at each entry that went since its last compaction, while it serves nothing else:
+// docs/adr/0015-hand-off.md has what that costs, so it is read where nothing else tells.
 
 // maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
 const maxLooks = 32
@@ -59,38 +60,23 @@ func leftWaiting(ctx context.Context) error {
 
 // read repeats until there is an answer, or nobody wants one any more.
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
-	k := p.keys()
-	ops, first := protocol.LockRecordAndLine(k), p.store.isFirst(p)
-	if first {
-		ops = protocol.LockRecordAndPlace(k)
-	}
-	around := len(ops)
-	ops = append(ops, link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly())))
 	if gone := p.store.goneAt(p); gone != 0 {
-		if at := p.readGone(life, k, gone); at != nil {
+		if at := p.readGone(life, gone); at != nil {
 			return at, nil
 		}
 	}
+	first := p.store.isFirst(p)
 	for pause := link.NewBackoff(); ; {
-		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
+		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, p.reads(!first))
 		if err == nil {
-			st, err := protocol.ReadState(response.Responses[:around], response.Header.Revision)
-			if err != nil {
+			var at *queueState
+			if at, err = p.stateIn(response); err != nil {
 				return nil, err
 			}
-			if st.Lock == nil && p.limits != nil {
-				st.Lock = st.HoldsBack(p.waits())
-			}
-			st.Other = nil // else enqueue has compared it, and nobody claims it past a place
-			at := &queueState{State: st, vouched: protocol.First(response.Responses[around]) != nil}
 			if first {
 				return at, nil
 			}
-			var known bool
-			if at.before, known = protocol.Before(response.Responses[protocol.ReadLine], p.q); known {
-				return at, nil
-			}
-			if at.before, err = p.readBefore(life, k); err == nil {
+			if at.before, err = p.entryBefore(life, response.Responses[protocol.ReadLine]); err == nil {
 				return at, nil
 			}
 		}
@@ -100,9 +86,36 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 	}
 }
 
-// readBefore reads which place is the last before p's, where many are.
-func (p *Place) readBefore(life context.Context, k protocol.Keys) (string, error) {
-	last := link.Read(clientv3.OpGet(k.W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
+// reads asks for what stateIn reads, with the queue or without.
+func (p *Place) reads(line bool) []protocol.Op {
+	k := p.keys()
+	ops := protocol.LockRecordAndPlace(k)
+	if line {
+		ops = protocol.LockRecordAndLine(k)
+	}
+	return append(ops, link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly())))
+}
+
+// stateIn reads the answers to reads.
+func (p *Place) stateIn(response *pb.TxnResponse) (*queueState, error) {
+	last := len(response.Responses) - 1
+	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
+	if err != nil {
+		return nil, err
+	}
+	if st.Lock == nil && p.limits != nil {
+		st.Lock = st.HoldsBack(p.waits())
+	}
+	st.Other = nil // else the Enqueue has compared it, and nobody claims it past a place
+	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
+}
+
+// entryBefore is the last place before p's; "" = it is first. Where many wait, line does not have it, and it is read.
+func (p *Place) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
+	if before, known := protocol.Before(line, p.q); known {
+		return before, nil
+	}
+	last := link.Read(clientv3.OpGet(p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
 	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
@@ -117,16 +130,14 @@ func (p *Place) readBefore(life context.Context, k protocol.Keys) (string, error
 // readGone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
 // written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
 // answer.
-func (p *Place) readGone(life context.Context, k protocol.Keys, revision int64) *queueState {
-	ops := protocol.FromAnyMember(append(protocol.LockRecordAndPlace(k), link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly()))))
-	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, ops)
+func (p *Place) readGone(life context.Context, revision int64) *queueState {
+	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, protocol.FromAnyMember(p.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}
-	last := len(ops) - 1
-	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
+	at, err := p.stateIn(response)
 	if err != nil {
 		return nil
 	}
-	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}
+	return at
 }

@@ -51,7 +51,7 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 			return false
 		}
 	}
-	p.store.hub.waitOr(ctx, p.session.Over, w.news, at.Revision, p.store.layout.Queued(p.scope))
+	p.awaitGone(ctx, w.news, at.Revision)
 	limit, _, _ = p.store.slots.ask(p.waits(), nil)
 	return limit == "" && ctx.Err() == nil && p.session.Err() == nil
 }

@@ -1,0 +1,245 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
+// is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
+// is set, as with Claim.
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+	session, value, err := s.prepare(&l)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
+	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}}
+	k := p.keys()
+	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
+		return p.request(life, &l, k, at, value)
+	}
+	if p.mayBeHandedTheLock(&l) {
+		if value, err = protocol.EncodePlace(&l, prev); err != nil {
+			return nil, nil, unavailable(err)
+		}
+		p.prev, p.first = prev, &l
+		s.lineUp(p)
+		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return p.come(k, at, value), nil }
+	}
+	type result struct {
+		seen *idem.Seen
+		err  error
+	}
+	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
+		seen, err := e.run(life)
+		if seen != nil || err != nil {
+			p.stepOut()
+			p.leaveLine()
+		}
+		return result{seen, err}
+	}, func(life context.Context, late result) {
+		if late.seen == nil && late.err == nil {
+			_ = p.leave(life)
+			p.leaveLine()
+		}
+	})
+	if err != nil {
+		if errors.Is(err, commit.ErrClosed) {
+			p.stepOut()
+		}
+		return nil, nil, unavailable(err)
+	}
+	if r.seen != nil || r.err != nil {
+		return nil, r.seen, r.err
+	}
+	p.replacing = nil
+	return p, nil, nil
+}
+
+// mayBeHandedTheLock reports whether whoever settles may make l the owner of the lock without asking it.
+func (p *Place) mayBeHandedTheLock(l *idem.Lock) bool {
+	return !l.MayPark && !l.Scope.PerEvent && p.limits == nil && p.replacing == nil
+}
+
+// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
+func (p *Place) request(life context.Context, l *idem.Lock, k protocol.Keys, at protocol.Seen, value []byte) (*commit.Request, error) {
+	k, turn := p.turnAtOnce(k, at)
+	k, value, err := p.replace(life, k, value)
+	if err != nil {
+		return nil, err
+	}
+	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: p.session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, l), nil
+}
+
+// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
+func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
+	place := protocol.Leased{Value: value, Lease: p.session.Lease}
+	r := commit.NewRequest(k.L, nil, len(value))
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.othersWait(p)
+	r.Build = func() protocol.Op {
+		at.L = p.store.latest(p, at.L, p.seen)
+		p.behind = at.L
+		return protocol.Enqueue(k, at, place, protocol.Leased{})
+	}
+	r.OnApplied = func(answer commit.Reply) { p.store.entered(p, answer.Revision) }
+	return r
+}
+
+func (p *Place) stepOut() {
+	if p.queue != nil {
+		p.store.stepOut(p)
+	}
+}
+
+// enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
+type enqueuing struct {
+	*Place
+	lock  *idem.Lock
+	at    protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
+	build func(life context.Context, at protocol.Seen) (*commit.Request, error)
+}
+
+// run sends until the answer is definite. What it returns is why the execution may not wait.
+func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
+	if seen, err := e.lookAround(life, e.at.L); seen != nil || err != nil {
+		return seen, err
+	}
+	for until, refusals := e.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
+		e.at.Epoch = e.session.Epoch()
+		r, err := e.build(life, e.at)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		r.HoldUntil, r.Refusals = until, refusals
+		answer := e.store.sender.Do(life, r)
+		e.store.leases.DropIfGone(r.SharedLease, answer.Err)
+		switch {
+		case answer.Err == nil && answer.Succeeded:
+			if r.OnApplied == nil { // else it knows
+				e.q = answer.Revision
+			}
+			e.replacing.done()
+			return nil, nil
+		case e.forgot(answer.Err):
+			continue
+		case answer.Err != nil && link.Definite(answer.Err):
+			return nil, unavailable(answer.Err)
+		}
+		if r.Build != nil && answer.Err == nil {
+			e.at.L = e.behind
+		}
+		if seen, err := e.after(life, answer); !errors.Is(err, errAgain) {
+			return seen, err
+		}
+	}
+}
+
+// errAgain lets a transaction be sent again.
+var errAgain = errors.New("send it again")
+
+// forgot reports whether a lease was missing that is not the session's: that of its age, or of a record, which are shared.
+func (e *enqueuing) forgot(err error) bool {
+	return (e.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
+}
+
+// after is what follows a refusal, or an answer that got lost: errAgain, or a result.
+func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen, error) {
+	st, err := e.stateAfter(life, answer)
+	switch {
+	case err != nil && e.parking && answer.Err != nil:
+		return nil, unknown(err)
+	case err != nil:
+		return nil, unavailable(err)
+	}
+	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
+	case protocol.Enter:
+		e.store.found(e.Place, st.Place)
+		return nil, nil
+	case protocol.FindLock: // it was handed the lock since
+		if err = e.found(life, st); err == nil && e.won == nil { // and has lost it
+			err = idem.ErrNotClaimed
+		}
+		return nil, err
+	case protocol.Unsure:
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, answer.Err)
+	case protocol.Never:
+		return nil, idem.ErrNotClaimed
+	case protocol.Decide:
+		return e.inTheWay(life, st)
+	case protocol.NoSpace:
+		return nil, unavailable(answer.Err)
+	case protocol.BehindLock:
+		e.at.L, e.seen = st.LockRevision(), st.Revision
+		return e.again(e.lookAround(life, e.at.L))
+	case protocol.BesideOther:
+		e.at.O = st.OtherRevision()
+		return nil, errAgain
+	}
+	return e.unexplained(life)
+}
+
+// unexplained is after a refusal that lock, record and entry do not explain: the queue was compared, too, or the epoch has moved.
+func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
+	moved, seen, err := e.queueMoved(life, e.at.L)
+	if seen == nil && err == nil && !moved {
+		if err = e.session.Moved(life, e.store.pool, e.at.Epoch); err != nil {
+			err = unavailable(err)
+		}
+	}
+	return e.again(seen, err)
+}
+
+// again is errAgain, unless something is in the way.
+func (e *enqueuing) again(seen *idem.Seen, err error) (*idem.Seen, error) {
+	if seen == nil && err == nil {
+		err = errAgain
+	}
+	return seen, err
+}
+
+// kindOf is the kind of an answer that does not say that a transaction was applied.
+func kindOf(err error) protocol.Answer {
+	switch {
+	case err == nil:
+		return protocol.Refused
+	case link.Fencing(err):
+		return protocol.Missing
+	}
+	return protocol.Full
+}
+
+// inTheWay is why the execution may not wait.
+func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
+	if st.Unread != nil {
+		return nil, unavailable(st.Unread)
+	}
+	seen := st.Seen(p.scope.Key)
+	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
+		if l.Dead, err = p.store.isDead(life, l); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	return seen, nil
+}
+
+// stateAfter is how things stand after a refusal, or for certain after an answer got lost.
+func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
+	if answer.Err == nil {
+		return stateIn(answer)
+	}
+	if link.Fencing(answer.Err) {
+		if err := e.session.Fence(life, e.store.pool, e.at.Epoch); err != nil {
+			return nil, err
+		}
+	}
+	return e.store.look(life, e.keys())
+}
