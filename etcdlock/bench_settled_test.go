@@ -140,11 +140,13 @@ func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 		for i := range ops {
 			l := settledEvent(from+i, b.N)
 			l.Holder, l.Token = holder, int64(from)
-			value, err := protocol.EncodeRecord(protocol.RecordOf(&l, settledEnd()), s.writer)
+			record := protocol.RecordOf(&l, settledEnd())
+			value, err := protocol.EncodeRecord(record, s.writer)
 			if err != nil {
 				b.Fatal(err)
 			}
-			lease, err := s.leases.Take(b.Context(), l.Retention, protocol.KindRecords)
+			row := s.layout.RowOf(s.layout.Record(l.Scope), record)
+			lease, err := s.leases.Take(b.Context(), l.Retention, protocol.KindRecords, &row)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -135,7 +135,8 @@ func (s *core) ending(ctx context.Context, l *idem.Lock, r *idem.Record, writer 
 	if err != nil {
 		return nil, err
 	}
-	lease, err := s.leases.Take(ctx, l.Retention, protocol.KindRecords)
+	row := s.layout.RowOf(k.I, r)
+	lease, err := s.leases.Take(ctx, l.Retention, protocol.KindRecords, &row)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (s *Control) change(ctx context.Context, r *commit.Request) (answer commit.
 
 // news is what tells processes of a change, on a lease that lasts for newsLife.
 func (s *core) news(ctx context.Context) (protocol.Leased, error) {
-	lease, err := s.leases.Take(ctx, newsLife, "")
+	lease, err := s.leases.Take(ctx, newsLife, "", nil)
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 

@@ -122,7 +122,8 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.store.writer); err != nil {
 		return err
 	}
-	r.lease, err = r.store.leases.Take(ctx, r.over.Retention, protocol.KindRecords)
+	row := r.store.layout.RowOf(k.I, r.record)
+	r.lease, err = r.store.leases.Take(ctx, r.over.Retention, protocol.KindRecords, &row)
 	r.seen.Record.Lease = r.lease
 	return err
 }

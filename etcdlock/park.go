@@ -34,7 +34,7 @@ func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p pr
 
 // age is there until an execution is too old.
 func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
-	lease, err := s.leases.Take(ctx, maxAge, "")
+	lease, err := s.leases.Take(ctx, maxAge, "", nil)
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 

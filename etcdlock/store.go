@@ -212,9 +212,10 @@ func Open(o Options) (*Store, error) {
 			return true
 		},
 		Alive: s.live.Has, Holds: s.holds, Size: s.size,
+		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
-	s.leases = commit.NewLeases(p.NewLease, read.ListLease, o.Clock, s.tasks.Help)
+	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
@@ -337,10 +338,19 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.sender.Close()
 		s.stopKeeping()
 		s.keeping.Wait()
+		s.writeIndexes(ctx)
 		s.keeper.Leave()
 		err = errors.Join(err, s.pool.Close())
 	})
 	return err
+}
+
+// writeIndexes has the indexes of the leases written that this process has put keys on. Without them, those who search read the keys.
+func (s *core) writeIndexes(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+	defer cancel()
+	s.leases.Finish(ctx)
+	s.duplicates.Index(ctx)
 }
 
 // sessionOpened hands the running locks of the session before over to the new one.

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -30,18 +32,24 @@ type Leases struct {
 
 	mu      sync.Mutex
 	current map[class]*current
+	rows    map[clientv3.LeaseID][]protocol.Row // of listed leases whose index is not written
 }
 
 // Grant grants a lease that lives for ttl.
 type Grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 
-// List writes down that a lease has keys of that kind, so that they can be found by their age.
-type List func(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+// List writes down which keys are on leases, so that they can be found by their age and by what they are about.
+type List interface {
+	// ListLease is called before a lease takes the first key of that kind.
+	ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
+	// IndexLease is called when a lease takes no more keys. What it cannot write, readers find by the keys themselves.
+	IndexLease(ctx context.Context, kind string, lease clientv3.LeaseID, rows []protocol.Row)
+}
 
 // NewLeases returns a pool whose leases come from grant. spawn runs a function in the background, and returns false once its owner is closed. list is
-// called before a lease takes the first key of a kind that is found by its age; it may be nil if Take is always given "".
+// told of the leases of keys that are found by their age; it may be nil if Take is always given "".
 func NewLeases(grant Grant, list List, clock link.Clock, spawn func(func(context.Context)) bool) *Leases {
-	return &Leases{grant: grant, list: list, clock: clock, spawn: spawn, current: map[class]*current{}}
+	return &Leases{grant: grant, list: list, clock: clock, spawn: spawn, current: map[class]*current{}, rows: map[clientv3.LeaseID][]protocol.Row{}}
 }
 
 // class names the keys that share leases.
@@ -71,8 +79,8 @@ const leaseOpen = time.Hour
 func OpenFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
 
 // Take returns the lease for one more key. It lives for the retention, and at most idem.Slack longer. listed is the kind of the key if it is to
-// be found by its age, else "". It returns the error of the grant or of ctx.
-func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string) (clientv3.LeaseID, error) {
+// be found by its age, and row by what else; listed "" = it is not, and row is nil. It returns the error of the grant or of ctx.
+func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string, row *protocol.Row) (clientv3.LeaseID, error) {
 	of := class{wholeSeconds(retention), listed}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,6 +97,9 @@ func (b *Leases) Take(ctx context.Context, retention time.Duration, listed strin
 		}
 		if usable {
 			c.left--
+			if row != nil { // before its key is written: an index may name what never was, but must not miss what is
+				b.rows[c.lease] = append(b.rows[c.lease], *row)
+			}
 			return c.lease, nil
 		}
 		if err := b.awaitLocked(ctx, c); err != nil {
@@ -105,19 +116,55 @@ func (b *Leases) nextLocked(c *current, of class) {
 		granted := b.clock.Instant() // before etcd starts to count
 		lease, err := b.grant(ctx, of.retention+idem.Slack(of.retention))
 		if err == nil && of.listedAs != "" {
-			err = b.list(ctx, of.listedAs, lease, of.retention)
+			err = b.list.ListLease(ctx, of.listedAs, lease, of.retention)
 		}
 		b.mu.Lock()
-		defer b.mu.Unlock()
+		old := clientv3.LeaseID(0)
 		if err == nil {
+			old = c.lease
 			c.lease, c.left, c.granted = lease, LeaseKeys, granted
 		}
 		c.err, c.granting = err, nil
 		close(done)
+		b.mu.Unlock()
+		b.index(ctx, of.listedAs, old)
 	})
 	if !started {
 		c.err, c.granting = ErrClosed, nil
 		close(done)
+	}
+}
+
+// index has the index of a lease written that takes no more keys.
+func (b *Leases) index(ctx context.Context, kind string, lease clientv3.LeaseID) {
+	if lease == 0 || kind == "" {
+		return
+	}
+	b.list.IndexLease(ctx, kind, lease, b.Rows(lease))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.rows, lease)
+}
+
+// Rows returns what is on a lease of this pool whose index is not written; nil = it is no such lease.
+func (b *Leases) Rows(lease clientv3.LeaseID) []protocol.Row {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clip(b.rows[lease])
+}
+
+// Finish has the indexes of all leases written, until ctx ends. Nothing may be taken after it.
+func (b *Leases) Finish(ctx context.Context) {
+	b.mu.Lock()
+	kinds := map[clientv3.LeaseID]string{}
+	for of, c := range b.current {
+		kinds[c.lease] = of.listedAs
+	}
+	b.mu.Unlock()
+	for lease, kind := range kinds {
+		if ctx.Err() == nil {
+			b.index(ctx, kind, lease)
+		}
 	}
 }
 
@@ -151,4 +198,5 @@ func (b *Leases) DropIfGone(lease clientv3.LeaseID, err error) {
 			c.lease = 0
 		}
 	}
+	delete(b.rows, lease)
 }

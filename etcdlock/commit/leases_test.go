@@ -23,7 +23,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 		clock := link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}
 		b := NewLeases(grant, nil, clock, func(f func(context.Context)) bool { go f(t.Context()); return true })
 		for range 100 {
-			lease, err := b.Take(t.Context(), retention, "")
+			lease, err := b.Take(t.Context(), retention, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,7 @@ type Wire struct {
 	requests passage
 	answers  passage
 	delay    time.Duration
+	answered int64
 	traps    []*trap
 	conns    map[net.Conn]struct{}
 }
@@ -93,6 +94,13 @@ func (w *Wire) Delay(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.delay = d
+}
+
+// Answered returns how many bytes of answers have come by.
+func (w *Wire) Answered() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered
 }
 
 // Reset ends all connections with a TCP reset.
@@ -209,6 +217,8 @@ func (w *Wire) pass(text []byte, seen int, way *passage) (bool, time.Duration) {
 	defer w.mu.Unlock()
 	if way == &w.requests {
 		w.spring(text, seen)
+	} else {
+		w.answered += int64(len(text) - seen)
 	}
 	w.wait(way)
 	return !w.closed && *way != gone, w.delay

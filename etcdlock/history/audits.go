@@ -50,7 +50,7 @@ type pendingAudit struct {
 // NewAudits returns an empty log. Run writes it.
 func NewAudits(o *Options) *Audits {
 	a := &Audits{o: o, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1), Most: idem.MaxAudits, Room: maxQueued}
-	a.leases = commit.NewLeases(o.Pool.NewLease, o.ListLease, o.Clock, o.Spawn)
+	a.leases = commit.NewLeases(o.Pool.NewLease, o, o.Clock, o.Spawn)
 	return a
 }
 
@@ -183,7 +183,7 @@ func (a *Audits) send(ctx context.Context, some []pendingAudit) error {
 	var ops protocol.Writes
 	var leases []clientv3.LeaseID
 	for _, one := range some {
-		lease, err := a.leases.Take(ctx, idem.AuditKept, "")
+		lease, err := a.leases.Take(ctx, idem.AuditKept, "", nil)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ type tally struct {
 // NewDuplicates returns an empty count. Run writes it.
 func NewDuplicates(o *Options) *Duplicates {
 	d := &Duplicates{o: o, Most: maxTallies, writing: make(chan struct{}, 1), wake: make(chan struct{}, 1), tallies: map[string]*tally{}}
-	d.leases = commit.NewLeases(o.Pool.NewLease, o.ListLease, o.Clock, o.Spawn)
+	d.leases = commit.NewLeases(o.Pool.NewLease, o, o.Clock, o.Spawn)
 	return d
 }
 
@@ -167,6 +167,9 @@ func (d *Duplicates) Finish(ctx context.Context) {
 	}
 }
 
+// Index writes the indexes of the leases that arrivals are on. Nothing may be written after it.
+func (d *Duplicates) Index(ctx context.Context) { d.leases.Finish(ctx) }
+
 // Write writes the counts that have waited longest; false when etcd did not take them: they wait on.
 func (d *Duplicates) Write(ctx context.Context) bool {
 	select {
@@ -248,14 +251,17 @@ func (d *Duplicates) put(ctx context.Context, batch []*tally) error {
 func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.o.Clock
 	if t.history != nil {
-		t.lease, err = d.leases.Take(ctx, t.retention, protocol.KindArrivals)
+		d.mu.Lock()
+		row := d.o.Layout.RowOfArrivals(t.key, t.history)
+		d.mu.Unlock()
+		t.lease, err = d.leases.Take(ctx, t.retention, protocol.KindArrivals, &row)
 		return err
 	}
 	if t.lease != 0 && clock.Since(t.leased) < idem.Slack(t.retention) {
 		return nil
 	}
 	t.leased = clock.Instant()
-	t.lease, err = d.leases.Take(ctx, t.retention, "")
+	t.lease, err = d.leases.Take(ctx, t.retention, "", nil)
 	return err
 }
 

@@ -22,7 +22,7 @@ const RecordBatch = 32
 const (
 	liveBatch    = 100  // places and locks that are read at a time
 	arrivalBatch = 100  // and arrivals
-	minDigits    = 8    // hex digits that leave a handful of keys among a million
+	minDigits    = 4    // hex digits that leave some dozens of keys among a million
 	pageLooks    = 5000 // values that a page of executions looks at, whatever it shows
 )
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"hooklock/etcdlock/etcdtest"
@@ -30,7 +31,13 @@ func openReader(tb testing.TB, e *etcdtest.Etcd) *Reader {
 // openReaderAt is openReader for a process of that name, with a clock of its own.
 func openReaderAt(tb testing.TB, e *etcdtest.Etcd, name string, clock link.Clock) *Reader {
 	tb.Helper()
-	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
+	return openReaderOf(tb, &link.Target{Endpoints: []string{e.Endpoint}}, name, clock)
+}
+
+// openReaderOf is openReaderAt for an etcd that is reached in a way of its own.
+func openReaderOf(tb testing.TB, target *link.Target, name string, clock link.Clock) *Reader {
+	tb.Helper()
+	pool, err := link.OpenPool(target)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,7 +56,7 @@ func openReaderAt(tb testing.TB, e *etcdtest.Etcd, name string, clock link.Clock
 			running.Go(func() { f(ctx) })
 			return true
 		},
-		Alive: func(string) bool { return false }, Holds: func(idem.ExecutionID) bool { return false }, Size: func(string, idem.Slot) int { return 0 },
+		Alive: func(string) bool { return false }, Holds: func(idem.ExecutionID) bool { return false }, Size: func(string, idem.Slot) int { return 0 }, Rows: func(clientv3.LeaseID) []protocol.Row { return nil },
 	}
 	return NewReader(o, NewDuplicates(o))
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,10 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -24,8 +21,8 @@ import (
 // How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and etcd
 // tells the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first page reads the
 // keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions at which the keys were
-// written, which no clock can move. A search for a workflow goes through the same leases, and reads the values of what it
-// finds alone. What an event is called is at the beginning of its keys, so a search for that needs no list at all.
+// written, which no clock can move. A search goes through the same leases, and reads the values alone of what their index says may be what it is for
+// (protocol.LeaseIndex). What an event is called is at the beginning of its keys, so a search for that needs no list at all.
 
 const (
 	clockSkew = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
@@ -33,27 +30,17 @@ const (
 	spanReads = 8               // of them at a time
 )
 
-// ListLease implements commit.List. It repeats until the answer is definite; writing twice does no harm.
-func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
-	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
-	note := protocol.Note(o.Layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
-	for pause := link.NewBackoff(); ; {
-		_, err := o.Pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
-		switch {
-		case err == nil:
-			return nil
-		case link.Definite(err), errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
-			return fmt.Errorf("list a lease: %w", err)
-		}
-	}
-}
-
 // leaseSpan is a lease with keys, and when they were written.
 type leaseSpan struct {
 	lease         clientv3.LeaseID
 	after, before int64     // revisions; before math.MaxInt64 = it may take more
 	from, to      time.Time // by the clock of its process
 	open          time.Duration
+
+	kind  string
+	index *protocol.LeaseIndex      // nil = none that can be read
+	own   map[protocol.Field][]byte // the fields of that index where this process has it in memory; nil = they are in etcd
+	names map[string]bool           // beginnings of the names of the keys that may be wanted; nil = all keys
 }
 
 // spans are all leases with keys of that kind; those first that may have the newest.
@@ -72,7 +59,11 @@ func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 			continue
 		}
 		chains[l.Chain] = append(chains[l.Chain], len(all))
-		all = append(all, leaseSpan{clientv3.LeaseID(id), kv.CreateRevision, math.MaxInt64, l.At, l.At.Add(time.Duration(l.Open)), time.Duration(l.Open)})
+		span := leaseSpan{lease: clientv3.LeaseID(id), after: kv.CreateRevision, before: math.MaxInt64, from: l.At, to: l.At.Add(time.Duration(l.Open)), open: time.Duration(l.Open), kind: kind}
+		if l.Index.Known() {
+			span.index = l.Index
+		}
+		all = append(all, span)
 	}
 	for _, chain := range chains {
 		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
@@ -125,6 +116,7 @@ type past struct {
 	store *Reader
 	kinds []string
 	may   func(key string) bool
+	want  *wanted
 	below int64 // only what was written before that revision
 
 	spans  []leaseSpan // those that are left
@@ -135,16 +127,14 @@ type past struct {
 
 // newPast is for the keys that may be what is searched; each is asked for below the root of its kind.
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, below int64) (*past, error) {
-	p := &past{store: s, kinds: kinds, may: keyFilter(q), below: below, chunk: 1}
+	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), below: below, chunk: 1}
 	for _, kind := range kinds {
 		all, err := s.spans(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
 		for _, st := range all {
-			old := !q.Since.IsZero() && st.to.Add(clockSkew).Before(q.Since)
-			young := !q.Until.IsZero() && kind == protocol.KindRecords && st.from.Add(-clockSkew).After(q.Until)
-			if st.after < below && !old && !young {
+			if st.after < below && p.want.span(&st) {
 				p.spans = append(p.spans, st)
 			}
 		}
@@ -216,20 +206,25 @@ func (p *past) resumeBelow() int64 {
 func (p *past) open(ctx context.Context) error {
 	n := 0
 	for n < len(p.spans) && (n < p.chunk || p.spans[n].before == math.MaxInt64) {
-		if p.spans[n].before < math.MaxInt64 {
-			p.opened++
-		}
 		n++
 	}
-	some := p.spans[:n]
+	some, err := p.sift(ctx, p.spans[:n])
+	if err != nil {
+		return err
+	}
 	p.spans, p.chunk = p.spans[n:], min(2*p.chunk, maxSpans/4)
-	found, errs := make([][]writtenKey, n), make([]error, n)
+	for i := range some {
+		if some[i].before < math.MaxInt64 {
+			p.opened++
+		}
+	}
+	found, errs := make([][]writtenKey, len(some)), make([]error, len(some))
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, spanReads)
 	for i := range some {
 		turns <- struct{}{}
 		wg.Go(func() {
-			found[i], errs[i] = p.keysOn(ctx, some[i].lease)
+			found[i], errs[i] = p.keysOn(ctx, &some[i])
 			<-turns
 		})
 	}
@@ -248,15 +243,15 @@ func (p *past) open(ctx context.Context) error {
 }
 
 // keysOn are the keys on a lease that the search is for.
-func (p *past) keysOn(ctx context.Context, lease clientv3.LeaseID) ([]writtenKey, error) {
-	keys, err := p.store.o.attached(ctx, lease)
+func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]writtenKey, error) {
+	keys, err := p.store.o.attached(ctx, span.lease)
 	if err != nil {
 		return nil, err
 	}
 	var ops []clientv3.Op
 	for _, key := range keys {
 		for _, kind := range p.kinds {
-			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.Root+kind); is && p.may(below) {
+			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.Root+kind); is && p.may(below) && span.mayHave(below) {
 				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 			}
 		}

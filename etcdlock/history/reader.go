@@ -3,6 +3,8 @@ package history
 import (
 	"context"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -26,13 +28,19 @@ type Options struct {
 	Holds func(idem.ExecutionID) bool
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
 	Size func(route string, slot idem.Slot) int
+	// Rows returns what this process has put on a lease of records whose index is not written; nil = nothing, or it is another's.
+	Rows func(clientv3.LeaseID) []protocol.Row
 }
 
 // Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is dead says so.
 type Reader struct {
 	o      *Options
 	counts *Duplicates
+	// reindexing holds a token while indexes are written that are missing.
+	reindexing chan struct{}
 }
 
 // NewReader returns a reader that adds what counts knows of this process.
-func NewReader(o *Options, counts *Duplicates) *Reader { return &Reader{o, counts} }
+func NewReader(o *Options, counts *Duplicates) *Reader {
+	return &Reader{o, counts, make(chan struct{}, 1)}
+}

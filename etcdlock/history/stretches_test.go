@@ -337,7 +337,7 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := p.keysOn(within(t, patience), lease)
+		found, err := p.keysOn(within(t, patience), &leaseSpan{lease: lease})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +365,7 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 
 func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []writtenKey {
 	tb.Helper()
-	found, err := p.keysOn(within(tb, patience), lease)
+	found, err := p.keysOn(within(tb, patience), &leaseSpan{lease: lease})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -384,8 +384,8 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 	takes := func(s *Reader) {
 		t.Helper()
-		leases := commit.NewLeases(s.o.Pool.NewLease, s.o.ListLease, s.o.Clock, s.o.Spawn)
-		if _, err := leases.Take(within(t, patience), day, protocol.KindRecords); err != nil {
+		leases := commit.NewLeases(s.o.Pool.NewLease, s.o, s.o.Clock, s.o.Spawn)
+		if _, err := leases.Take(within(t, patience), day, protocol.KindRecords, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

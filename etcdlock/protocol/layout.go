@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/idem"
 )
@@ -43,6 +44,7 @@ const (
 	KindPauses   = "pauses/"
 	KindMarks    = "marks/"
 	kindLeases   = "leases/"
+	kindIndex    = "index/"
 	KindAudits   = "audits/"
 	kindSlots    = "slots/"
 	kindTurns    = "turns/"
@@ -79,6 +81,11 @@ func (y Layout) Audit(at time.Time, writer string, n int64) string {
 
 // Leases is the prefix of what says which leases have keys of that kind on them.
 func (y Layout) Leases(kind string) string { return y.Root + kindLeases + kind }
+
+// Index is a field of the index of a lease with keys of that kind.
+func (y Layout) Index(kind string, lease clientv3.LeaseID, field Field) string {
+	return y.Root + kindIndex + kind + strconv.FormatInt(int64(lease), 16) + "/" + string(field)
+}
 
 // Parked is the prefix of what says which executions are parked, and which requests are kept with a record.
 func (y Layout) Parked() string { return y.Root + KindParked }

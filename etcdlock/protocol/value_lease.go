@@ -14,6 +14,8 @@ type ListedLease struct {
 	Chain string    `json:"chain"`
 	At    time.Time `json:"at"`     // by the clock of that process
 	Open  int64     `json:"openNs"` // for how long it takes keys
+	// Index is what is searched first; nil = it takes keys, or its process ended before it wrote one.
+	Index *LeaseIndex `json:"index,omitempty"`
 }
 
 // EncodeLease is a listed lease as it is stored.

@@ -1,0 +1,141 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+)
+
+// ListLease implements commit.List. It repeats until the answer is definite; writing twice does no harm.
+func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
+	note := protocol.Note(o.Layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
+	for pause := link.NewBackoff(); ; {
+		_, err := o.Pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
+		switch {
+		case err == nil:
+			return nil
+		case link.Definite(err), errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
+			return fmt.Errorf("list a lease: %w", err)
+		}
+	}
+}
+
+// indexTries bounds how often an index is sent.
+const indexTries = 3
+
+// IndexLease implements commit.List.
+func (o *Options) IndexLease(ctx context.Context, kind string, lease clientv3.LeaseID, rows []protocol.Row) {
+	index, fields := protocol.EncodeLeaseIndex(rows)
+	pause := link.NewBackoff()
+	for range indexTries {
+		err := o.writeIndex(ctx, kind, lease, index, fields)
+		if err == nil || link.Definite(err) || pause.Wait(ctx) != nil {
+			return
+		}
+	}
+}
+
+func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID, index *protocol.LeaseIndex, fields map[protocol.Field][]byte) error {
+	key := o.Layout.Leases(kind) + strconv.FormatInt(int64(lease), 16)
+	answers, _, err := o.Pool.Read(ctx, clientv3.OpGet(key))
+	if err != nil {
+		return err
+	}
+	kv := protocol.First(answers[0])
+	if kv == nil {
+		return nil // it has run out
+	}
+	listed, ok := protocol.DecodeLease(kv.Value)
+	if !ok {
+		return nil
+	}
+	listed.Index = index
+	writes := protocol.Writes{protocol.Note(key, protocol.Leased{Value: protocol.EncodeLease(listed), Lease: lease})}
+	for field, value := range fields {
+		writes = append(writes, protocol.Note(o.Layout.Index(kind, lease, field), protocol.Leased{Value: value, Lease: lease}))
+	}
+	_, err = o.Pool.Commit(ctx, link.AttemptTimeout, nil, writes)
+	return err
+}
+
+// reindex writes the index of leases in the background whose processes have ended before they did, from what is on them. One search at a time has it done.
+func (s *Reader) reindex(spans []leaseSpan) {
+	now := s.o.Clock.Now()
+	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
+	if len(spans) == 0 {
+		return
+	}
+	select {
+	case s.reindexing <- struct{}{}:
+	default:
+		return
+	}
+	if !s.o.Spawn(func(ctx context.Context) {
+		defer func() { <-s.reindexing }()
+		for i := range spans {
+			if rows, whole := s.rowsOn(ctx, &spans[i]); whole {
+				s.o.IndexLease(ctx, spans[i].kind, spans[i].lease, rows)
+			}
+		}
+	}) {
+		<-s.reindexing
+	}
+}
+
+// over reports whether nothing can be written on the lease any more, a request included that is still on its way.
+func (st *leaseSpan) over(now time.Time) bool {
+	return st.before < math.MaxInt64 && st.to.Add(clockSkew).Before(now)
+}
+
+// rowsOn reads what is on a lease. whole is false if a part cannot be read: what is missed in an index is not found.
+func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
+	keys, err := s.o.attached(ctx, st.lease)
+	if err != nil {
+		return nil, false
+	}
+	root := s.o.Layout.Root + st.kind
+	var ops []clientv3.Op
+	for _, key := range keys {
+		if strings.HasPrefix(string(key), root) {
+			ops = append(ops, clientv3.OpGet(string(key)))
+		}
+	}
+	for some := range slices.Chunk(ops, RecordBatch) {
+		answers, _, err := s.o.Pool.ReadEach(ctx, some)
+		if err != nil {
+			return nil, false
+		}
+		for _, a := range answers {
+			kv := protocol.First(a)
+			switch {
+			case kv == nil:
+			case st.kind == protocol.KindRecords:
+				r, _, err := protocol.DecodeRecord(kv)
+				if err != nil {
+					return nil, false
+				}
+				rows = append(rows, s.o.Layout.RowOf(string(kv.Key), r))
+			default:
+				h := protocol.DecodeHistory(kv.Value)
+				if h == nil {
+					return nil, false
+				}
+				rows = append(rows, s.o.Layout.RowOfArrivals(string(kv.Key), h))
+			}
+		}
+	}
+	return rows, true
+}

@@ -1,0 +1,220 @@
+package history
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// archive is an etcd with many records, as three processes have left them in the course of a week. The last one still runs.
+type archive struct {
+	*etcdtest.Etcd
+	n     int
+	begun time.Time
+	step  time.Duration // between two ends
+}
+
+const week = 7 * 24 * time.Hour
+
+// fill writes n records: each customer has ten, and one of 20,000 events has failed.
+func fill(tb testing.TB, n int) *archive {
+	tb.Helper()
+	a := &archive{Etcd: etcdtest.Start(tb), n: n, begun: time.Now().Add(-week), step: week / time.Duration(n)}
+	var at atomic.Pointer[time.Time]
+	at.Store(&a.begun)
+	clock := link.Clock{Now: func() time.Time { return *at.Load() }, Boot: func() time.Duration { return 0 }}
+	var writers []*commit.Leases
+	var s *Reader
+	for i := range 3 {
+		s = openReaderAt(tb, a.Etcd, fmt.Sprint("writer", i), clock)
+		writers = append(writers, commit.NewLeases(s.o.Pool.NewLease, s.o, clock, s.o.Spawn))
+	}
+	remote := etcdtest.ThroughOf(a.Client)
+	for from := 0; from < n; from += 100 {
+		var ops protocol.Writes
+		writer := from / 100 % 3
+		for i := from; i < min(n, from+100); i++ {
+			r := a.record(i)
+			at.Store(&r.FinishedAt)
+			value, err := protocol.EncodeRecord(r, "me")
+			if err != nil {
+				tb.Fatal(err)
+			}
+			row := s.o.Layout.RowOf(s.o.Layout.Record(r.Scope), r)
+			lease, err := writers[writer].Take(tb.Context(), r.Retention, protocol.KindRecords, &row)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			ops = append(ops, protocol.Put(s.o.Layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease}))
+		}
+		if _, err := remote.Commit(tb.Context(), &pb.TxnRequest{Success: ops}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, w := range writers[:2] {
+		w.Finish(tb.Context())
+	}
+	etcdtest.Eventually(tb, "the indexes are written", func() bool {
+		all, err := s.spans(tb.Context(), protocol.KindRecords)
+		return err == nil && len(slices.DeleteFunc(all, func(st leaseSpan) bool { return st.index != nil })) <= 1
+	})
+	return a
+}
+
+// record is the i-th record.
+func (a *archive) record(i int) *idem.Record {
+	event := fmt.Sprintf("evt_1PqR%016x", uint64(i)*0x9E3779B97F4A7C15)
+	workflow := fmt.Sprintf("stripe/cus_%08d", i%max(1, a.n/10))
+	key := idem.MakeKey(idem.EventHalf(event), [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+	end := success(`{"received":true}`)
+	end.FinishedAt = a.begun.Add(time.Duration(i) * a.step)
+	route := "stripe"
+	switch {
+	case i%20_000 == 7_777:
+		end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: end.FinishedAt, Error: &idem.Failure{Code: "upstream_failed"}}
+	case i == a.n/3:
+		route = "rare"
+	}
+	l := idem.Lock{Entry: idem.Entry{
+		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i), byte(i >> 8), byte(i >> 16), 7}), Scope: idem.Scope{Workflow: workflow, Key: key},
+		Route: route, EventID: event, Attempt: 1, StartedAt: end.FinishedAt.Add(-time.Second), Retention: 2 * week, TraceParent: "00-" + a.trace(i) + "-b7ad6b7169203331-01",
+	}}
+	return protocol.RecordOf(&l, end)
+}
+
+// trace is the trace ID of the i-th record.
+func (a *archive) trace(i int) string {
+	return hex.EncodeToString([]byte{byte(i >> 16), byte(i >> 8), byte(i), 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+}
+
+// listed is a query that a person makes of many records, and how many of the first 50 there are.
+type listed struct {
+	name string
+	q    idem.ExecutionQuery
+	want int
+}
+
+// lists are all filters, each with much, few and nothing to be found.
+func (a *archive) lists() []listed {
+	old := a.record(a.n / 3)
+	failed := min(50, (a.n+12_222)/20_000)
+	at := func(i int) time.Time { return a.begun.Add(time.Duration(i) * a.step) }
+	return []listed{
+		{"all", idem.ExecutionQuery{}, 50},
+		{"status: many", idem.ExecutionQuery{Status: idem.Success}, 50},
+		{"status: few", idem.ExecutionQuery{Status: idem.Failed}, failed},
+		{"status: none", idem.ExecutionQuery{Status: idem.Aborted}, 0},
+		{"status: waiting", idem.ExecutionQuery{Status: idem.Pending}, 0},
+		{"status: running", idem.ExecutionQuery{Status: idem.Running}, 0},
+		{"status: refused", idem.ExecutionQuery{Status: idem.Refused}, 0},
+		{"status and since: none", idem.ExecutionQuery{Status: idem.Failed, Since: at(a.n).Add(-time.Minute)}, 0},
+		{"outcome: few", idem.ExecutionQuery{Outcome: idem.Unknown}, failed},
+		{"outcome: none", idem.ExecutionQuery{Outcome: idem.NotExecuted}, 0},
+		{"decision: none", idem.ExecutionQuery{Decision: idem.DecisionLocked}, 0},
+		{"route: many", idem.ExecutionQuery{Route: "stripe"}, 50},
+		{"route: one", idem.ExecutionQuery{Route: "rare"}, 1},
+		{"route: none", idem.ExecutionQuery{Route: "nobody"}, 0},
+		{"workflow: few", idem.ExecutionQuery{Workflow: old.Workflow}, 10},
+		{"workflow: none", idem.ExecutionQuery{Workflow: "nobody"}, 0},
+		{"workflow and status: none", idem.ExecutionQuery{Workflow: old.Workflow, Status: idem.Aborted}, 0},
+		{"pattern: few", idem.ExecutionQuery{Workflow: old.Workflow + "*"}, 10},
+		{"pattern: none", idem.ExecutionQuery{Workflow: "nobody*"}, 0},
+		{"prefix: few", idem.ExecutionQuery{Prefix: old.Workflow}, 10},
+		{"prefix: none", idem.ExecutionQuery{Prefix: "stripe/nobody"}, 0},
+		{"text: few", idem.ExecutionQuery{Text: old.Workflow}, 10},
+		{"text: one", idem.ExecutionQuery{Text: old.EventID[:len(old.EventID)-2]}, 1},
+		{"text: none", idem.ExecutionQuery{Text: "evt_nothing"}, 0},
+		{"since: many", idem.ExecutionQuery{Since: at(a.n / 2)}, 50},
+		{"since: none", idem.ExecutionQuery{Since: at(a.n).Add(time.Second)}, 0},
+		{"until: many", idem.ExecutionQuery{Until: at(a.n / 2)}, 50},
+		{"until: none", idem.ExecutionQuery{Until: at(0).Add(-time.Hour)}, 0},
+		{"since and until: few", idem.ExecutionQuery{Since: at(a.n / 2), Until: at(a.n/2 + 19).Add(time.Millisecond)}, 20},
+		{"event: one", idem.ExecutionQuery{EventID: old.EventID}, 1},
+		{"event: none", idem.ExecutionQuery{EventID: "nothing"}, 0},
+		{"key: one", idem.ExecutionQuery{Key: old.Key.Short()}, 1},
+		{"key: six letters", idem.ExecutionQuery{Key: string(old.Key[:6])}, 1},
+		{"id: one", idem.ExecutionQuery{Beginning: string(old.Execution)}, 1},
+		{"id: its workflow", idem.ExecutionQuery{Beginning: string(old.Execution[:15])}, 10},
+		{"id: none", idem.ExecutionQuery{Beginning: "exec_aaaaaaaaa"}, 0},
+		{"trace: one", idem.ExecutionQuery{TraceID: a.trace(a.n / 3)}, 1},
+		{"trace: none", idem.ExecutionQuery{TraceID: "ffffffffffffffffffffffffffffffff"}, 0},
+	}
+}
+
+// first returns the first 50, as the command line reads them: page after page, until there are so many or the list ends.
+func (l *listed) first(tb testing.TB, s *Reader) (all []idem.Found) {
+	tb.Helper()
+	q := l.q
+	for {
+		q.Limit = 50 - len(all)
+		page, err := s.Executions(within(tb, 10*patience), q)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, page.Executions...)
+		if q.Cursor = page.NextCursor; len(all) >= 50 || q.Cursor == "" {
+			return all
+		}
+	}
+}
+
+// BenchmarkLists is what a person waits for among 1,000,000 records (20,000 with -short): the first page of each filter.
+//
+//	go test -run '^$' -bench Lists -benchtime 3x -timeout 1h ./etcdlock/history
+func BenchmarkLists(b *testing.B) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 20_000
+	}
+	a := fill(b, n)
+	s := openReader(b, a.Etcd)
+	for _, l := range a.lists() {
+		b.Run(l.name, func(b *testing.B) {
+			for b.Loop() {
+				if got := l.first(b, s); len(got) != l.want {
+					b.Fatalf("%d executions, want %d", len(got), l.want)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms")
+		})
+	}
+}
+
+// A list reads the indexes of the leases, four to twelve bytes of each record, and little else. Of the leases on which another process may still put keys
+// it reads the records: a thousand at most.
+func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills etcd")
+	}
+	const n = 20_000
+	a := fill(t, n)
+	wire := etcdtest.NewWire(t, a.Endpoint)
+	var requests atomic.Int64
+	s := openReaderOf(t, &link.Target{Endpoints: []string{wire.Endpoint}, OnOperation: func(link.Operation) { requests.Add(1) }}, "searches", link.SystemClock())
+	for _, l := range a.lists() {
+		t.Run(l.name, func(t *testing.T) {
+			before, bytes := requests.Load(), wire.Answered()
+			got := l.first(t, s)
+			asked, read := requests.Load()-before, wire.Answered()-bytes
+			t.Logf("%d requests, %d KB", asked, read>>10)
+			if len(got) != l.want {
+				t.Errorf("%d executions, want %d", len(got), l.want)
+			}
+			if asked > 200 || read > 512<<10 {
+				t.Errorf("%d requests and %d bytes", asked, read)
+			}
+		})
+	}
+}

@@ -1,0 +1,230 @@
+package history
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// wanted is what a query asks for, as far as the index of a lease can tell.
+type wanted struct {
+	q *idem.ExecutionQuery
+	// probes: for each, one of them must find a row that is wanted.
+	probes [][]protocol.Probe
+}
+
+func wants(q *idem.ExecutionQuery) *wanted {
+	w := &wanted{q: q}
+	add := func(some ...protocol.Probe) { w.probes = append(w.probes, some) }
+	if one := q.OneWorkflow(); one != "" {
+		add(protocol.ProbeWorkflow(one))
+	} else if beginning, _, _ := strings.Cut(q.Workflow, "*"); beginning != "" {
+		add(protocol.ProbeName(beginning))
+	}
+	if q.Prefix != "" {
+		add(protocol.ProbeName(q.Prefix))
+	}
+	if digits, _ := idem.BeginningHex(q.Beginning); digits != "" {
+		add(protocol.ProbeHash16(digits))
+	}
+	if q.TraceID != "" {
+		add(protocol.ProbeTrace(q.TraceID))
+	}
+	if q.Text != "" {
+		add(protocol.ProbeName(q.Text), protocol.ProbeEvent(q.Text))
+	}
+	return w
+}
+
+// span reports whether something on a lease may be wanted.
+func (w *wanted) span(st *leaseSpan) bool {
+	from, to := st.from.Add(-clockSkew), st.to.Add(clockSkew)
+	if st.index != nil {
+		from, to = st.index.From, st.index.To
+	}
+	return w.since(to) && w.until(st.kind, from) && (st.index == nil || w.some(st))
+}
+
+// some reports whether one of the classes on a lease with an index may be wanted.
+func (w *wanted) some(st *leaseSpan) bool {
+	for i := range st.index.Classes {
+		if w.class(st.kind, &st.index.Classes[i]) {
+			return true
+		}
+	}
+	return st.index.Classes == nil
+}
+
+// every reports whether class and time of all on a lease with an index are wanted.
+func (w *wanted) every(st *leaseSpan) bool {
+	for i := range st.index.Classes {
+		if !w.class(st.kind, &st.index.Classes[i]) {
+			return false
+		}
+	}
+	return st.index.Classes != nil && w.since(st.index.From) && w.until(st.kind, st.index.To)
+}
+
+func (w *wanted) since(at time.Time) bool { return w.q.Since.IsZero() || !at.Before(w.q.Since) }
+
+// until is not asked of arrivals: a key that is written again moves, and shows what came before.
+func (w *wanted) until(kind string, at time.Time) bool {
+	return w.q.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.q.Until)
+}
+
+// class reports whether rows of a class may be wanted; nil = it is not known.
+func (w *wanted) class(kind string, c *protocol.Class) bool {
+	q := w.q
+	switch {
+	case c == nil:
+		return true
+	case kind == protocol.KindArrivals:
+		return (q.Decision == "" || strings.Contains(","+c.Decisions, ","+string(q.Decision)+",")) && (q.Status != idem.Released || c.Forgotten) && (q.Status != idem.Refused || !c.Forgotten)
+	}
+	return (q.Route == "" || c.Route == q.Route) && (q.Status == "" || c.Status == q.Status) && (q.Outcome == "" || c.Outcome == q.Outcome)
+}
+
+// sift returns those of some leases that may have what is wanted, with the names of the keys that may be it. It asks the indexes.
+func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
+	sifts := make([]*sifted, len(spans))
+	var asked []*sifted
+	for i := range spans {
+		sifts[i] = &sifted{leaseSpan: spans[i]}
+		if p.store.ownIndex(&sifts[i].leaseSpan); sifts[i].index != nil {
+			asked = append(asked, sifts[i])
+		}
+	}
+	p.store.reindex(spans)
+	for _, some := range p.want.probes {
+		if asked, err = p.ask(ctx, asked, some); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*sifted
+	for _, st := range asked {
+		if st.rows != nil || !p.want.every(&st.leaseSpan) {
+			rows = append(rows, st)
+		}
+	}
+	fields, err := p.fields(ctx, rows, protocol.FieldRows)
+	if err != nil {
+		return nil, err
+	}
+	for i, st := range rows {
+		st.read(p.want, fields[i])
+	}
+	for _, st := range sifts {
+		if !st.none {
+			left = append(left, st.leaseSpan)
+		}
+	}
+	return left, nil
+}
+
+// sifted is a lease, and the rows of its index that may be wanted.
+type sifted struct {
+	leaseSpan
+	rows map[int]bool // nil = all
+	none bool
+}
+
+// ask asks some probes of which one must find a row, and returns the leases that have such rows.
+func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) (left []*sifted, err error) {
+	found := make([]map[int]bool, len(asked))
+	for i := range found {
+		found[i] = map[int]bool{}
+	}
+	for _, probe := range some {
+		fields, err := p.fields(ctx, asked, probe.Field)
+		if err != nil {
+			return nil, err
+		}
+		for i, st := range asked {
+			if found[i] == nil {
+				continue
+			}
+			hit := func(row int) {
+				if st.rows == nil || st.rows[row] {
+					found[i][row] = true
+				}
+			}
+			if probe.Search(fields[i], hit) != nil {
+				found[i] = nil // the lease has run out, or the field is not what it should be
+			}
+		}
+	}
+	for i, st := range asked {
+		switch {
+		case found[i] == nil:
+		case len(found[i]) == 0:
+			st.none = true
+		default:
+			st.rows = found[i]
+			left = append(left, st)
+		}
+	}
+	return left, nil
+}
+
+// read notes the names of the rows that may be wanted.
+func (st *sifted) read(w *wanted, field []byte) {
+	rows, err := st.index.DecodeRows(field)
+	if err != nil {
+		return // as above
+	}
+	st.names = map[string]bool{}
+	for i := range rows {
+		if r := &rows[i]; (st.rows == nil || st.rows[i]) && w.class(st.kind, r.Class) && w.since(r.At.Add(time.Second)) && w.until(st.kind, r.At) {
+			st.names[r.Name] = true
+		}
+	}
+	st.none = len(st.names) == 0
+}
+
+// mayHave reports whether a key of that name on the lease may be wanted.
+func (st *leaseSpan) mayHave(name string) bool {
+	return st.names == nil || st.names[name[:min(len(name), protocol.RowBytes)]]
+}
+
+// ownIndex takes the index of a lease from memory where this process has it.
+func (s *Reader) ownIndex(st *leaseSpan) {
+	if st.index != nil {
+		return
+	}
+	rows := s.counts.leases.Rows(st.lease)
+	if st.kind == protocol.KindRecords {
+		rows = s.o.Rows(st.lease)
+	}
+	if len(rows) > 0 {
+		st.index, st.own = protocol.EncodeLeaseIndex(rows)
+	}
+}
+
+// fields reads a field of the index of each lease; nil = it is gone.
+func (p *past) fields(ctx context.Context, of []*sifted, field protocol.Field) ([][]byte, error) {
+	all := make([][]byte, len(of))
+	var ops []clientv3.Op
+	var places []int
+	for i, st := range of {
+		if st.own != nil {
+			all[i] = st.own[field]
+			continue
+		}
+		ops, places = append(ops, clientv3.OpGet(p.store.o.Layout.Index(st.kind, st.lease, field))), append(places, i)
+	}
+	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range answers {
+		if kv := protocol.First(a); kv != nil {
+			all[places[i]] = kv.Value
+		}
+	}
+	return all, nil
+}
