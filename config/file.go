@@ -190,8 +190,8 @@ func (f *fileParser) value(k *key, path string, n *yaml.Node) {
 		f.items(k, path, n)
 	case kindTexts, kindChoices, kindStatuses:
 		f.list(k, path, n)
-	case kindRespond:
-		f.respond(k, path, n)
+	case kindEntries:
+		f.entries(k, path, n)
 	case kindCounts:
 		f.counts(k, path, n)
 	default:
@@ -218,7 +218,7 @@ func (f *fileParser) items(k *key, path string, n *yaml.Node) {
 	}
 }
 
-func (f *fileParser) respond(k *key, path string, n *yaml.Node) {
+func (f *fileParser) entries(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return
 	}
@@ -227,11 +227,12 @@ func (f *fileParser) respond(k *key, path string, n *yaml.Node) {
 		return
 	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		if err := checkDecision(name); err != nil {
+		entry, err := k.entry(name)
+		if err != nil {
 			f.refuse(f.at(keyNode), join(path, name), "%s", err)
 			return
 		}
-		f.scalar(statusKey(), join(path, name), value)
+		f.scalar(entry, join(path, name), value)
 	})
 }
 

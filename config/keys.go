@@ -20,7 +20,7 @@ const (
 	kindTexts                // []string
 	kindChoices              // several of a fixed set of words
 	kindStatuses             // []StatusRange
-	kindRespond              // map of decision to status
+	kindEntries              // map whose entries are settings of their own: respond, labels
 	kindCounts               // map of names to numbers, as a whole
 	kindGroup                // a struct with settings of its own
 	kindItems                // list of such structs, which are never inside another list
@@ -104,8 +104,8 @@ func (k *key) classify() {
 		k.kind = kindTexts
 	case reflect.TypeFor[[]StatusRange]():
 		k.kind = kindStatuses
-	case reflect.TypeFor[map[string]int]():
-		k.kind = kindRespond
+	case reflect.TypeFor[map[string]int](), reflect.TypeFor[Labels]():
+		k.kind = kindEntries
 	case reflect.TypeFor[SharedLimits]():
 		k.kind = kindCounts
 	default:
@@ -134,6 +134,14 @@ func (k *key) child(name string) (found, via *key) {
 		}
 	}
 	return nil, nil
+}
+
+// entry is the key of one entry of kindEntries: a status of respond, or a template of labels.
+func (k *key) entry(name string) (*key, error) {
+	if k.typ == reflect.TypeFor[Labels]() {
+		return &key{kind: kindText}, checkLabelName(name)
+	}
+	return &key{kind: kindInt}, checkDecision(name)
 }
 
 // names lists the keys inside k, for messages.

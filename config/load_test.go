@@ -51,7 +51,7 @@ func TestTheShippedFileIsTheDefaultsAndOneRoute(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)
 	}
 	eachValue(rootKey(), "", reflect.ValueOf(want).Elem(), func(k *key, path string, _ reflect.Value) {
-		if k.kind != kindRespond && loaded.Origin(path).Kind != FromFile {
+		if k.kind != kindEntries && loaded.Origin(path).Kind != FromFile {
 			t.Errorf("sidecar.yaml does not show %s", path)
 		}
 	})

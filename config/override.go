@@ -39,12 +39,13 @@ func (r *reading) override(k *key, path string, names []string, text string, at 
 		return r.overrideValue(k, path, text, at)
 	case k.kind == kindItems:
 		return r.overrideItem(k, path, names, text, at)
-	case k.kind == kindRespond && len(names) == 1:
-		if err := checkDecision(names[0]); err != nil {
+	case k.kind == kindEntries && len(names) == 1:
+		entry, err := k.entry(names[0])
+		if err != nil {
 			r.refuse(at, join(path, names[0]), "%s", err)
 			return ""
 		}
-		return r.overrideValue(statusKey(), join(path, names[0]), text, at)
+		return r.overrideValue(entry, join(path, names[0]), text, at)
 	case k.leaf():
 		r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(names, "."))
 		return ""
@@ -106,8 +107,8 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 		err = errors.New("cannot be set as a whole; name one of them by its number, from 0, and one of its settings")
 	case kindCounts:
 		err = errors.New("is read from the file alone, because its names are not those of variables")
-	case kindRespond:
-		err = errors.New("cannot be set as a whole; name a decision, such as locked")
+	case kindEntries:
+		err = errors.New("cannot be set as a whole; name one of its entries: " + k.example())
 	case kindGroup:
 		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
 	default:
@@ -122,6 +123,3 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 	}
 	return path
 }
-
-// statusKey is the key of one entry of respond.
-func statusKey() *key { return &key{kind: kindInt} }

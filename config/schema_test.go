@@ -106,7 +106,10 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		return object{"type": []string{"array", "null"}, "items": items}
 	case kindCounts:
 		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "integer", "minimum": 1, "maximum": maxSlots}}
-	case kindRespond:
+	case kindEntries:
+		if k.typ == reflect.TypeFor[Labels]() {
+			return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "string"}}
+		}
 		properties := object{}
 		for _, r := range refusals() {
 			properties[string(r.Decision)] = object{"type": "integer", "minimum": 200, "maximum": 599}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,8 +62,8 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 		}
 		p.comment(list, path)
 		return list
-	case kindRespond:
-		return p.respond(path, v)
+	case kindEntries:
+		return p.entries(path, v)
 	case kindCounts:
 		return p.counts(path, v)
 	}
@@ -84,20 +85,29 @@ func (p printer) counts(path string, v reflect.Value) *yaml.Node {
 	return mapping
 }
 
-// respond is written line by line, because each of its entries may have an origin of its own.
-func (p printer) respond(path string, v reflect.Value) *yaml.Node {
-	statuses := v.Interface().(map[string]int)
+// entries are written line by line, because each may have an origin of its own.
+func (p printer) entries(path string, v reflect.Value) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
-	for _, decision := range sortedKeys(statuses) {
-		status := scalarNode(reflect.ValueOf(statuses[decision]))
-		p.comment(status, join(path, decision))
-		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: decision}, status)
+	for _, name := range entryNames(v) {
+		value := scalarNode(v.MapIndex(reflect.ValueOf(name)))
+		p.comment(value, join(path, name))
+		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
 	}
-	if len(statuses) == 0 {
+	if v.Len() == 0 {
 		mapping.Style = yaml.FlowStyle
 		p.comment(mapping, path)
 	}
 	return mapping
+}
+
+// entryNames are the keys of a map of kindEntries, sorted.
+func entryNames(v reflect.Value) []string {
+	names := make([]string, 0, v.Len())
+	for _, name := range v.MapKeys() {
+		names = append(names, name.String())
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (p printer) comment(n *yaml.Node, path string) {
@@ -160,10 +170,9 @@ func (l *Loaded) RouteSettings(i int) []Setting {
 	eachValue(rootKey(), "", reflect.ValueOf(l.Config).Elem(), func(k *key, path string, v reflect.Value) {
 		switch {
 		case !strings.HasPrefix(path, indexed("routes", i)+"."):
-		case k.kind == kindRespond:
-			statuses := v.Interface().(map[string]int)
-			for _, decision := range sortedKeys(statuses) {
-				add(join(path, decision), scalarNode(reflect.ValueOf(statuses[decision])))
+		case k.kind == kindEntries:
+			for _, name := range entryNames(v) {
+				add(join(path, name), scalarNode(v.MapIndex(reflect.ValueOf(name))))
 			}
 		default:
 			add(path, p.value(k, path, v))

@@ -234,7 +234,7 @@ type Log struct {
 	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
 	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
 	Sample int `koanf:"sample"`
-	// Whether lines about a delivery have its event ID. Default true; false where whoever reads the log may not know what senders call
+	// Whether lines about a delivery have its event ID and its labels. Default true; false where whoever reads the log may not know what senders call
 	// their events.
 	EventID bool `koanf:"event_id"`
 }
@@ -256,6 +256,10 @@ type Route struct {
 	// Template of the sender's name for the event. Default "{header.Idempotency-Key}". "{preset}" leaves it to the preset, where
 	// no template can say it.
 	EventID string `koanf:"event_id"`
+	// What an event is found by, beside its ID, as a template for each name: {order: "{body.order_number}"}. At most 4, with what the preset says. A
+	// value is cut to 128 bytes; one that is missing from a delivery is left out; an empty template takes out the preset's. Default none, or what the
+	// preset says.
+	Labels Labels `koanf:"labels"`
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
 	// the delivery unguarded. Default payload.
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
@@ -549,6 +553,7 @@ func DefaultRoute() Route {
 		OnSenderLimit: SenderLimitIgnore,
 		Mode:          ModeEnforce,
 		Respond:       map[string]int{},
+		Labels:        Labels{},
 		Uses:          []string{},
 		FormerNames:   []string{},
 	}

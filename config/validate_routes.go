@@ -146,6 +146,10 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	if r.EventID != naming.EventIDOfPreset {
 		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
 	}
+	for _, name := range sortedKeys(r.Labels) {
+		v.check(join(path+".labels", name), checkTemplate(r.Labels[name], pattern))
+	}
+	v.require(len(r.Labels.Used()) <= naming.MaxLabels, path+".labels", "has %d, with those of the preset; at most %d", len(r.Labels.Used()), naming.MaxLabels)
 	v.unnamed(path, r, pattern)
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,10 @@ func (k *key) example() string {
 		return "a list, e.g. [" + strings.Join(k.choices, ", ") + "]"
 	case kindStatuses:
 		return "a list of statuses, e.g. [2xx, 404]"
-	case kindRespond:
+	case kindEntries:
+		if k.typ == reflect.TypeFor[Labels]() {
+			return "a mapping of name to template, e.g. {order: \"{body.order_number}\"}"
+		}
 		return "a mapping of decision to status, e.g. {locked: 503}"
 	case kindCounts:
 		return "a mapping of names to whole numbers, e.g. {erp: 20}"

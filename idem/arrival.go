@@ -16,6 +16,8 @@ type Arrival struct {
 	From      string      `json:"from,omitempty"`        // the IP address of whoever connected
 	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
 	TraceID   string      `json:"traceId,omitempty"`
+	// Labels are those of its event; its History has them.
+	Labels Labels `json:"-"`
 }
 
 // MaxArrivals bounds the newest arrivals of an event that are kept.
@@ -26,6 +28,7 @@ type History struct {
 	Scope
 	Route   string             `json:"route"`
 	EventID string             `json:"eventId,omitempty"`
+	Labels  Labels             `json:"labels,omitempty"`
 	Counts  map[Decision]int64 `json:"counts"`
 	First   Arrival            `json:"first"`
 	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
@@ -51,6 +54,9 @@ func (h *History) Add(a Arrival) {
 	if h.Counts == nil {
 		h.Counts, h.First = map[Decision]int64{}, a
 	}
+	if len(a.Labels) > 0 {
+		h.Labels, a.Labels = a.Labels, nil
+	}
 	h.Counts[a.Decision]++
 	h.Newest = slices.Insert(h.Newest, 0, a)
 	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
@@ -62,6 +68,9 @@ func (h *History) Merge(other *History) {
 		h.Forgotten = other.Forgotten
 	}
 	h.Scope, h.Route, h.EventID = other.Scope, other.Route, other.EventID
+	if len(other.Labels) > 0 {
+		h.Labels = other.Labels
+	}
 	if other.Counts == nil {
 		return
 	}

@@ -42,6 +42,8 @@ type Explanation struct {
 	Rejection *Rejection
 	// Order is where it stands in its scope, and what becomes of it where a newer one has gone through; empty where the route does not ask.
 	Order string
+	// Labels are what the event is found by, besides.
+	Labels idem.Labels
 	// Limits are those that it counts against, besides its workflow's own.
 	Limits []idem.Slot
 	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
@@ -162,7 +164,7 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 // name says how the delivery is called.
 func (x *Explanation) name(route *Route, m *naming.Message) {
 	names, err := route.Keys.Name(m)
-	x.Workflow, x.Fingerprint, x.Limits = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits
+	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
 	if route.Policy.Limit > 1 && x.Workflow != "" {
 		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}

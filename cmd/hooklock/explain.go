@@ -108,6 +108,9 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	}
 	row("event ID", x.EventID)
 	row("event ID from", x.Source)
+	for _, l := range x.Labels {
+		row("label "+l.Name, l.Value)
+	}
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("order", x.Order)

@@ -52,6 +52,8 @@ type KeySpec struct {
 	// the workflow; empty: the workflow is one.
 	OrderBy, OrderScope string
 	OrderUnit           idem.OrderUnit
+	// Labels are what the event is found by, beside its ID.
+	Labels []LabelSpec
 	// Uses are the limits that deliveries count against, as limits.shared names them: each is a template.
 	Uses []string
 }
@@ -67,6 +69,7 @@ type Keys struct {
 	open     Open
 	order    *ordering // nil: that is not asked
 	uses     []*Template
+	labels   []label
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
@@ -83,6 +86,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 			return nil, fmt.Errorf("uses: %w", err)
 		}
 		k.uses = append(k.uses, t)
+	}
+	if k.labels, err = newLabels(spec.Labels, set); err != nil {
+		return nil, err
 	}
 	switch spec.Missing {
 	case "":
@@ -138,6 +144,8 @@ type Names struct {
 	Ordered Ordered
 	// Limits are those that it counts against, each named as it is for this delivery, without a slot yet.
 	Limits []idem.Slot
+	// Labels are those that the delivery has.
+	Labels idem.Labels
 }
 
 // Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
@@ -146,8 +154,14 @@ type Names struct {
 // that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and a string that spells the same are the same value.
 func (k *Keys) Name(m *Message) (Names, error) {
 	names, err := k.name(m)
-	if k.order != nil && err == nil && !names.Missing {
+	if err != nil || names.Missing {
+		return names, err
+	}
+	if k.order != nil {
 		k.order.read(m, &names)
+	}
+	if len(k.labels) > 0 {
+		names.Labels = readLabels(m, k.labels)
 	}
 	return names, err
 }

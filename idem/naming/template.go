@@ -95,7 +95,7 @@ type part struct {
 }
 
 // read appends the values of t's pieces to parts. When one of them has no value it returns that piece's failure and the
-// parts so far.
+// parts so far, with one that is too long.
 func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 	for i := range t.pieces {
 		p := &t.pieces[i]
@@ -105,6 +105,9 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 		}
 		found, failed := p.read(m)
 		if failed != nil {
+			if failed.result == tooLong {
+				parts = append(parts, found)
+			}
 			return parts, failed
 		}
 		parts = append(parts, found)
@@ -113,7 +116,7 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 }
 
 // read tries one alternative after the other. Only a missing value leads on to the next: one that is there and cannot be
-// told (given twice, too long) is an error, because a sender could choose otherwise which of two IDs counts.
+// told (given twice, too long) is an error, because a sender could choose otherwise which of two IDs counts. One that is too long comes with it.
 func (p *piece) read(m *Message) (part, *failure) {
 	for i := range p.alternatives {
 		a := &p.alternatives[i]
@@ -129,7 +132,7 @@ func (p *piece) read(m *Message) (part, *failure) {
 			return part{source: a, value: value}, nil
 		case missing:
 		default:
-			return part{}, &failure{result, a}
+			return part{source: a, value: value}, &failure{result, a}
 		}
 	}
 	return part{}, &failure{missing, &p.alternatives[0]}

@@ -15,6 +15,7 @@ func (known) DocuSign() Preset {
 	}
 	return Preset{
 		Name: "docusign", EventID: `{body.event}/{body.data.envelopeId}/{body.data.recipientId ?? "-"}/{body.generatedDateTime}`, OnMismatch: idem.MismatchReplay,
+		Labels:   map[string]string{"envelope": "{body.data.envelopeId}"},
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true, Changes: "retryCount"},
 		verify: asHMAC(Config{From: from, Encoding: "base64"}),

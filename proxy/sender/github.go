@@ -16,6 +16,7 @@ func (known) GitHub() Preset {
 		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`, OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Respond: r,
+		Labels:  map[string]string{"issue": "{body.repository.full_name}#{body.issue.number ?? body.pull_request.number}"},
 		Facts: Facts{
 			Timeout: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever,
 		},

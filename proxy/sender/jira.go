@@ -13,6 +13,7 @@ func (known) Jira() Preset {
 	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
 	return Preset{
 		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,
+		Labels: map[string]string{"issue": "{body.issue.key}"},
 		Facts: Facts{
 			Retries: RetriesSome, RetriesFor: 90 * time.Minute,
 			RetriesOn: "after 408, 409, 425, 429 and 5xx, five times, 5 to 15 min apart; any other 4xx loses the event",

@@ -10,6 +10,7 @@ import (
 func (known) LemonSqueezy() Preset {
 	return Preset{
 		Name: "lemon-squeezy", EventID: "{body.meta.event_name}/{body.data.type}/{body.data.id}/{body_sha256}", OnMismatch: idem.MismatchExecute, Retention: day,
+		Labels:   map[string]string{"object": "{body.data.id}"},
 		Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesAll, RetriesFor: 155 * time.Second, IDSigned: true,

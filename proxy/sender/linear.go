@@ -11,7 +11,8 @@ import (
 func (known) Linear() Preset {
 	return Preset{
 		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
-		Order: "{body.createdAt}",
+		Labels: map[string]string{"object": "{body.data.id}"},
+		Order:  "{body.createdAt}",
 		Facts: Facts{
 			Timeout: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
 			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled if it keeps failing to answer", Changes: "webhookTimestamp, and with it the signature",

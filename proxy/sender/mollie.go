@@ -10,6 +10,7 @@ import (
 func (known) Mollie() Preset {
 	return Preset{
 		Name: "mollie", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Labels: map[string]string{"object": "{body.entityId}"},
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{From: []string{"header.X-Mollie-Signature[sha256]"}}),
 		sample: sampleMollie,

@@ -10,6 +10,7 @@ import (
 func (known) Paddle() Preset {
 	return Preset{
 		Name: "paddle", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
+		Labels: map[string]string{"object": "{body.data.id}"},
 		Facts: Facts{
 			Timeout: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "60 times over 3 days; in the sandbox 3 times",

@@ -16,6 +16,7 @@ import (
 func (known) PayPal() Preset {
 	return Preset{
 		Name: "paypal", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
+		Labels: map[string]string{"object": "{body.resource.id}"},
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "25 times over 3 days",

@@ -43,6 +43,9 @@ type Preset struct {
 	Order     string
 	OrderUnit idem.OrderUnit // the unit of Order if that is a number
 
+	// Labels are labels of a route, by name: what the sender's own pages call the event's object. Only what its documents name is here.
+	Labels map[string]string
+
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
 	InFlight   idem.InFlight   // idempotency.in_flight
 	Retention  time.Duration   // idempotency.retention: covers the sender's retries and, if feasible, its manual ones

@@ -10,6 +10,7 @@ import (
 func (known) Razorpay() Preset {
 	return Preset{
 		Name: "razorpay", EventID: `{body.account_id ?? "-"}/{header.x-razorpay-event-id}`, OnMismatch: idem.MismatchExecute,
+		Labels:   map[string]string{"object": "{body.payload.order.entity.id ?? body.payload.payment.entity.id}"},
 		Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Facts: Facts{
 			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: day,

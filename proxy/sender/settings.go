@@ -75,5 +75,8 @@ func (p *Preset) settings() map[string]string {
 	for decision, status := range p.Respond {
 		s["respond."+string(decision)] = strconv.Itoa(status)
 	}
+	for name, template := range p.Labels {
+		s["labels."+name] = template
+	}
 	return s
 }

@@ -11,7 +11,8 @@ func (known) Shopify() Preset {
 	return Preset{
 		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
 		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
-		Order: "{header.X-Shopify-Triggered-At ?? header.shopify-triggered-at}",
+		Order:  "{header.X-Shopify-Triggered-At ?? header.shopify-triggered-at}",
+		Labels: map[string]string{"order": "{body.order_number}"},
 		Facts: Facts{
 			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
 			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}}, GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
@@ -37,7 +38,7 @@ func newShopify(c Config) (Verifier, error) {
 }
 
 func sampleShopify(s *sample) error {
-	s.body(`{"id":1,"name":%s,"total_price":"403.00"}`, s.id)
+	s.body(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
 	s.add("X-Shopify-Topic", "orders/create")
 	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
 	s.add("X-Shopify-API-Version", "2026-01")

@@ -14,6 +14,7 @@ func (known) Stripe() Preset {
 	return Preset{
 		Name: "stripe", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Retention: 30 * day,
 		Order: "{body.created}", OrderUnit: idem.UnitSeconds,
+		Labels: map[string]string{"object": "{body.data.object.id}"},
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "after every answer but 2xx, at growing intervals over 3 days", Changes: "the signature and its time",

@@ -10,6 +10,7 @@ import (
 func (known) WorkOS() Preset {
 	return Preset{
 		Name: "workos", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
+		Labels: map[string]string{"object": "{body.data.id}"},
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "up to 12 times over 3 days; outside of production for some minutes only",

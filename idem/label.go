@@ -1,0 +1,52 @@
+package idem
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxLabel bounds the value of a label; bytes.
+const MaxLabel = 128
+
+// Label is what an event is found by, beside its ID: a number of an order, the name of an object.
+type Label struct{ Name, Value string }
+
+// Labels are those of one event, sorted by name. In JSON they are an object.
+type Labels []Label
+
+// MarshalJSON implements json.Marshaler.
+func (l Labels) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, label := range l {
+		name, _ := json.Marshal(label.Name) // a string always encodes
+		value, _ := json.Marshal(label.Value)
+		fmt.Fprintf(&b, "%c%s:%s", "{,"[min(i, 1)], name, value)
+	}
+	if len(l) == 0 {
+		return []byte("{}"), nil
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Labels) UnmarshalJSON(text []byte) error {
+	var values map[string]string
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*l = nil
+	for name, value := range values {
+		*l = append(*l, Label{name, value})
+	}
+	slices.SortFunc(*l, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// Has reports whether one of them is wanted: its value, and its name if that has one.
+func (l Labels) Has(wanted Label) bool {
+	return slices.ContainsFunc(l, func(o Label) bool { return o.Value == wanted.Value && (wanted.Name == "" || o.Name == wanted.Name) })
+}

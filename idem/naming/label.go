@@ -1,0 +1,77 @@
+package naming
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"hooklock/idem"
+)
+
+// MaxLabels bounds the labels of a route.
+const MaxLabels = 4
+
+// LabelSpec is the name of a label and its template.
+type LabelSpec struct{ Name, Template string }
+
+type label struct {
+	name     string
+	template *Template
+}
+
+func newLabels(specs []LabelSpec, set *bodySet) ([]label, error) {
+	if len(specs) > MaxLabels {
+		return nil, fmt.Errorf("labels: %d, and at most %d are kept", len(specs), MaxLabels)
+	}
+	var all []label
+	for _, spec := range specs {
+		t, err := compile(spec.Template, set)
+		if err != nil {
+			return nil, fmt.Errorf("labels.%s: %w", spec.Name, err)
+		}
+		all = append(all, label{spec.Name, t})
+	}
+	return all, nil
+}
+
+// readLabels returns the labels that m has. One whose value is missing or given twice is left out: a label refuses nothing.
+func readLabels(m *Message, labels []label) idem.Labels {
+	s := &m.scratch
+	found := make(idem.Labels, 0, len(labels))
+	for _, l := range labels {
+		var failed *failure
+		if s.order, failed = l.template.read(m, s.order[:0]); failed != nil && failed.result != tooLong {
+			continue
+		}
+		line := s.line[:0]
+		for _, p := range s.order {
+			if p.source == nil {
+				line = append(line, p.value...)
+			} else {
+				line = appendPrintable(line, p.value)
+			}
+		}
+		s.line = line
+		if line = cutLabel(line, failed != nil); len(line) > 0 {
+			found = append(found, idem.Label{Name: l.name, Value: string(line)})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+// cutMark ends a value that was cut.
+const cutMark = "…"
+
+// cutLabel cuts v between two letters to what a label keeps; more says that the delivery has more of it than v.
+func cutLabel(v []byte, more bool) []byte {
+	if len(v) <= idem.MaxLabel && (!more || len(v) == 0) {
+		return v
+	}
+	end := min(len(v), idem.MaxLabel-len(cutMark))
+	for end < len(v) && end > 0 && !utf8.RuneStart(v[end]) {
+		end--
+	}
+	return append(v[:end], cutMark...)
+}
