@@ -7,6 +7,7 @@ type Request struct {
 	// Scope is what it locks. Without a key the delivery is an event of its own, and Admit makes one.
 	Scope       Scope
 	EventID     string
+	Labels      Labels
 	Fingerprint Fingerprint
 	Parts       Parts
 	// Order is where the event stands in its scope; nil = that is not asked, or not known.

@@ -276,7 +276,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return Lock{
 		Entry: Entry{
-			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Fingerprint: r.Fingerprint, Parts: r.Parts,
+			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels, Fingerprint: r.Fingerprint, Parts: r.Parts,
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(), Slots: r.slots(),
 		},

@@ -64,6 +64,7 @@ type Entry struct {
 	Holder      string      `json:"holder"` // host/pid/session of the owner, for people
 	Route       string      `json:"route"`  // "" for a lock of the lock API
 	EventID     string      `json:"eventId,omitempty"`
+	Labels      Labels      `json:"labels,omitempty"` // what it is found by, besides
 	Fingerprint Fingerprint `json:"fingerprint"`
 	// Parts say what differs from a delivery with another fingerprint: 27 bytes of each lock and record. An older release did not write them.
 	Parts Parts `json:"parts,omitzero"`

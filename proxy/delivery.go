@@ -266,6 +266,7 @@ func (d *delivery) name() *ending {
 		end = d.reject(reject(codeBadRequest, err.Error()))
 	default:
 		d.report.Workflow, d.report.Key, d.report.EventID = d.names.Workflow, d.names.Key.Short(), d.names.EventID
+		d.report.Labels = d.names.Labels
 		if !d.names.Missing {
 			d.report.Keyed = d.report.Keyed && d.names.Key != ""
 			return nil

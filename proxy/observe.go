@@ -38,6 +38,7 @@ type Report struct {
 	Key                       string   // short
 	Differs                   []string // the parts of a mismatch that differ
 	EventID                   string   // what the sender calls the event; "" where it has no name
+	Labels                    idem.Labels
 	Execution                 idem.ExecutionID
 	ParkedOn                  idem.ParkOn // why it was accepted; "": it was not
 	Attempt                   int         // 0: it did not run

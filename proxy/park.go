@@ -275,7 +275,7 @@ func (d *delivery) restore(value []byte) error {
 	}
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
 	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
-	d.report.EventID = lock.EventID
+	d.report.EventID, d.report.Labels = lock.EventID, lock.Labels
 	d.noteStale(lock.Stale)
 	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock
 	d.beginTry(idem.ParseTrace([]byte(r.TraceParent)))

@@ -99,6 +99,7 @@ func (s *speller) entry(e *idem.Entry) {
 	s.text("holder", e.Holder)
 	s.text("route", e.Route)
 	s.some("eventId", e.EventID)
+	s.labels(e.Labels)
 	s.name("fingerprint")
 	s.b = append(hex.AppendEncode(append(s.b, '"'), e.Fingerprint[:]), '"')
 	if e.Parts != (idem.Parts{}) {
@@ -115,6 +116,18 @@ func (s *speller) entry(e *idem.Entry) {
 	s.any("stale", e.Stale, e.Stale != nil)
 	s.any("steps", e.Steps, len(e.Steps) > 0)
 	s.slots(e.Slots)
+}
+
+func (s *speller) labels(labels idem.Labels) {
+	if len(labels) == 0 {
+		return
+	}
+	s.name("labels")
+	s.b = append(s.b, '{')
+	for i := range labels {
+		s.text(labels[i].Name, labels[i].Value)
+	}
+	s.close()
 }
 
 func (s *speller) slots(slots []idem.Slot) {

@@ -141,9 +141,9 @@ var (
 // entry is e, of an execution of which the key of the event is known or not.
 func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	random, named := e.Execution.Random(e.Workflow, e.Key)
-	sameKey, printed, parted := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{}
+	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{}, len(e.Labels) > 0
 	rare := len(e.Earlier) > 0 || e.Order != nil || e.Stale != nil || len(e.Steps) > 0 || len(e.Slots) > 0
-	c.flags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare)
+	c.flags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare, &labelled)
 	c.text(&e.Workflow)
 	if sameKey {
 		e.Key = key
@@ -160,6 +160,9 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	e.Holder = process + session
 	c.text(&e.Route)
 	c.text(&e.EventID)
+	if labelled {
+		c.labels(&e.Labels)
+	}
 	if printed {
 		c.fixed(e.Fingerprint[:])
 	}
@@ -175,6 +178,21 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	c.duration(&e.Retention)
 	if rare {
 		c.json(&e.Earlier, &e.Order, &e.Stale, &e.Steps, &e.Slots)
+	}
+}
+
+func (c *codec) labels(labels *idem.Labels) {
+	n := len(*labels)
+	if c.int(&n); c.reads {
+		if n < 0 || n > len(c.b)/2 {
+			c.fail(errShort)
+			return
+		}
+		*labels = make(idem.Labels, n)
+	}
+	for i := range *labels {
+		c.text(&(*labels)[i].Name)
+		c.text(&(*labels)[i].Value)
 	}
 }
 

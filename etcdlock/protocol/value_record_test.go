@@ -55,7 +55,9 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 	}
 	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"}, {Name: "Content-Type", Value: "text/plain"}}
 	nothing := &idem.Record{Entry: idem.Entry{Execution: "exec_c"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}}
-	for name, r := range map[string]*idem.Record{"settled": settledRecord(), "everything": full, "nothing": nothing, "sample": sampleRecord()} {
+	labelled := settledRecord()
+	labelled.Labels = idem.Labels{{Name: "order", Value: "1042"}}
+	for name, r := range map[string]*idem.Record{"settled": settledRecord(), "everything": full, "nothing": nothing, "sample": sampleRecord(), "labelled": labelled} {
 		got, writer, err := DecodeRecord(encoded(t, r))
 		if err != nil || writer != "qrw772hapqfrldz6" || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s\n%+v and not\n%+v, %s, %v", name, got, r, writer, err)

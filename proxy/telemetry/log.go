@@ -126,18 +126,26 @@ func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 // SetEventIDs says whether lines have the event ID.
 func (t *Telemetry) SetEventIDs(shown bool) { t.eventIDs.Store(shown) }
 
-// shown is an event ID where lines have it.
-func (t *Telemetry) shown(eventID string) string {
+// appendEvent appends what the sender calls an event, and its labels, where lines have that.
+func (t *Telemetry) appendEvent(attrs []slog.Attr, eventID string, labels idem.Labels) []slog.Attr {
 	if !t.eventIDs.Load() {
-		return ""
+		return attrs
 	}
-	return eventID
+	attrs = appendText(attrs, "event_id", eventID)
+	if len(labels) == 0 {
+		return attrs
+	}
+	values := make([]slog.Attr, len(labels))
+	for i, l := range labels {
+		values[i] = slog.String(l.Name, l.Value)
+	}
+	return append(attrs, slog.GroupAttrs("labels", values...))
 }
 
 func (t *Telemetry) appendNames(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	attrs = appendText(attrs, "workflow", r.Workflow)
 	attrs = appendText(attrs, "key", r.Key)
-	attrs = appendText(attrs, "event_id", t.shown(r.EventID))
+	attrs = t.appendEvent(attrs, r.EventID, r.Labels)
 	attrs = appendText(attrs, "execution", string(r.Execution))
 	if r.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", r.Attempt))

@@ -18,7 +18,7 @@ import (
 func full() *proxy.Report {
 	r := executed()
 	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
-	r.EventID, r.Differs, r.Stale, r.Ordered = "evt_1", []string{"query", "body"}, "37s", naming.OrderedOK
+	r.EventID, r.Labels, r.Differs, r.Stale, r.Ordered = "evt_1", idem.Labels{{Name: "order", Value: "1042"}}, []string{"query", "body"}, "37s", naming.OrderedOK
 	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
 	return r
 }
@@ -56,7 +56,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	lines["lock.expired"] = func() {
-		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
+		r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
 	}
 	for event, write := range lines {
 		write()
@@ -121,8 +121,11 @@ func TestTheEventIDIsLeftOutWhereReadersMayNotKnowIt(t *testing.T) {
 		t.Error("a line has no event ID")
 	}
 	r.SetEventIDs(false)
-	if id, there := tell()["event_id"]; there {
-		t.Errorf("a line has the event ID %v", id)
+	line := tell()
+	for _, field := range []string{"event_id", "labels"} {
+		if v, there := line[field]; there {
+			t.Errorf("a line has %s %v", field, v)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (t *Telemetry) Told(n idem.Told) {
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
 		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
 	}
-	attrs = appendText(attrs, "event_id", t.shown(l.EventID))
+	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
 		if n.What == idem.ToldRetry && p.Last != nil {

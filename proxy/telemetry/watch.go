@@ -249,11 +249,11 @@ func (t *Telemetry) Reloaded(taken bool) {
 // the lock may be of another configuration.
 func (t *Telemetry) Buried(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.ours(l.Route), buried})
-	attrs := appendText([]slog.Attr{
+	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
 		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()), slog.String("holder", l.Holder),
 		slog.Float64("held_ms", milliseconds(t.o.Now().Sub(l.StartedAt))),
-	}, "event_id", t.shown(l.EventID))
+	}, l.EventID, l.Labels)
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
@@ -261,7 +261,7 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 // by force, or one that was not recorded when its sender got the answer. recorded is false where it never will be.
 func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
-		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Execution: record.Execution, Attempt: record.Attempt,
+		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
 		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}
