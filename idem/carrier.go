@@ -220,70 +220,73 @@ func (e *carried) over() {
 	}
 }
 
-// await waits until the execution may be tried, and for a slot. over: there is nothing more to do here.
+// await waits until the execution may be tried, and for a slot. It returns over if there is nothing more to do here.
 func (e *carried) await() (leave func(), over bool) {
 	e.held.OnStop(func(error) { poke(e.wake) })
 	for {
-		if e.c.life.Err() != nil {
-			e.putDown()
-			return nil, true
-		}
-		lock := e.held.Lock()
-		if err := e.held.Begin(); err != nil {
+		if err := e.held.Begin(); err != nil && e.c.life.Err() == nil {
 			if e.stopped(err) {
 				return nil, true
 			}
 			continue
 		}
-		now, paused := e.c.o.Guard.o.Now(), e.paused(lock)
-		if e.c.o.Policy(lock.Route) == nil { // whoever has the route takes it
+		lock := e.held.Lock()
+		switch do, rest := lock.whileParked(e.known(lock)); do {
+		case parkedPutDown:
 			e.putDown()
 			return nil, true
-		}
-		if tooOld := e.old(); !paused && (tooOld || lock.Parked.Blocked == "" && !e.full && !now.Before(e.due)) {
-			if tooOld {
-				if e.dead(&Tried{Failure: Failure{Code: CodeTooOld}}, tooOldStep) {
-					return nil, true
-				}
-				continue
+		case parkedExpire:
+			if e.dead(&Tried{Failure: Failure{Code: CodeTooOld}}, tooOldStep) {
+				return nil, true
 			}
-			leave, err := e.c.slots.enter(e.c.life)
-			if err != nil {
-				continue
+		case parkedTry:
+			if leave, err := e.c.slots.enter(e.c.life); err == nil {
+				return leave, false
 			}
-			return leave, false
+		case parkedGiveBack:
+			e.giveSlotsBack(lock)
+		case parkedRest:
+			e.sleep(rest)
 		}
-		if lock.HasSlot() && !e.giveSlotsBack(lock) {
-			continue
-		}
-		pause := e.due.Sub(now)
-		if lock.Parked.Blocked != "" || paused || e.full || pause > ageLook {
-			pause = ageLook // or until it is woken
-		}
-		timer := time.NewTimer(max(pause, 0))
-		select {
-		case <-timer.C:
-			e.full = false
-		case <-e.wake:
-			e.full = false
-			if changed := e.held.Lock().Parked; changed.NextAttempt.IsZero() && changed.Blocked == "" && !changed.Trying { // somebody wants it now
-				e.due, e.tooOld = time.Time{}, false
-			}
-		case <-e.c.life.Done():
-		}
-		timer.Stop()
 	}
 }
 
-// giveSlotsBack is for what has been claimed, or taken over, and cannot be tried yet: others may use its slots meanwhile.
-func (e *carried) giveSlotsBack(lock *Lock) bool {
+// known returns what decides about the execution besides its lock.
+func (e *carried) known(lock *Lock) parkedKnown {
+	return parkedKnown{
+		ending: e.c.life.Err() != nil,
+		routed: e.c.o.Policy(lock.Route) != nil,
+		paused: e.paused(lock),
+		old:    e.old(),
+		full:   e.full,
+		due:    e.due.Sub(e.c.o.Guard.o.Now()),
+	}
+}
+
+// sleep waits until something about the execution changes, at most for d.
+func (e *carried) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.wake:
+		if p := e.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // a person wants it to run now
+			e.due, e.tooOld = time.Time{}, false
+		}
+	case <-e.c.life.Done():
+	}
+	e.full = false
+}
+
+// giveSlotsBack lets others use the slots of an execution that was claimed, or taken over, and cannot be tried yet.
+func (e *carried) giveSlotsBack(lock *Lock) {
 	ctx, done := e.bounded()
 	defer done()
 	if err := e.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
-		return sleep(e.c.life, firstPause) != nil
+		_ = sleep(e.c.life, firstPause)
+		return
 	}
 	e.c.o.Guard.live.replace(e.spot, e.held.Lock())
-	return true
 }
 
 // putDown leaves it to others, at once and not when this process's session has run out.
@@ -365,9 +368,6 @@ func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 const CodeTooOld = "max_age"
 
 var tooOldStep = nextStep{code: CodeTooOld, why: "it was not executed within the route's max_age"}
-
-// ageLook is how often a carrier looks whether what rests is too old.
-const ageLook = 30 * time.Second
 
 // ageLag is until it is asked again whether what was found too old, and is not, is so.
 const ageLag = 50 * time.Millisecond

@@ -104,20 +104,8 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 			return a
 		}
 	}
-	a := g.admit(r)
-	overtaken := g.overtaken(r, &a.Verdict)
-	switch {
-	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
-		a.Decision = DecisionSkipped
-	case a.before() && r.Policy.Strategy.Waits():
-		a = g.queued(sender, a, r.Policy.WaitTimeout, r)
-	case overtaken > 0:
-		a = g.queued(sender, a, overtaken, r)
-		if a.Decision == DecisionWaitTimeout || a.Decision == DecisionQueueFull {
-			a.Decision = DecisionLocked
-		}
-	}
-	if !unkept && (a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && r.Policy.Observe) {
+	a := g.turn(sender, g.admit(r), r)
+	if !unkept && a.mayParkRefused(r.Policy) {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
@@ -130,6 +118,28 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		g.o.Ledger.Duplicate(a.Holder, r.retention())
 	}
 	return a
+}
+
+// turn lets a delivery that others are before skip, or wait for its turn, as its policy says.
+func (g *Guard) turn(sender context.Context, a Admission, r *Request) Admission {
+	overtaken := g.overtaken(r, &a.Verdict)
+	switch {
+	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
+		a.Decision = DecisionSkipped
+	case a.before() && r.Policy.Strategy.Waits():
+		return g.queued(sender, a, r.Policy.WaitTimeout, r)
+	case overtaken > 0:
+		a = g.queued(sender, a, overtaken, r)
+		if a.Decision == DecisionWaitTimeout || a.Decision == DecisionQueueFull {
+			a.Decision = DecisionLocked
+		}
+	}
+	return a
+}
+
+// mayParkRefused reports whether a delivery is refused only because others are before it.
+func (a *Admission) mayParkRefused(p *Policy) bool {
+	return a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && p.Observe
 }
 
 // queued lets a delivery wait for its turn that came as far as a, at most for limit.

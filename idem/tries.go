@@ -34,6 +34,48 @@ const (
 	mostAsked  = time.Hour // of what an upstream asks for
 )
 
+// parkedKnown is what decides, besides its lock, what a carried execution may do.
+type parkedKnown struct {
+	ending bool          // this process ends
+	routed bool          // it has the route of the execution
+	paused bool          // the route or the workflow
+	old    bool          // the MaxAge of the execution has passed
+	full   bool          // a limit had no slot for it
+	due    time.Duration // until its next try; 0 or less = it is due
+}
+
+// parkedDo is what a carried execution may do.
+type parkedDo uint8
+
+const (
+	parkedPutDown  parkedDo = iota + 1 // leave it to another process
+	parkedExpire                       // end it, because it is too old
+	parkedTry                          // try it when this process has a slot for that
+	parkedGiveBack                     // give back its slots, because it cannot be tried yet
+	parkedRest                         // wait for a change
+)
+
+// ageLook is how often a carrier looks whether what rests is too old.
+const ageLook = 30 * time.Second
+
+// whileParked says what a carried execution may do now. rest is how long it waits for a change at most, for parkedRest.
+func (l *Lock) whileParked(k parkedKnown) (do parkedDo, rest time.Duration) {
+	waits := k.paused || l.Parked.Blocked != "" || k.full
+	switch {
+	case k.ending || !k.routed: // a process with the route takes it
+		return parkedPutDown, 0
+	case k.old && !k.paused:
+		return parkedExpire, 0
+	case !waits && k.due <= 0:
+		return parkedTry, 0
+	case l.HasSlot():
+		return parkedGiveBack, 0
+	case waits:
+		return parkedRest, ageLook
+	}
+	return parkedRest, min(k.due, ageLook)
+}
+
 // nextStep is what follows a try.
 type nextStep struct {
 	kind  stepKind

@@ -132,3 +132,44 @@ func TestWhatIsKnownOfAllTriesTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatACarriedExecutionMayDo(t *testing.T) {
+	can := parkedKnown{routed: true}
+	with := func(change func(*parkedKnown)) parkedKnown {
+		k := can
+		change(&k)
+		return k
+	}
+	for name, c := range map[string]struct {
+		known   parkedKnown
+		blocked string
+		slot    bool
+		do      parkedDo
+		rest    time.Duration
+	}{
+		"it is due":                       {known: can, do: parkedTry},
+		"it is due and has a slot":        {known: can, slot: true, do: parkedTry},
+		"the process ends":                {known: with(func(k *parkedKnown) { k.ending, k.old = true, true }), do: parkedPutDown},
+		"the route is gone":               {known: with(func(k *parkedKnown) { k.routed, k.old = false, true }), do: parkedPutDown},
+		"it is too old":                   {known: with(func(k *parkedKnown) { k.old, k.due = true, time.Hour }), do: parkedExpire},
+		"it is too old and blocked":       {known: with(func(k *parkedKnown) { k.old = true }), blocked: "why", do: parkedExpire},
+		"it is too old and paused":        {known: with(func(k *parkedKnown) { k.old, k.paused = true, true }), do: parkedRest, rest: ageLook},
+		"it is due and paused":            {known: with(func(k *parkedKnown) { k.paused = true }), do: parkedRest, rest: ageLook},
+		"it is due and blocked":           {known: can, blocked: "why", do: parkedRest, rest: ageLook},
+		"a limit is full":                 {known: with(func(k *parkedKnown) { k.full = true }), do: parkedRest, rest: ageLook},
+		"it is due in a second":           {known: with(func(k *parkedKnown) { k.due = time.Second }), do: parkedRest, rest: time.Second},
+		"it is due in an hour":            {known: with(func(k *parkedKnown) { k.due = time.Hour }), do: parkedRest, rest: ageLook},
+		"it is not due and has a slot":    {known: with(func(k *parkedKnown) { k.due = time.Second }), slot: true, do: parkedGiveBack},
+		"it is paused and has a slot":     {known: with(func(k *parkedKnown) { k.paused = true }), slot: true, do: parkedGiveBack},
+		"it is blocked and has a slot":    {known: can, blocked: "why", slot: true, do: parkedGiveBack},
+		"a limit is full, and it has one": {known: with(func(k *parkedKnown) { k.full = true }), slot: true, do: parkedGiveBack},
+	} {
+		l := &Lock{Parked: &Parked{Blocked: c.blocked}}
+		if c.slot {
+			l.Slots = []Slot{{Limit: "l"}}
+		}
+		if do, rest := l.whileParked(c.known); do != c.do || rest != c.rest {
+			t.Errorf("%s: %d for %v, want %d for %v", name, do, rest, c.do, c.rest)
+		}
+	}
+}
