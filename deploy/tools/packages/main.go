@@ -65,25 +65,33 @@ func packages(source dist.Source, arch, maintainer, out string) error {
 		if t.OS != "linux" || arch != "" && t.Arch != arch {
 			continue
 		}
-		program := filepath.Join(stage, "hooklock")
-		if err := source.Build(t, program); err != nil {
+		if err := packagesFor(source, t, modules, stage, maintainer, out); err != nil {
 			return err
-		}
-		bom, err := source.BillOfMaterials(program, modules)
-		if err != nil {
-			return err
-		}
-		for _, format := range []string{"deb", "rpm"} {
-			file, err := pack(source, format, t.Arch, stage, maintainer, out)
-			if err == nil {
-				err = errors.Join(os.WriteFile(file+".cdx.json", bom, 0o644), source.WriteProvenance(file, "packages"))
-			}
-			if err != nil {
-				return fmt.Errorf("%s for %s: %w", format, t.Arch, err)
-			}
 		}
 	}
 	return dist.WriteSums(out)
+}
+
+// packagesFor makes the packages of one platform, each with its bill of materials and its provenance.
+func packagesFor(source dist.Source, t dist.Target, modules []dist.Module, stage, maintainer, out string) error {
+	program := filepath.Join(stage, "hooklock")
+	if err := source.Build(t, program); err != nil {
+		return err
+	}
+	bom, err := source.BillOfMaterials(program, modules)
+	if err != nil {
+		return err
+	}
+	for _, format := range []string{"deb", "rpm"} {
+		file, err := pack(source, format, t.Arch, stage, maintainer, out)
+		if err == nil {
+			err = errors.Join(os.WriteFile(file+".cdx.json", bom, 0o644), source.WriteProvenance(file, "packages"))
+		}
+		if err != nil {
+			return fmt.Errorf("%s for %s: %w", format, t.Arch, err)
+		}
+	}
+	return nil
 }
 
 // papers writes what is the same in all packages.
