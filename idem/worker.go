@@ -1,0 +1,242 @@
+package idem
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// CarrierOptions are what a Carrier works with.
+type CarrierOptions struct {
+	Guard *Guard
+	// Policy is what the route of that name says now; nil: this process has no such route, and leaves its executions to others.
+	Policy func(route string) *Policy
+	// Running bounds the tries that go on at a time. It is asked each time, because it may be reloaded.
+	Running func() int
+	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
+	Try func(x *Execution, request []byte)
+	// Drop deletes what is kept outside of the ledger of a request of so many bytes, whose execution has ended. nil: nothing is.
+	Drop func(id ExecutionID, bytes int64)
+	// Told hears of what becomes of executions whose sender is gone. It must not block.
+	Told func(Told)
+}
+
+// Told is one thing that became of a parked execution.
+type Told struct {
+	What ToldKind
+	Lock *Lock  // as it was last seen
+	Why  string // for people
+	Code string
+	Err  error
+}
+
+// ToldKind says what became of a parked execution.
+type ToldKind string
+
+// What may become of it, besides its end.
+const (
+	ToldRetry      ToldKind = "retry"                      // it is tried again
+	ToldBlocked    ToldKind = "blocked"                    // its line waits for a person
+	ToldDeadLetter ToldKind = "dead_letter"                // it ended without having gone through, and its request is kept
+	ToldDone       ToldKind = "done"                       // an answer settled it
+	ToldSuperseded ToldKind = ToldKind(DecisionSuperseded) // it did not run, because a newer event of its scope had gone through
+	ToldLost       ToldKind = "lost"                       // somebody else carries it, or ended it
+)
+
+// Carrier runs parked executions, of this process and of those that are gone: each line in its order, as many at a time as may. While the upstream
+// is away, one at a time asks whether it is back.
+type Carrier struct {
+	o     CarrierOptions
+	parks ParkLedger
+	slots slots
+	tasks sync.WaitGroup
+	life  context.Context
+	end   context.CancelCauseFunc
+
+	mu      sync.Mutex
+	carried map[Scope]*carried // one at most for each lock
+	ripe    []Scope            // lines to take from when there is a slot, each once
+	isRipe  map[Scope]bool     // those
+	some    chan struct{}      // there are some
+}
+
+// NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
+func NewCarrier(o CarrierOptions) *Carrier {
+	if o.Told == nil {
+		o.Told = func(Told) {}
+	}
+	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}, isRipe: map[Scope]bool{}, some: make(chan struct{}, 1)}
+	c.slots = slots{running: o.Running, busy: o.Guard.busy}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	o.Guard.carrier = c
+	return c
+}
+
+// Run takes what is parked, until Close. Lines wait for a slot beside it, so that what is carried is looked at while all are taken.
+func (c *Carrier) Run() {
+	var taking sync.WaitGroup
+	defer taking.Wait()
+	taking.Go(c.takeRipe)
+	for {
+		scope, route, err := c.parks.Ripe(c.life)
+		if c.life.Err() != nil {
+			return
+		}
+		c.look(scope)
+		if err != nil || route != "" && c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
+			continue
+		}
+		c.mu.Lock()
+		if !c.isRipe[scope] {
+			c.ripe, c.isRipe[scope] = append(c.ripe, scope), true
+		}
+		c.mu.Unlock()
+		poke(c.some)
+	}
+}
+
+// takeRipe takes from ripe lines, the first first, when there is a slot.
+func (c *Carrier) takeRipe() {
+	for {
+		select {
+		case <-c.some:
+		case <-c.life.Done():
+			return
+		}
+		for c.hasRipe() {
+			leave, err := c.slots.enter(c.life)
+			if err != nil {
+				return
+			}
+			c.mu.Lock()
+			scope := c.ripe[0]
+			c.ripe = c.ripe[1:]
+			delete(c.isRipe, scope)
+			c.mu.Unlock()
+			c.tasks.Go(func() { c.take(scope, leave) })
+		}
+	}
+}
+
+func (c *Carrier) hasRipe() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ripe) > 0
+}
+
+// look lets what this process carries in a line see whether somebody has changed it: a person may want it to run now.
+func (c *Carrier) look(s Scope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.carried[lockScope(s)]; e != nil {
+		poke(e.wake)
+	}
+}
+
+// Reloaded is told of new rules: a route may be here now that was not.
+func (c *Carrier) Reloaded() {
+	c.parks.Ripen(Scope{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.carried {
+		poke(e.wake)
+	}
+}
+
+// reached is told of an answer of the upstream to anybody: it is not away.
+func (c *Carrier) reached() {
+	if c.slots.seemsAway.Load() {
+		c.slots.reached()
+	}
+}
+
+// Drain takes nothing more. What is carried stays parked for others, but for the tries that go on.
+func (c *Carrier) Drain() { c.end(ErrShutdown) }
+
+// Close is Drain, and waits for the tries that go on, until ctx ends.
+func (c *Carrier) Close(ctx context.Context) error {
+	c.Drain()
+	over := make(chan struct{})
+	go func() { defer close(over); c.tasks.Wait() }()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// take carries the first execution of a line where it is parked and nobody carries it. leave gives the slot back.
+func (c *Carrier) take(s Scope, leave func()) {
+	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
+	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
+	cancel()
+	if err != nil || taken == nil {
+		leave()
+		if err != nil && c.life.Err() == nil {
+			c.tasks.Go(func() { // the store does not answer: later
+				if sleep(c.life, pauseAfter(1)) == nil {
+					c.parks.Ripen(s)
+				}
+			})
+		}
+		return
+	}
+	e := c.begin(taken.Held, c.o.Guard.live.settle(s, taken.Held.Lock()))
+	e.tooOld = taken.TooOld
+	lock := taken.Held.Lock()
+	if taken.Carried && lock.Parked.Trying { // whatever was sent, nobody will say how that ended
+		leave()
+		e.run(&Tried{Sent: true, Failure: taken.leftBy()}, nil)
+		return
+	}
+	if taken.Carried && lock.maybeAtWork() {
+		leave()
+		e.due = c.o.Guard.o.Now().Add(lock.ReleaseDelay)
+		e.run(nil, nil)
+		return
+	}
+	e.request = taken.Request // who waits keeps none
+	e.run(nil, leave)
+}
+
+// maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. For how long that one
+// has waited for it, only its clock says, so the whole delay begins anew. Without a NextAttempt a person has said that it is to run now.
+func (l *Lock) maybeAtWork() bool {
+	p := l.Parked
+	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == Unknown && !p.NextAttempt.IsZero()
+}
+
+// carryOn takes over an execution that was parked in this process, after its try.
+func (c *Carrier) carryOn(x *Execution, t Tried) {
+	e := c.begin(x.held, x.spot)
+	c.tasks.Go(func() { e.run(&t, nil) })
+}
+
+// begin notes who is carried.
+func (c *Carrier) begin(held Held, at *spot) *carried {
+	lock := held.Lock()
+	e := &carried{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.carried[e.scope] = e
+	return e
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
