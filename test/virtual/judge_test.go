@@ -152,11 +152,12 @@ func (j *judge) orderLocked(w *workflow, r *route, e *event) {
 	}
 }
 
-// delayLocked checks that a workflow rests after an execution of unknown outcome, which may still be at work. An operator may run that event at once.
+// delayLocked checks that a workflow rests after an execution of unknown outcome, which may still be at work. An operator may run that event at once. A process
+// whose session was ended early may need more than a second to hear that another one has taken its event.
 func (j *judge) delayLocked(w *workflow, r *route, e *event) {
 	last := w.unknown
 	switch {
-	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second || time.Since(w.forced) < forceReaches:
+	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second || time.Since(w.forced) < forceReaches || j.w.revoked():
 	case last.e == e && e.explained == byOperator:
 		w.unknown = nil
 	default:

@@ -56,25 +56,29 @@ func (s *service) call(p *process, e *event, x *idem.Execution) called {
 
 const holdTTL = 30 * time.Second
 
-// goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it dies, and the hold runs out.
+// goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it dies, and the hold runs out. It stops before its hold
+// does, as a worker has to.
 func (s *service) goOn(v *visit, lock *idem.Lock, key string, plan plan) {
-	until := time.Now().Add(plan.hold)
+	renewed := time.Now()
+	until := renewed.Add(plan.hold)
 	for time.Now().Before(until) {
 		time.Sleep(min(holdTTL/3, time.Until(until)))
-		if !s.ask(func(ctx context.Context, p *process) error {
+		now := time.Now()
+		if !s.ask(renewed.Add(holdTTL-2*time.Second), func(ctx context.Context, p *process) error {
 			_, err := p.store.Heartbeat(ctx, callback(lock, key), holdTTL)
 			return err
 		}) {
 			s.w.judge.end(v, 0, false) // a worker that hears that its lock is gone stops
 			return
 		}
+		renewed = now
 	}
 	if !plan.works {
 		s.w.judge.end(v, 0, false)
 		return
 	}
 	s.w.judge.end(v, 200, true)
-	if s.ask(func(ctx context.Context, p *process) error {
+	if s.ask(time.Now().Add(holdTTL), func(ctx context.Context, p *process) error {
 		_, err := p.store.Complete(ctx, callback(lock, key), idem.Final{Status: idem.Success})
 		return err
 	}) {
@@ -86,10 +90,10 @@ func callback(lock *idem.Lock, key string) idem.Callback {
 	return idem.Callback{Execution: lock.Execution, Token: lock.Token, Key: key}
 }
 
-// ask asks any process until one answers. It is false where the answer is no, and where none comes for as long as a hold lives.
-func (s *service) ask(f func(context.Context, *process) error) bool {
-	for range 10 {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+// ask asks any process until one answers. It is false where the answer is no, and where none has come until end.
+func (s *service) ask(end time.Time, f func(context.Context, *process) error) bool {
+	for time.Now().Before(end) {
+		ctx, cancel := context.WithDeadline(context.Background(), earlier(end, time.Now().Add(2*time.Second)))
 		err := f(ctx, s.w.anyProcess())
 		cancel()
 		switch {
@@ -101,4 +105,11 @@ func (s *service) ask(f func(context.Context, *process) error) bool {
 		time.Sleep(time.Second)
 	}
 	return false
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
