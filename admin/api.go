@@ -326,20 +326,20 @@ func (c *call) problemOf(err error) *problem {
 	}{
 		{idem.ErrNoExecution, "execution_not_found", "there is no execution with this ID, or its record has expired or was forgotten"},
 		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
-		{idem.ErrNoLock, "lock_not_found", "nobody holds the lock of this workflow"},
+		{idem.ErrNoLock, "lock_not_found", "the lock of this workflow is free"},
 		{idem.ErrNoPause, "pause_not_found", "this scope is not paused: it was resumed, or its pause has ended by itself"},
-		{idem.ErrCursor, "bad_request", "the cursor is none that this list gave with the same filters; begin again without one"},
-		{idem.ErrStaleToken, "stale_token", "another one has held the lock since; stop, and let nobody take your writes"},
-		{idem.ErrLockExpired, "lock_expired", "nobody renewed the lock in time; stop, the lock is free for others"},
+		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again without one"},
+		{idem.ErrStaleToken, "stale_token", "another execution has held the lock since; stop, and discard your writes"},
+		{idem.ErrLockExpired, "lock_expired", "the lock was not renewed in time; stop, because it is free for others"},
 		{idem.ErrLockLost, "lock_lost", "the lock is no longer this execution's: its process is gone, or it was released; stop"},
 		{idem.ErrCallbackKey, "unauthorized", "the callback key is not this execution's own (header Hooklock-Callback-Key of its delivery)"},
 		{idem.ErrTooManySteps, "too_many_steps", "no further step fits; use fewer steps, or shorter names"},
 		{idem.ErrSuperseded, "execution_superseded", "the event has run again since, and this attempt is kept in short only; name the last attempt"},
-		{idem.ErrNotParked, "not_parked", "its sender waits for its answer, so it is not for others to say when it runs"},
-		{idem.ErrNoRequest, "request_not_kept", "the request of this execution is not kept, or not any more: its sender can send it again"},
+		{idem.ErrNotParked, "not_parked", "its sender waits for the answer, so only parked executions can be run or skipped"},
+		{idem.ErrNoRequest, "request_not_kept", "the request of this execution is not stored, or no longer: its sender can send it again"},
 		{idem.ErrAlive, "execution_in_flight", "the execution has not ended; cancel it first, or wait for its end"},
 		{idem.ErrFinished, "already_finished", "the execution has ended, and its first end stays"},
-		{idem.ErrCancelled, "execution_aborted", "somebody cancelled the wait for the lock"},
+		{idem.ErrCancelled, "execution_aborted", "the wait for the lock was cancelled"},
 	} {
 		if errors.Is(err, row.err) {
 			p := refuse(row.code, row.detail)

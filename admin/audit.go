@@ -65,7 +65,7 @@ func (c *call) reserve() (release func(), p *problem) {
 	line, release, err := c.api.o.Audit()
 	if err != nil {
 		return nil, refuse("audit_unavailable", "nothing was changed, because the audit log (standard error) cannot be written: "+err.Error()+
-			"; see to what reads it, then ask again")
+			"; repair what reads it, then ask again")
 	}
 	c.line = line
 	return release, nil

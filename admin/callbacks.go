@@ -159,7 +159,7 @@ func (c *call) heartbeat() error {
 
 // cancelled is the refusal of a heartbeat.
 func (c *call) cancelled(f *idem.Found) error {
-	p := refuse("cancel_requested", "somebody asked to stop the execution: stop, then say with complete what became of it")
+	p := refuse("cancel_requested", "a cancel was requested: stop, then report the result with complete")
 	if f.Status().Terminal() {
 		p = refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
 	}
@@ -180,11 +180,11 @@ func (c *call) complete() error {
 	}
 	f := idem.Final{Status: idem.Status(status), Answer: answer.made}
 	if f.Status != idem.Success && f.Status != idem.Failed {
-		return refuse("bad_request", "status: give SUCCESS or FAILED; an end as ABORTED is asked for with cancel")
+		return refuse("bad_request", "status: give SUCCESS or FAILED; for ABORTED, use cancel")
 	}
 	if failure != (idem.Failure{}) {
 		if f.Status == idem.Success {
-			return refuse("bad_request", "error: only what is FAILED has one")
+			return refuse("bad_request", "error: give it with FAILED only")
 		}
 		if err := errors.Join(checkWord("error.code", failure.Code), checkText("error.detail", failure.Detail, maxText)); err != nil {
 			return err
@@ -263,7 +263,7 @@ func replayable(headers map[string]any) ([]idem.HeaderField, error) {
 		}
 		lower := strings.ToLower(name)
 		if seen[lower] {
-			return nil, fmt.Errorf("%s is given twice; several values are a list", quote(name))
+			return nil, fmt.Errorf("%s is given twice; give several values as a list", quote(name))
 		}
 		if seen[lower] = true; dropped(lower) || slices.Contains(listed, lower) {
 			continue

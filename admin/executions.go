@@ -63,7 +63,7 @@ func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	case 1:
 		return ids[0], nil
 	}
-	return "", refuse("bad_request", "several executions have an ID that begins so: give more of it; GET /v1/executions?id= lists them")
+	return "", refuse("bad_request", "several executions have an ID that begins with this: give more of it; GET /v1/executions?id= lists them")
 }
 
 func (c *call) listExecutions() error {
@@ -183,7 +183,7 @@ func (c *call) cancel() error {
 		c.audit.after += " for good"
 	}
 	view := client.Cancelled{
-		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has heard of it",
+		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has received it",
 	}
 	switch {
 	case found.Status().Terminal():
@@ -206,7 +206,7 @@ func heldText(l *idem.Lock) string {
 	if !l.HoldUntil.IsZero() {
 		until = "at " + l.HoldUntil.UTC().Format(time.RFC3339)
 	}
-	return "Cancel requested; the execution ends when its service hears of it at its next guard or heartbeat, or " + until + ", and has " + what + " until then"
+	return "Cancel requested; the execution ends when its service learns of it at its next guard or heartbeat, or " + until + ", and has " + what + " until then"
 }
 
 // finished is the refusal of a cancel that came too late.

@@ -170,7 +170,7 @@ func TestTheAnswerOfAComplete(t *testing.T) {
 		`"status":"ABORTED"`:                                                                                    {400, "SUCCESS or FAILED"},
 		`"status":"success"`:                                                                                    {400, "SUCCESS or FAILED"},
 		`"response":{"status":200}`:                                                                             {400, "SUCCESS or FAILED"},
-		`"status":"SUCCESS","error":{"code":"x"}`:                                                               {400, "only what is FAILED"},
+		`"status":"SUCCESS","error":{"code":"x"}`:                                                               {400, "give it with FAILED only"},
 		`"status":"FAILED","error":{"kode":"x"}`:                                                                {400, `error: unknown field`},
 		`"status":"FAILED","error":"x"`:                                                                         {400, `error: send a JSON object`},
 		`"status":"SUCCESS","response":{"status":199}`:                                                          {400, "200 to 599"},

@@ -122,7 +122,7 @@ func (c *call) forceRelease() error {
 	asked := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
 	found, err := c.api.o.Ledger.ForceRelease(ctx, c.name, id, asked)
 	if errors.Is(err, idem.ErrLockLost) {
-		p := refuse("lock_lost", "the lock is not this execution's; look who holds it now")
+		p := refuse("lock_lost", "this execution does not hold the lock; see which one does")
 		p.Execution, p.Workflow = string(lock.Lock.Execution), c.name
 		return p
 	}
@@ -190,7 +190,7 @@ func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 
 // lockHeld is the refusal that callers of the older in-application locks understand.
 func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
-	code, detail := "workflow_locked", "another one holds the lock; come again, or give a wait"
+	code, detail := "workflow_locked", "another execution holds the lock; try again later, or give wait"
 	if wait > 0 {
 		code, detail = "lock_wait_timeout", "the lock did not become free within "+wait.String()
 	}

@@ -75,7 +75,7 @@ func one(a *action) func(*call) error {
 // unreadable says of a request that is kept that it cannot be read.
 func (c *call) unreadable(err error) *problem {
 	c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
-	return refuse("request_unavailable", "where it is kept cannot be read now, or its key is missing; the log of this Hooklock says which")
+	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of this Hooklock says which")
 }
 
 // act does it with the execution that c.name names, and notes for the audit log what came of it.
@@ -85,7 +85,7 @@ func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, 
 	if err != nil {
 		switch {
 		case errors.Is(err, idem.ErrCancelled): // elsewhere in the API that is said of a wait for a lock
-			err = refuse("cancel_requested", "somebody has cancelled it; look at abortedBy and abortReason")
+			err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
 		case errors.Is(err, idem.ErrRequestUnavailable):
 			err = c.unreadable(err)
 		}

@@ -133,7 +133,7 @@ func (c *call) pause() error {
 		return err
 	}
 	if until != 0 && (until < minPause || until > maxPause) {
-		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that somebody ends", minPause, maxPause))
+		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that lasts until it is resumed", minPause, maxPause))
 	}
 	ctx, done := c.changing()
 	defer done()

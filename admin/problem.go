@@ -19,11 +19,11 @@ type kind struct {
 
 func kinds() []kind {
 	return []kind{
-		{"bad_request", 400, "The request is not what the API takes"},
-		{"unauthorized", 401, "Who asks is not known"},
+		{"bad_request", 400, "The request is not valid"},
+		{"unauthorized", 401, "The caller is not known"},
 		{"forbidden", 403, "The token may not do this"},
 		{"cross_site", 403, "Pages of other sites are not served here"},
-		{"not_found", 404, "There is nothing here"},
+		{"not_found", 404, "There is nothing at this path"},
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},
 		{"pause_not_found", 404, "Nothing of that name is paused"},
@@ -41,7 +41,7 @@ func kinds() []kind {
 		{"status_changed", 412, "The execution is in another status by now"},
 		{"stale_token", 412, "The fencing token is not current"},
 		{"lock_expired", 412, "The lock's own lease ran out"},
-		{"lock_lost", 412, "The lock is another one's, or nobody's"},
+		{"lock_lost", 412, "The lock belongs to another execution, or is free"},
 		{"body_too_large", 413, "The body is too large"},
 		{"unsupported_media_type", 415, "The body is not JSON"},
 		{"host_refused", 421, "This Host is not served here"},
@@ -124,7 +124,7 @@ func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
 		return p
 	case by.Cooling:
 		p.conflict.Details += " " + idem.Closed(by.Execution, by.CoolUntil)
-		p.Detail = idem.Closed(by.Execution, by.CoolUntil) + "; come again then, or give a wait"
+		p.Detail = idem.Closed(by.Execution, by.CoolUntil) + "; try again then, or give wait"
 	default:
 		p.conflict.Details += " Currently executing: " + string(by.Execution)
 	}

@@ -93,7 +93,7 @@ func (c *call) reload() error {
 	defer context.AfterFunc(c.api.life, done)()
 	reloaded, problems, err := c.api.o.Process.Reload(ctx)
 	if err != nil {
-		return refuse("overloaded", "this Hooklock does not come to a reload now: it shuts down, or another reload takes long; "+
+		return refuse("overloaded", "this Hooklock cannot reload now: it is shutting down, or another reload is running; "+
 			"whether this was done is not known; look with GET /v1/status, then ask again")
 	}
 	if len(problems) > 0 {

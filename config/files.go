@@ -163,7 +163,7 @@ func (s *secretReader) odd(path, text string) {
 		{quoted, "stands in quotes"},
 	} {
 		if o.is {
-			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte for byte, so that most likely nothing fits it; write it alone into its file"})
+			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte for byte, so it will probably match nothing; write only the secret into the file"})
 			return
 		}
 	}

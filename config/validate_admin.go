@@ -107,7 +107,7 @@ func (v *validator) tokenSecret(path string, tokens []Token, i int) {
 	v.check(at, checkToken(t.Token.Reveal()))
 	for j := range tokens[:i] {
 		if subtle.ConstantTimeCompare([]byte(tokens[j].Token.Reveal()), []byte(t.Token.Reveal())) == 1 {
-			v.refuse(at, "is the same token as that of admin.tokens[%d]; nobody could tell the two apart", j)
+			v.refuse(at, "is the same token as that of admin.tokens[%d]; give each one its own", j)
 		}
 	}
 	if n := len(t.Token.Reveal()); n >= leastToken && n < shortToken {

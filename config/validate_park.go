@@ -38,7 +38,7 @@ func (v *validator) whereParked() {
 		return
 	}
 	v.require(len(c.Etcd.Endpoints) > 0 || c.ParkStore.SingleMember, "park_store.single_member",
-		"must be true to park with the embedded etcd: it has one member, and whoever loses its disk loses events that their senders take for received; "+
+		"must be true to park with the embedded etcd: it has one member, and if its disk is lost, so are events that their senders take for received; "+
 			"say so with single_member: true, and make backups, or give the endpoints of a cluster (etcd.endpoints)")
 	if !c.KeepsLong() && c.Limits.RequestBody > c.ParkStore.Inline {
 		v.warn("park_store", "neither s3 nor dir is set: requests over park_store.inline (%s) are not parked, and limits.request_body is %s", c.ParkStore.Inline, c.Limits.RequestBody)

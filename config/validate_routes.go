@@ -218,9 +218,9 @@ func (r *Route) nobodyWaits() string {
 	i := &r.Idempotency
 	switch s := r.Lock.Strategy; {
 	case s == idem.Skip:
-		return "lock.strategy is skip: nobody waits"
+		return "lock.strategy is skip: no delivery waits"
 	case s == idem.NoLock && (!i.Enabled || i.InFlight != idem.Attach):
-		return "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"
+		return "lock.strategy is none: only duplicates with idempotency.in_flight: attach wait"
 	case s == idem.FailFast && !i.Enabled:
 		return "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows none again"
 	}
@@ -251,8 +251,8 @@ func (v *validator) idempotency(path string, r *Route) {
 		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
 	}
 	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
-		"replay, without a signature: whoever knows the ID of an event can settle it with a body of his own, and the event never runs; "+
-			"check signatures (verify), write reject, or replay_unsigned if nobody but the sender reaches this route")
+		"replay, without a signature: anyone who knows the ID of an event can settle it with another body, and the event never runs; "+
+			"check signatures (verify), write reject, or replay_unsigned if only the sender can reach this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
 	v.noteMismatch(path+".on_mismatch", r)
@@ -287,7 +287,7 @@ func (v *validator) noteMismatch(path string, r *Route) {
 	}
 	other := "replay"
 	if r.Verify.Scheme == SchemeNone {
-		other = "execute, or replay_unsigned where nobody but the sender reaches this route"
+		other = "execute, or replay_unsigned if only the sender can reach this route"
 	}
 	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
 		"no attempt after the first is taken for the same event; then say " + other + ". hooklock report shows what such a sender changes"})

@@ -16,10 +16,10 @@ func TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits(t *testing.T) {
 		{"idempotency: {in_flight: attach}, lock: {", ""},
 		{"idempotency: {in_flight: attach}, lock: {strategy: none, ", ""},
 		{"idempotency: {enabled: false}, lock: {", "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows none again"},
-		{"idempotency: {enabled: false}, lock: {strategy: none, ", "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"},
-		{"lock: {strategy: none, ", "lock.strategy is none: nobody waits but copies with idempotency.in_flight: attach"},
-		{"lock: {strategy: skip, ", "lock.strategy is skip: nobody waits"},
-		{"idempotency: {in_flight: attach}, lock: {strategy: skip, ", "lock.strategy is skip: nobody waits"},
+		{"idempotency: {enabled: false}, lock: {strategy: none, ", "lock.strategy is none: only duplicates with idempotency.in_flight: attach wait"},
+		{"lock: {strategy: none, ", "lock.strategy is none: only duplicates with idempotency.in_flight: attach wait"},
+		{"lock: {strategy: skip, ", "lock.strategy is skip: no delivery waits"},
+		{"idempotency: {in_flight: attach}, lock: {strategy: skip, ", "lock.strategy is skip: no delivery waits"},
 	} {
 		l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + c.route + "wait_timeout: 7s, max_waiting: 3}}]")})
 		if err != nil {

@@ -109,14 +109,14 @@ func (s *core) deathOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 	now := s.clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
-		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; nobody knows how far it came"}
+		end.Error = &idem.Failure{Code: codeLockLost, Detail: "the process that ran it lost its session; how far it came is unknown"}
 		return end, nil
 	}
 	left, err := s.untilLimit(ctx, dead)
 	if left <= time.Second {
 		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: policyName, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
 	} else {
-		end.Error = &idem.Failure{Code: codeHoldExpired, Detail: "nobody renewed the hold in time; nobody knows how far the work came"}
+		end.Error = &idem.Failure{Code: codeHoldExpired, Detail: "the hold was not renewed in time; how far the work came is unknown"}
 	}
 	return end, err
 }

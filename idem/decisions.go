@@ -156,7 +156,7 @@ var decisions = [...]DecisionRow{
 	}, {
 		Decision: DecisionPaused, Status: 503, Code: "workflow_paused", Effect: EffectNo,
 		Happened: "its route or workflow was paused", Todo: "Resume it when the service is ready",
-		Title: "Events of this workflow are paused", Detail: "somebody has paused these events for a while; nothing was executed, send it again",
+		Title: "Events of this workflow are paused", Detail: "these events are paused for a while; nothing was executed, send it again",
 		Acquisition: string(DecisionPaused), Lookup: "miss",
 	}, {
 		Decision: DecisionMismatch, Class: ClassMismatch, Status: 422, Code: "idempotency_key_reused", Effect: EffectNo,
@@ -167,7 +167,7 @@ var decisions = [...]DecisionRow{
 		Decision: DecisionUnknown, Class: ClassDuplicate, Status: 409, Code: "outcome_unknown", Effect: EffectUnknown,
 		Happened: "an earlier run of the event ended with an unknown outcome", Todo: "Check the service, then allow the event again",
 		Title: "An earlier execution of this event ended with an unknown outcome",
-		Detail: "nobody knows whether the earlier execution of this event took effect; whoever runs this endpoint has to look, " +
+		Detail: "it is unknown whether the earlier execution of this event took effect; the operator of this endpoint has to look, " +
 			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
 		Lookup: string(DecisionUnknown),
 	}, {

@@ -197,7 +197,7 @@ type Taken struct {
 // leftBy says why the latest try has no end.
 func (t *Taken) leftBy() Failure {
 	if t.HoldExpired {
-		return Failure{Code: "hold_expired", Detail: "the upstream answered that it goes on, and its hold was neither completed nor renewed in time; how far the work came is unknown"}
+		return Failure{Code: "hold_expired", Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}
 	}
-	return Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; nobody knows how far it came"}
+	return Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; how far it came is unknown"}
 }

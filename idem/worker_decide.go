@@ -127,7 +127,7 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	case outcome == NotExecuted: // that is not its fault, and does not count
 		return nextStep{kind: stepRetry}, false
 	case outcome == Unknown && p.OnUnknown == UnknownBlock:
-		return nextStep{kind: stepBlock, code: DecisionUnknown.Row().Code, why: "nobody knows whether the upstream executed it: " + t.Failure.Detail}, true
+		return nextStep{kind: stepBlock, code: DecisionUnknown.Row().Code, why: "it is unknown whether the upstream executed it: " + t.Failure.Detail}, true
 	case outcome == Unknown:
 		step = nextStep{kind: stepRetry, pause: max(p.ReleaseDelay, min(t.RetryAfter, mostAsked))}
 	case Retried(t.Answer.Status):

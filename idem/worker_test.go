@@ -184,7 +184,7 @@ func (d *deadLock) DeadLetter(_ context.Context, end End) (*Record, error) {
 
 // TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and nobody completed what it went on with.
 func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
-	for expired, want := range map[bool]string{true: "the upstream answered that it goes on", false: "the process that tried it is gone"} {
+	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed", false: "the process that tried it is gone"} {
 		held, policy := &deadLock{}, testPolicy()
 		policy.Park, policy.OnUnknown = &ParkPolicy{Attempts: 1, OnFailure: FailureSkip}, UnknownRetry
 		held.lock.Parked = &Parked{Tries: 1, Trying: true}

@@ -253,7 +253,7 @@ func (r *Route) parkedText() string {
 		{p.Locked && r.Policy.Strategy == idem.FailFast, "another event of its workflow is before it"},
 		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
 		{p.Unreachable, "nothing reaches the upstream"},
-		{p.Unknown, "nobody knows whether it ran"},
+		{p.Unknown, "its outcome is unknown"},
 		{p.Failed, "the upstream answers 5xx, 408, 409, 425 or 429"},
 	} {
 		if reason.set {

@@ -126,7 +126,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 	if raw, ok := call.into.(*[]byte); ok {
 		*raw = body
 	} else if err := json.Unmarshal(body, call.into); err != nil {
-		return 0, fmt.Errorf("%s: this is no answer of Hooklock's admin API: %w", what, err)
+		return 0, fmt.Errorf("%s: this is not an answer of Hooklock's admin API: %w", what, err)
 	}
 	return answer.StatusCode, nil
 }

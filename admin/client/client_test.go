@@ -265,7 +265,7 @@ func TestAnAnswerOfSomebodyElseIsAProblemWithoutACode(t *testing.T) {
 	}
 	for name, body := range map[string]string{"a page": "<html>", "a cut one": `{"workflow":"w"`} {
 		s := script(t, answer{200, body, nil})
-		if l, err := s.client.Lock(t.Context(), "w"); err == nil || !strings.Contains(err.Error(), "no answer of Hooklock") {
+		if l, err := s.client.Lock(t.Context(), "w"); err == nil || !strings.Contains(err.Error(), "not an answer of Hooklock") {
 			t.Errorf("%s: got %+v, %v", name, l, err)
 		}
 	}

@@ -27,7 +27,7 @@ func pause(v *visit) (*question, error) {
 			q.Facts = append(q.Facts, "Nothing of it runs now.")
 		}
 	}
-	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs goes on to its end.",
+	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs continues to its end.",
 		"Senders get 503 workflow_paused and send again; routes with park accept events and keep them.")
 	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope}, Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
 	q.Commands = []string{command("pause " + quoted(scope) + " --reason " + markShell + markFor)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/wiring"
@@ -36,7 +37,7 @@ running hooklock has in force, in the same spelling:
 				return r.ShowRunning(cmd.Context(), e, origin)
 			}
 			if output := cmd.Flag("output"); !slices.Contains([]string{"table", "yaml"}, output.Value.String()) {
-				return cli.Misuse(fmt.Errorf("-o %s: a file is shown as YAML alone; the API's answer is for --running", cli.Plain(output.Value.String())))
+				return cli.Misuse(fmt.Errorf("-o %s: without --running the configuration is shown as YAML alone", cli.Plain(output.Value.String())))
 			}
 			loaded, err := wiring.Load(e, r.ConfigFile(), nil, false)
 			if err != nil {
@@ -67,7 +68,7 @@ func newValidate(e *cli.Environment) *cobra.Command {
 	var r remote.Remote
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "check a configuration file, its shape and its sense, without running anything",
+		Short: "check a configuration file without running anything",
 		Long: `Check a configuration file with the code that serve uses: what is valid here, serve starts with. All problems are printed at once: first
 those of its shape, and what does not make sense when those are mended.
 With --without-files a secret or certificate that is missing here is a warning: for a configuration that is for another machine.
@@ -94,7 +95,7 @@ With --running a running hooklock is asked which events it has accepted: those t
 				report.printText(e, path)
 			}
 			if n := len(report.problems); err == nil && n > 0 {
-				return cli.Misuse(fmt.Errorf("%s: %d to mend", path, n))
+				return cli.Misuse(fmt.Errorf("%s: %s", path, story.Count(n, "error", "errors")))
 			}
 			return err
 		},

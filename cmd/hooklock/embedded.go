@@ -63,7 +63,7 @@ func newRestore(e *cli.Environment) *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "make the embedded etcd's data anew from a backup; hooklock must not run",
+		Short: "restore the embedded etcd's data from a backup; hooklock must not run",
 		Long: `Make the embedded etcd's data anew from a backup, in data_dir. Hooklock must not run. Do it as the user that hooklock runs as.
 
 Fencing tokens grow: the new ones are larger than all that were given out before. What ran since the backup is not known any more: such
@@ -79,7 +79,7 @@ events run again when their senders repeat them. What ran at the time of the bac
 			if err != nil {
 				return fmt.Errorf("restore %s: %w", cli.Plain(args[0]), err)
 			}
-			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens go on after %d\n", cli.Plain(c.DataDir), done.Revision)
+			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens continue after %d\n", cli.Plain(c.DataDir), done.Revision)
 			if done.Kept != "" {
 				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when it is not needed any more\n", cli.Plain(done.Kept))
 			}
@@ -96,7 +96,7 @@ func newExport(e *cli.Environment) *cobra.Command {
 	var members []string
 	cmd := &cobra.Command{
 		Use:   "export DIR --member NAME=PEER-URL [--member NAME=PEER-URL ...]",
-		Short: "make the data of an etcd cluster out of the embedded etcd's; hooklock must not run",
+		Short: "write the embedded etcd's data as that of an etcd cluster; hooklock must not run",
 		Long: `Make the data of an etcd cluster out of the embedded etcd's: for each member a folder below DIR with its name. Carry each to its member as its
 --data-dir, start etcd, set etcd.endpoints, and start hooklock. Everything that was recorded is known there, and fencing tokens grow. The
 embedded etcd's data stays as it is; do not use it again.`,
@@ -119,7 +119,7 @@ embedded etcd's data stays as it is; do not use it again.`,
 			for _, m := range all {
 				fmt.Fprintf(e.Stdout, "%s\n", cli.Plain(filepath.Join(args[0], m.Name)))
 			}
-			fmt.Fprintf(e.Stdout, "fencing tokens go on after %d\n", revision)
+			fmt.Fprintf(e.Stdout, "fencing tokens continue after %d\n", revision)
 			return nil
 		},
 	}

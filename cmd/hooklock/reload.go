@@ -24,7 +24,7 @@ func newReload(e *cli.Environment) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "reload",
-		Short: "tell a running hooklock serve to read its configuration anew, and say whether it was taken over",
+		Short: "tell a running hooklock serve to reload its configuration, and print the result",
 		Long: `Tell a running "hooklock serve" to read its configuration anew, and say whether it was taken over. What needs a restart, or is not valid,
 is refused, and the old configuration stays in force: what is wrong is printed, and the exit code is 2.
 
@@ -49,7 +49,7 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 	}
 	r.Flags(cmd)
 	cmd.Flags().IntVar(&pid, "pid", 0, "signal this process of hooklock serve, without a token")
-	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for what comes of a signal")
+	cmd.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for the result of a signal")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 		case settled:
 			return errors.New("the configuration was refused, and the old one stays in force; the log of hooklock serve says why (config.refused)")
 		case ctx.Err() != nil:
-			return fmt.Errorf("process %d was told to reload, and did not say within %v what came of it; see its log", pid, wait)
+			return fmt.Errorf("process %d got the signal to reload and did not report a result within %v; see its log", pid, wait)
 		}
 		select {
 		case <-ticker.C:

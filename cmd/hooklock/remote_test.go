@@ -206,7 +206,7 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 		{"alive", `409 {"code":"execution_in_flight","detail":"it runs"}`, cli.ExitRefused, "it runs"},
 		{"another holder", `412 {"code":"lock_lost","detail":"another has it","executionId":"exec_b"}`, cli.ExitRefused, "another has it; the holder is exec_b"},
 		{"bad ID", `400 {"code":"bad_request","detail":"no ID"}`, cli.ExitUsage, "no ID"},
-		{"no token", `401 {"code":"unauthorized","detail":"give a token"}`, cli.ExitFailed, "there is no hooklock-data/admin.token here; name the token's file with --token-file"},
+		{"no token", `401 {"code":"unauthorized","detail":"give a token"}`, cli.ExitFailed, "there is no hooklock-data/admin.token here; give --token-file FILE (serve wrote one to <data_dir>/admin.token)"},
 		{"no scope", `403 {"code":"forbidden","detail":"the token lacks the scope write"}`, cli.ExitFailed, "admin.tokens"},
 		{"a name", `421 {"code":"host_refused","detail":"no"}`, cli.ExitFailed, "admin.hosts"},
 		{"too fast", `429 {"code":"rate_limited","detail":"slower"}`, cli.ExitFailed, "try again in 5s"},

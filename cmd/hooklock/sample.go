@@ -103,7 +103,7 @@ func (o *sampleOptions) request(preset string) (*sender.Request, error) {
 }
 
 // errNotTaken is returned for an answer other than 2xx.
-var errNotTaken = errors.New("the sample was not taken")
+var errNotTaken = errors.New("the sample was refused")
 
 // sendSample sends r once and prints what came back.
 func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to string) error {

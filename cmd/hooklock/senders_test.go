@@ -96,7 +96,7 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 
 func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 	for _, c := range []struct{ route, want string }{
-		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}", "routes[0].idempotency.retention: 1h0m0s: stripe goes on trying for 72h0m0s"},
+		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}", "routes[0].idempotency.retention: 1h0m0s: stripe sends again for 72h0m0s"},
 		{"preset: github, verify: {secret_env: S}", "routes[0].event_id: {header.X-GitHub-Hook-ID} is not signed"},
 		{"preset: github, verify: {secret_env: S}", "routes[0].preset: github waits 10s for an answer, and lock.wait_timeout + upstream.timeout is 34s"},
 		{"preset: slack, verify: {secret_env: S}, park: {on: [locked], signature: renew}", "slack waits 3s for an answer"},
@@ -234,7 +234,7 @@ func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
 		{"none", []string{"explain", "--path", "/x", "-d", "{}"}, cli.ExitFailed, "missing: Stripe-Signature"},
 	} {
 		code, out := inFolder(t, route, c.args...)
-		for _, want := range []string{c.want, "# preset stripe", "# scheme stripe", "goes on trying for", "unverified "} {
+		for _, want := range []string{c.want, "# preset stripe", "# scheme stripe", "sends again for", "unverified "} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: %q is missing in\n%s", c.name, want, out)
 			}

@@ -25,7 +25,7 @@ func watchClock(c link.Clock) func() Finding {
 			f.Result, f.Found = Failed, "this machine believes that it is "+now.At.UTC().Format(time.RFC3339)
 			f.Advice = "set the clock: signatures with a time, certificates and records depend on it"
 		case now.Boot == 0:
-			f.Result, f.Found = Warning, "there is no clock that goes on while the machine is suspended"
+			f.Result, f.Found = Warning, "this system has no clock that continues while the machine is suspended"
 			f.Advice = "do not suspend this machine: a process that wakes would trust its session for too long"
 		case apart > time.Second:
 			f.Result, f.Found = Warning, fmt.Sprintf("the machine stood still for %v during these checks", apart.Round(time.Millisecond))

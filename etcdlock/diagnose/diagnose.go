@@ -176,7 +176,7 @@ func (d *diagnosis) members(ctx context.Context) {
 		d.say("etcd members", Skipped, "the list of members: "+err.Error(), "")
 	case n < len(list.Members):
 		d.say("etcd members", Warning, fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
-			"name them all, so that one that hangs can be gone round; nothing is to be done where an endpoint stands for several")
+			"name them all, so that Hooklock can avoid one that hangs; ignore this if the endpoint balances over several")
 	default:
 		d.say("etcd members", OK, strconv.Itoa(len(list.Members)), "")
 	}

@@ -105,7 +105,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}})
 	wants(t, findings, "etcd "+e.Endpoint, OK, "answers after")
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "start this member, or correct etcd.endpoints")
-	wants(t, findings, "etcd "+hung.Endpoint, Failed, "it takes connections and does not answer")
+	wants(t, findings, "etcd "+hung.Endpoint, Failed, "it accepts connections and does not answer")
 	wants(t, findings, "etcd "+mute.Addr().String(), Failed, "is this etcd's client port?")
 	wants(t, findings, "etcd https://"+e.Endpoint, Failed, "TLS handshake")
 	wants(t, findings, "etcd cluster", Failed, "each would have its own locks")

@@ -56,7 +56,7 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, 
 	case err == nil:
 		return "", nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "it takes connections and does not answer: look whether it is frozen, or its disk", fmt.Errorf("speak to it: %w", err)
+		return "it accepts connections and does not answer: check whether the process is frozen or its disk hangs", fmt.Errorf("speak to it: %w", err)
 	case secure:
 		return adviceForTLS(err), fmt.Errorf("speak to it: %w", err)
 	}

@@ -222,7 +222,7 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	case err != nil:
 		d.say(check, Skipped, err.Error(), "")
 	case d.o.Username == "" && (d.o.TLS == nil || d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
-		d.say(check, OK, "allowed, without a name: whoever reaches this etcd can change locks and records unless etcd asks for users", "")
+		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records unless etcd asks for users", "")
 	default:
 		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the prefix alone is enough", "")
 	}

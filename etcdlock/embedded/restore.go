@@ -43,7 +43,7 @@ func Restore(o RestoreOptions) (Restored, error) {
 	defer lock.Close()
 	member := filepath.Join(o.Dir, "member")
 	if _, err := os.Stat(member); err == nil && !o.Replace {
-		return Restored{}, fmt.Errorf("%s has data; with --replace the backup takes its place, and it is kept beside that", o.Dir)
+		return Restored{}, fmt.Errorf("%s has data; --replace moves it aside and restores the backup", o.Dir)
 	}
 	fresh := o.Dir + ".restoring"
 	if err := os.RemoveAll(fresh); err != nil { // of an attempt that was broken off

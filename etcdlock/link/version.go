@@ -60,7 +60,7 @@ func CheckRelease(text string) error {
 	case len(known) > 0:
 		return fmt.Errorf("etcd %s is %w: %s", text, errTooOld, strings.Join(known, "; "))
 	case semver.Prerelease(string(v)) != "":
-		return fmt.Errorf("etcd %s is not a release; nobody promises that what it writes can be read later", text)
+		return fmt.Errorf("etcd %s is not a release; other releases may be unable to read what it writes", text)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ var (
 	ErrTooLarge = errors.New("value too large for the store")
 	// ErrOlder says that a value has a form which this release does not read.
 	ErrOlder   = errors.New("it has the form of an earlier release, which this one does not read: give etcd.prefix another value, or delete what is below it")
-	errCorrupt = errors.New("not a value of Hooklock: somebody else writes below the prefix, see etcd.prefix")
+	errCorrupt = errors.New("not a value of Hooklock: another program writes below etcd.prefix; give each its own prefix")
 )
 
 // NewerError says that a neighbour of a newer release wrote a value that this one cannot read.

@@ -265,7 +265,7 @@ func (d *Dir) place(execution idem.ExecutionID) (string, error) {
 	for _, n := range []string{name, name + unfinished} {
 		info, err := d.disk.Lstat(n)
 		if err == nil && !info.Mode().IsRegular() {
-			return "", fmt.Errorf("%s is no file: Hooklock did not make it; look who did, and remove it", filepath.Join(d.path, n))
+			return "", fmt.Errorf("%s is not a regular file, and Hooklock did not create it; remove it", filepath.Join(d.path, n))
 		}
 	}
 	return name, nil

@@ -161,7 +161,7 @@ func TestWhatHooklockDidNotMakeIsLeftAlone(t *testing.T) {
 	}
 	for _, e := range []idem.ExecutionID{execution(1), execution(2), execution(3)} {
 		for name, err := range map[string]error{"put": d.Put(t.Context(), e, []byte("x")), "get": second(d.Get(t.Context(), e)), "delete": d.Delete(t.Context(), e)} {
-			if err == nil || !strings.Contains(err.Error(), "Hooklock did not make it") {
+			if err == nil || !strings.Contains(err.Error(), "Hooklock did not create it") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

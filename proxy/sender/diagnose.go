@@ -116,7 +116,7 @@ func trials() []trial {
 		{"for the body without the line break at its end: it was added to what the sender sent", eachBody(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
 		{"for the body with a line break at its end: it was cut off what the sender sent", eachBody(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
 		{"for the body with CRLF at its end: it was cut off what the sender sent", eachBody(func(b []byte) []byte { return append(bytes.TrimRight(bytes.Clone(b), "\r\n"), "\r\n"...) })},
-		{"for the body without the white space between its members: what arrives was parsed and written anew", eachBody(func(b []byte) []byte {
+		{"for the body without the white space between its members: a proxy parsed and rewrote it", eachBody(func(b []byte) []byte {
 			var compact bytes.Buffer
 			if json.Compact(&compact, b) != nil {
 				return b

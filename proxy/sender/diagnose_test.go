@@ -26,7 +26,7 @@ func TestADiagnosisSaysWhatWouldMakeASignatureRight(t *testing.T) {
 		{"a secret in base64", func(c *Config, _ *Delivery) { c.Secrets[0] = []byte(base64.StdEncoding.EncodeToString([]byte("s"))) }, "decoded from base64"},
 		{"a secret in hex", func(c *Config, _ *Delivery) { c.Secrets[0] = []byte("73") }, "decoded from hex"},
 		{"a line break more", func(_ *Config, d *Delivery) { d.Body = []byte(body + "\n") }, "without the line break at its end"},
-		{"written anew", func(_ *Config, d *Delivery) { d.Body = []byte("{\n \"id\": \"1\"\n}") }, "parsed and written anew"},
+		{"written anew", func(_ *Config, d *Delivery) { d.Body = []byte("{\n \"id\": \"1\"\n}") }, "a proxy parsed and rewrote it"},
 		{"another algorithm", func(c *Config, _ *Delivery) { c.Algorithm = "sha512" }, "with algorithm: sha256"},
 		{"too much signed", func(c *Config, _ *Delivery) { c.Content = "{method}{body}" }, "with content: {body}"},
 		{"another encoding", func(c *Config, _ *Delivery) { c.Encoding = "base64" }, "with encoding: hex"},

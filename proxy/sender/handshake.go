@@ -155,7 +155,7 @@ func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	covers := Covers(c)
 	for _, one := range conditions {
 		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
-			return fmt.Errorf("when %q: is not signed, so whoever captured an event could run it again as a handshake; give a signed source, or give answer", s.Text)
+			return fmt.Errorf("when %q: is not signed, so a captured event could run again as a handshake; give a signed source, or give answer", s.Text)
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (r *HandshakeRule) checkDigests(all pieces, c *Config) error {
 	covers := Covers(*c)
 	for _, p := range all {
 		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
-			return fmt.Errorf("{%s} in the answer is not signed: whoever asks would get the digest of what he likes, such as the signature of an event; "+
+			return fmt.Errorf("{%s} in the answer is not signed: any caller could get the digest of any text, such as the signature of an event; "+
 				"ask for a token, or let the upstream answer", p.name)
 		}
 	}

@@ -118,7 +118,7 @@ func TestABadHandshakeIsRefused(t *testing.T) {
 		{HandshakeRule{When: []string{"query.x="}, Answer: "x"}, hmac, "an empty value is a missing one"},
 		{HandshakeRule{When: []string{"body.x"}, Method: "GET", Answer: "x"}, hmac, "is recognised by its head"},
 		{HandshakeRule{When: []string{"query.x"}, Unsigned: true}, hmac, "an unsigned handshake is not passed on"},
-		{HandshakeRule{When: []string{"header.X-Kind=test"}}, hmac, "could run it again as a handshake"},
+		{HandshakeRule{When: []string{"header.X-Kind=test"}}, hmac, "could run again as a handshake"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{url}"}, hmac, "{url} is for signatures"},
 		{HandshakeRule{When: []string{"query.x"}, Answer: "{query.x"}, hmac, "a { without its }"},
 		{HandshakeRule{When: []string{"query.x"}, Header: "no colon"}, hmac, "write it as"},

@@ -83,7 +83,7 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	covers, c, documented := Covers(u.Signature), &u.Signature, DefaultTolerance(u.Signature.Scheme)
 	switch {
 	case covers.Time && c.Tolerance == 0 && documented > 0:
-		warn("verify.tolerance", "0s: no age check, so whoever captured a delivery can send it again for ever; %s documents %s", c.Scheme, documented)
+		warn("verify.tolerance", "0s: no age check, so a captured delivery can be sent again for ever; %s documents %s", c.Scheme, documented)
 	case c.Timestamp != "" && c.Tolerance == 0:
 		warn("verify.timestamp", "has no effect without a tolerance: no age is checked; set verify.tolerance to what the sender documents, often 5m")
 	case !covers.Time && c.Tolerance > 0 && c.Tolerance != documented:
@@ -92,7 +92,7 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	u.warnUnread(warn)
 	if u.Readable && u.Idempotency {
 		if name := covers.Uncovered(u.EventID, u.Preset); name != "" {
-			warn("event_id", "{%s} is not signed: duplicates are found, but whoever captured a delivery can send it again under another ID", name)
+			warn("event_id", "{%s} is not signed: duplicates are found, but a captured delivery can be sent again under another ID", name)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	p := u.Preset
 	if u.Idempotency && u.Retention < p.Facts.RetriesFor {
-		warn("idempotency.retention", "%s: %s goes on trying for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
+		warn("idempotency.retention", "%s: %s sends again for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
 	if u.Strategy.Waits() { // duplicates and retried deliveries wait, too, but find the outcome when they come again
@@ -152,20 +152,20 @@ func (u *Usage) warnSize(warn func(path, format string, args ...any)) {
 // warnLatest warns about strategy latest if the newest event does not contain what the replaced ones said.
 func (u *Usage) warnLatest(warn func(path, format string, args ...any)) {
 	if u.Strategy == idem.Latest && !u.Preset.Facts.States {
-		warn("lock.strategy", "latest: events of %s are facts, as far as is known, and not states: one that is replaced says something that the newer one does not repeat, "+
-			"and never runs; say wait, or park: true, unless the service reads the state itself whenever an event comes", u.Preset.Name)
+		warn("lock.strategy", "latest: events of %s are not known to be states: a replaced one never runs, and the newer one may not repeat what it says; "+
+			"say wait, or park: true, unless the service reads the current state at each event", u.Preset.Name)
 	}
 }
 
 // warnOrder warns if order.by is not signed: an event with a far future time would make all that follow stale.
 func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
 	if u.Signature.Scheme == noScheme {
-		warn("order.on_stale", "nothing is signed: whoever reaches the route can send an event of a far future, and what follows does not run; check signatures (verify), or say annotate")
+		warn("order.on_stale", "nothing is signed: anyone who reaches the route can send an event dated far in the future, and later events do not run; check signatures (verify), or say annotate")
 		return
 	}
 	covers := Covers(u.Signature)
 	if name := covers.Uncovered(u.OrderBy, nil); u.Readable && name != "" {
-		warn("order.on_stale", "{%s} is not signed: whoever captured a delivery can send it again with a far future, and what follows does not run; say on_stale: annotate", name)
+		warn("order.on_stale", "{%s} is not signed: a captured delivery can be sent again with a date far in the future, and later events do not run; say on_stale: annotate", name)
 	}
 }
 

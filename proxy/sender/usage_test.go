@@ -107,7 +107,7 @@ func TestLatestIsWarnedOfForFactsAndNotForStates(t *testing.T) {
 				text = w.Text
 			}
 		}
-		if (text != "") != warned || warned && !strings.Contains(text, "events of "+name+" are facts") {
+		if (text != "") != warned || warned && !strings.Contains(text, "events of "+name+" are not known to be states") {
 			t.Errorf("%s: %q", name, text)
 		}
 	}

@@ -81,7 +81,7 @@ routes: [{name: seen, path: "/seen/{w}", workflow: "seen/{path.w}"}, {name: othe
 	}{
 		{"plain text", []string{"executions", "get", seen, "--admin=http://" + h.Admin}, 1, "one with TLS begins with https://"},
 		{"an authority that is not known", []string{"executions", "get", seen, at}, 1, "name the authority of its certificate with --ca-file"},
-		{"no certificate", []string{"executions", "get", seen, at, trust}, 1, "it asks for a client certificate: --cert-file and --key-file"},
+		{"no certificate", []string{"executions", "get", seen, at, trust}, 1, "it asks for a client certificate: give --cert-file and --key-file"},
 		{"no token", []string{"executions", "get", seen, at, trust, cert, private}, 1, "unauthorized: "},
 		{"what it may see", []string{"executions", "get", seen, at, trust, cert, private, "--token-file", reader}, 0, "SUCCESS"},
 		{"what it may not see", []string{"executions", "get", other, at, trust, cert, private, "--token-file", reader}, 3, "execution_not_found"},

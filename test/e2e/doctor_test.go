@@ -145,7 +145,7 @@ func TestDoctorDoesNotTakeAnotherServerForAHooklock(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	says(t, lines, "admin.listen", "failed", "address already in use; choose another address, or stop what has it")
+	says(t, lines, "admin.listen", "failed", "address already in use; choose another address, or stop the program that uses it")
 }
 
 func TestDoctorExitsWith2OnABadConfigurationAndNamesEveryProblem(t *testing.T) {

@@ -144,7 +144,7 @@ routes:
 	}
 	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
-		!strings.Contains(string(out), "without verify execute, or replay_unsigned where nobody but the sender reaches it") {
+		!strings.Contains(string(out), "without verify execute, or replay_unsigned if only the sender can reach it") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -40,7 +40,7 @@ func TestAConfigurationFromAPipeIsReadOnce(t *testing.T) {
 	p := testkit.Start(t, testkit.Command{Program: bash, Args: []string{"-c", `exec "$0" serve --config <(cat "$1")`, hooklockProgram, path}, Dir: filepath.Dir(path)})
 	h := &testkit.Hooklock{Process: p}
 	h.AwaitReady(t)
-	h.Stderr.AwaitRecord(t, "config.warning", func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), "is no file") })
+	h.Stderr.AwaitRecord(t, "config.warning", func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), "not a file") })
 	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
 	leave(t, h.Process)
 	if said := h.Stderr.String(); strings.Contains(said, "config.refused") || strings.Contains(said, "max_user_instances") {

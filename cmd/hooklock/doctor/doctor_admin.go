@@ -172,7 +172,7 @@ func runningHealth(ctx context.Context, c *config.Config) (f diagnose.Finding, i
 func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	f := diagnose.Finding{Check: "admin API " + remote.AdminURL(c), Result: diagnose.Failed}
 	if c.Admin.TLS.ClientCAFile != "" {
-		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor has not", "try hooklock locks list --cert-file … --key-file …"
+		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor does not have", "try hooklock locks list --cert-file … --key-file …"
 		return f
 	}
 	token, name := readingToken(c)

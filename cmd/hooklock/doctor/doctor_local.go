@@ -45,7 +45,7 @@ func embeddedFinding(c *config.Config) diagnose.Finding {
 	switch {
 	case errors.Is(err, embedded.ErrInUse):
 		f.Found = dir + " is in use by a running hooklock; " + size
-		f.Advice = "its sessions and alarms are not looked at from outside: see its /readyz?verbose"
+		f.Advice = "its sessions and alarms cannot be checked from outside: see its /readyz?verbose"
 	case err != nil:
 		f.Result, f.Found, f.Advice = diagnose.Failed, err.Error(), "etcd.endpoints is empty, so an etcd in this process keeps its data there"
 		return f

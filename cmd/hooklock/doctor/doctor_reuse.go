@@ -73,7 +73,7 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 		f.Found = "the first request: " + err.Error()
 	case closes:
 		f.Result, f.Advice = diagnose.OK, "leave upstream.reuse_after_body as it is"
-		f.Found = "the service closes each connection behind its answer, so there is none to keep"
+		f.Found = "the service closes each connection after its answer, so there is none to keep"
 	case first == http.StatusNotFound || first == http.StatusMethodNotAllowed:
 		f.Result = diagnose.Warning
 		f.Found = fmt.Sprintf("it answers %d, which says nothing of the handlers that get webhooks", first)

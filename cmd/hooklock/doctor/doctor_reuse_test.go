@@ -57,7 +57,7 @@ func TestDoctorFindsOutWhetherAServiceReadsBodies(t *testing.T) {
 		{"it leaves them", ok, false, bad, config.ReuseAuto, diagnose.OK, "answered 200 to the first and 400 to the second: it does not read bodies"},
 		{"it leaves them and is trusted", ok, false, bad, config.ReuseAlways, diagnose.Failed, "say upstream.reuse_after_body: auto"},
 		{"it leaves them and closes", ok, false, "", config.ReuseAuto, diagnose.OK, "answered 200 to the first and failed at the second"},
-		{"it closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", true, "", config.ReuseAuto, diagnose.OK, "closes each connection behind its answer"},
+		{"it closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", true, "", config.ReuseAuto, diagnose.OK, "closes each connection after its answer"},
 		{"it has no such path", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, "", config.ReuseAuto, diagnose.Warning, "it answers 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -278,7 +278,7 @@ func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 		}
 	}
 	if slices.Contains(added, "Accept-Encoding") {
-		f.Result, f.Advice = diagnose.Warning, "the service may pack answers that nobody asked it to pack: let Accept-Encoding through as it came (Caddy: compression off; Traefik: docs/ingress/traefik.md)"
+		f.Result, f.Advice = diagnose.Warning, "the service may compress answers although the sender did not ask for it: pass Accept-Encoding on unchanged (Caddy: compression off; Traefik: docs/ingress/traefik.md)"
 	}
 	if len(lost)+len(changed) > 0 {
 		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on)"

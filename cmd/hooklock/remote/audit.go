@@ -52,8 +52,8 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 		name, usage string
 	}{
 		{&q.Who, "who", "only by the token of this name"},
-		{&q.What, "what", "only what begins so: execution., lock.force_release"},
-		{&q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*"},
+		{&q.What, "what", "only actions that begin with this: execution., lock.force_release"},
+		{&q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*"},
 		{&q.ExecutionID, "execution", "only about this execution"},
 		{&q.Since, "since", "only since " + momentsHelp},
 		{&q.Until, "until", "only until then"},

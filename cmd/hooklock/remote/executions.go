@@ -314,7 +314,7 @@ func cancelledText(c *client.Cancelled) string {
 		text += ": " + how
 	}
 	if c.Before {
-		text += "; somebody had asked for it before"
+		text += "; it had been requested before"
 	}
 	return text
 }

@@ -30,7 +30,7 @@ with the event first, and in a few words what happened to it; the newest ` + str
   hooklock events --decision locked --since 1h
   hooklock events --dead-letters`
 	limit := cmd.Flags().Lookup("limit")
-	limit.DefValue, limit.Usage = strconv.Itoa(shownEvents), "print at most so many; 0: all"
+	limit.DefValue, limit.Usage = strconv.Itoa(shownEvents), "print at most this many; 0: all"
 	_ = limit.Value.Set(limit.DefValue) // it is a number
 	r.Flags(cmd)
 	return cmd
@@ -125,14 +125,14 @@ func (f *filter) flags(cmd *cobra.Command) {
 		name, usage string
 		words       []string
 	}{
-		{&f.q.Workflow, "workflow", "only of this workflow, or of those that fit a pattern: stripe/*", nil},
+		{&f.q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*", nil},
 		{&f.q.Route, "route", "only of this route", nil},
 		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
 		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
-		{&f.q.Decision, "decision", "only events of which a delivery was answered so, e.g. locked; decisions.md lists them", decisionNames()},
+		{&f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; decisions.md lists them", decisionNames()},
 		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since " + momentsHelp, nil},
 		{&f.q.Until, "until", "only what ended (or began) until then", nil},
-		{&f.q.EventID, "event", "only of the event that its sender calls so", nil},
+		{&f.q.EventID, "event", "only the event that its sender gave this ID", nil},
 	}
 	for _, t := range texts {
 		cmd.Flags().StringVar(t.into, t.name, "", t.usage)

@@ -33,8 +33,8 @@ type listing[T any] struct {
 
 // listFlags adds the flags of a list.
 func listFlags(cmd *cobra.Command, limit *int, cursor *string) {
-	cmd.Flags().IntVar(limit, "limit", 0, "print at most so many (default 0: all)")
-	cmd.Flags().StringVar(cursor, "cursor", "", "go on behind a list that --limit cut: its nextCursor")
+	cmd.Flags().IntVar(limit, "limit", 0, "print at most this many (default 0: all)")
+	cmd.Flags().StringVar(cursor, "cursor", "", "continue a list that --limit cut: give its nextCursor")
 	NoFiles(cmd, "limit", "cursor")
 }
 

@@ -62,7 +62,7 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin so")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin with this")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd
@@ -148,7 +148,7 @@ With --waiting those at the head of their queue that wait for a slot.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin so")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin with this")
 	cmd.Flags().BoolVar(&waiting, "waiting", false, "what waits for a slot, instead of what has one")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)

@@ -19,9 +19,9 @@ import (
 type parkedFlags struct{ any, blocked, deadLetters bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only those whose request is kept: parked ones and dead letters")
+	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only executions with a stored request: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
-	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only those that ended without having gone through, and can be run again")
+	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only parked executions that ended without success and can be run again")
 }
 
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
@@ -36,7 +36,7 @@ func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	case p.blocked && p.deadLetters:
 		return errors.New("--blocked, --dead-letters: give one of them; --parked lists both")
 	case q.Status != "":
-		return errors.New("--status: what is parked has --blocked and --dead-letters")
+		return errors.New("--status does not apply to parked executions: give --blocked or --dead-letters")
 	case q.Decision != "":
 		return errors.New("--decision is for the list of all executions: leave out --parked, --blocked and --dead-letters")
 	case p.blocked:
@@ -202,13 +202,13 @@ code is 4 where something was refused; the same command goes on with what is lef
 			})
 		},
 	}
-	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "all of this workflow, or of those that fit a pattern: orders/*")
+	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "this workflow, or those that match a pattern: orders/*")
 	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
 	cmd.Flags().StringVar(&b.Filter.Since, "since", "", "all that ended (or began, if it has not ended) since "+momentsHelp)
 	cmd.Flags().StringVar(&b.Filter.Until, "until", "", "all that ended (or began, if it has not ended) until then")
 	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
 	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
-	cmd.Flags().IntVar(&b.Rate, "rate", 0, "so many a second, at most 1000 (default 10)")
+	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
 	NoFiles(cmd, "workflow", "route", "since", "until", "rate")
 	reasonFlag(cmd, &b.Reason)
 	return cmd

@@ -60,7 +60,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 	}
 	r.Flags(cmd)
 	reasonFlag(cmd, &f.reason)
-	cmd.Flags().BoolVar(&f.force, "force", false, "also where nothing that is known fits")
+	cmd.Flags().BoolVar(&f.force, "force", false, "pause also if no known route or workflow matches")
 	cmd.Flags().DurationVar(&f.until, "until", 0, "end it after that time, such as 15m (default: at hooklock resume)")
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "wait until nothing of it runs")
 	NoFiles(cmd, "until")
@@ -171,13 +171,13 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	}
 	switch n := len(names); {
 	case n == 0 && page.NextCursor == "":
-		return "", cli.Misuse(fmt.Errorf("no known workflow fits %s%s", cli.Plain(text), forced))
+		return "", cli.Misuse(fmt.Errorf("no known workflow matches %s%s", cli.Plain(text), forced))
 	case n == 0:
-		return "; none of the workflows with the newest events fits it", nil
+		return "; none of the workflows with the newest events matches it", nil
 	case n == 1:
-		return "; " + least + "1 known workflow fits: " + names[0], nil
+		return "; " + least + "1 known workflow matches: " + names[0], nil
 	default:
-		return fmt.Sprintf("; %s%d known workflows fit, such as %s", least, n, strings.Join(names[:min(n, 3)], ", ")), nil
+		return fmt.Sprintf("; %s%d known workflows match, such as %s", least, n, strings.Join(names[:min(n, 3)], ", ")), nil
 	}
 }
 
@@ -240,7 +240,7 @@ func NewResume(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume route:NAME|workflow:PATTERN",
 		Short:   "end a pause",
-		Long:    `End a pause: what waits goes on, each workflow in the order in which its events came. The exit code is 3 where nothing of that name is paused.`,
+		Long:    `End a pause: what waits runs, each workflow in the order in which its events came. The exit code is 3 where nothing of that name is paused.`,
 		Example: `  hooklock resume route:stripe`,
 		Args:    OneArg("route:NAME|workflow:PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {

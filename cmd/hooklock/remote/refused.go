@@ -134,7 +134,7 @@ func (d *Desk) advice(err error) string {
 	case errors.As(err, &name):
 		return "ask by a name that is in its certificate"
 	case errors.As(err, &alert) && alert.Op == "remote error": // a TLS alert (crypto/tls does not export its type)
-		return "it asks for a client certificate: --cert-file and --key-file"
+		return "it asks for a client certificate: give --cert-file and --key-file"
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "it speaks no TLS: begin --admin with http://"
 	}

@@ -232,14 +232,14 @@ func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.T
 		return source, nil
 	}
 	if !IsLocal(d.url) {
-		d.token = "no token was sent: name its file with --token-file or " + envTokenFile
+		d.token = "no token was sent: give its file with --token-file or " + envTokenFile
 		return nil, nil //nolint:nilnil // no token
 	}
 	source := client.TokenFile(generated)
 	_, err := source()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.token = fmt.Sprintf("no token was sent: there is no %s here; name the token's file with --token-file, or the server's configuration with --config", generated)
+		d.token = fmt.Sprintf("no token was sent: there is no %s here; give --token-file FILE (serve wrote one to <data_dir>/admin.token), or the server's --config", generated)
 	case err != nil:
 		d.token = fmt.Sprintf("no token was sent: %v", err)
 	default:

@@ -103,7 +103,7 @@ func (d *Desk) printChanging(r *client.Report) {
 			continue
 		}
 		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
-			"without verify execute, or replay_unsigned where nobody but the sender reaches it\n",
+			"without verify execute, or replay_unsigned if only the sender can reach it\n",
 			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At))
 	}
 }

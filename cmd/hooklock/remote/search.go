@@ -132,7 +132,7 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 	case refused:
 		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event), cli.Plain(cli.Quoted(event))), cli.ExitNotFound)
 	}
-	return "", notFound(event, "no event ID, and no part of one, is that")
+	return "", notFound(event, "no event has this ID, or this part of an ID between slashes")
 }
 
 // called reports whether an event ID, or a part of it between slashes, is name, in any case.

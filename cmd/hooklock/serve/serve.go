@@ -194,7 +194,7 @@ func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struc
 		}
 	})
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		s.Log.Warn("config.warning", "problem", path+" is no file, but a pipe or a device: what it said is gone, so that it is not watched, and a reload finds nothing; name a file with --config")
+		s.Log.Warn("config.warning", "problem", path+" is a pipe or a device, not a file: it is not watched, and a reload finds nothing; give a file with --config")
 	} else if err := w.Start(); err != nil {
 		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
 	}

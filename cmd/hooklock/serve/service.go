@@ -218,11 +218,11 @@ func (s *Service) openStore(context.Context) error {
 func (s *Service) sayFound(dir string) {
 	switch s.embedded.Found() {
 	case embedded.Nothing:
-		s.Log.Info("etcd.new", "dir", dir, "advice", "it begins without records, as a first start does; where it is none, data_dir was deleted or is another one, "+
+		s.Log.Info("etcd.new", "dir", dir, "advice", "it starts without records; if this is not a first start, data_dir was deleted or changed, "+
 			"and events that ran before run again when they are repeated")
 	case embedded.Emptied:
-		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has had this folder, and its records are gone: events that ran before run again when they are "+
-			"repeated, and what was parked is lost; where that is not meant, stop, and bring a backup back with hooklock embedded restore")
+		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has used this folder before, and its records are gone: events that ran before run again when they are "+
+			"repeated, and what was parked is lost; if that is not intended, stop, and restore a backup with hooklock embedded restore")
 	}
 }
 
@@ -291,7 +291,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 
 // reuseEnded logs once what a connection to the upstream did instead of staying silent.
 func (s *Service) reuseEnded(why string) {
-	s.Log.Warn("upstream.reuse_ended", "reason", "behind a body and an empty line, the service "+why,
+	s.Log.Warn("upstream.reuse_ended", "reason", "after a body and an empty line, the service "+why,
 		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; where the service reads each body and "+
 			"refuses empty lines alone, say true: hooklock doctor --upstream PATH finds out")
 }
@@ -395,7 +395,7 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	if err == nil {
 		return nil
 	}
-	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: what still runs is told to stop and recorded as unknown")
+	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: executions that still run are stopped and recorded as unknown")
 	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
 	defer cancel()
 	err = errors.Join(server.Shutdown(rest), s.handler.Wait(rest))
@@ -447,6 +447,6 @@ func (c closer) stop(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return errors.New("it hangs, and was left alone: does the disk answer, or the file system, that it is on?")
+		return errors.New("it hangs, and was abandoned: check its disk and file system")
 	}
 }

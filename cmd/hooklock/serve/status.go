@@ -289,7 +289,7 @@ func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error)
 	select {
 	case s.reloads <- request:
 	case <-ctx.Done():
-		return client.Reloaded{}, nil, errors.New("nobody takes a reload now")
+		return client.Reloaded{}, nil, errors.New("this process is stopping and takes no reload")
 	}
 	select {
 	case result := <-request.done:

@@ -26,7 +26,7 @@ func Listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	if errors.As(err, &op) {
 		err = op.Err
 	}
-	advice := "choose another address, or stop what has it"
+	advice := "choose another address, or stop the program that uses it"
 	if errors.Is(err, syscall.EACCES) {
 		advice = "a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a folder that this user may write; or choose another address"
 	}

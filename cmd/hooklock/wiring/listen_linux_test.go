@@ -31,7 +31,7 @@ func TestAListenerThatThisUserMayNotOpenSaysWhatTheUserLacks(t *testing.T) {
 		said <- err
 	}()
 	err := <-said
-	if err == nil || strings.Contains(err.Error(), "stop what has it") || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") ||
+	if err == nil || strings.Contains(err.Error(), "stop the program that uses it") || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") ||
 		!strings.Contains(err.Error(), "a folder that this user may write") {
 		t.Fatalf("got %v", err)
 	}

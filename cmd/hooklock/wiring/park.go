@@ -43,7 +43,7 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	if r.OnSenderLimit == config.SenderLimitPark && (preset == nil || len(preset.Facts.Limits) == 0) {
 		problems = append(problems, config.Problem{
 			Path: "on_sender_limit",
-			Text: "park: it is not known when the sender switches an endpoint off; docs/senders has the presets of which that is established. Leave it out",
+			Text: "park: it is not known after how many failures this sender disables an endpoint; leave it out, or see docs/senders for presets with a known limit",
 		})
 	}
 	if preset != nil {

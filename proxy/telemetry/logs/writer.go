@@ -178,7 +178,7 @@ func (w *Writer) Reserve() (*Reserved, error) {
 	case w.failed != nil:
 		return nil, fmt.Errorf("the last line failed: %w", w.failed)
 	case w.stalled():
-		return nil, fmt.Errorf("nobody has read it for more than %s", w.o.Patience)
+		return nil, fmt.Errorf("it was not read for more than %s", w.o.Patience)
 	case w.places >= w.o.Reserved:
 		return nil, fmt.Errorf("%d lines that must not be lost wait to be written", w.places)
 	}
