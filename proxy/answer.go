@@ -11,7 +11,7 @@ import (
 )
 
 // writeAnswer makes the upstream's answer the answer, but for its body. Hop-by-hop fields stay behind, and on routes so do those that
-// only Hooklock may set. fasthttp takes a Date from nobody but its own parser, so the head goes through that: it is written out and
+// only Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and
 // read again. What that costs is in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
 func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
 	d.report.UpstreamStatus, d.report.Status = d.answer.Status, d.answer.Status

@@ -34,7 +34,7 @@ type room struct {
 	out    []byte // the head for the upstream
 	answer wire.Answer
 	fields []wire.Field
-	sender []byte // the address of whoever connected, for X-Forwarded-For
+	sender []byte // the peer's address, for X-Forwarded-For
 
 	headReader *bufio.Reader
 	life       *call // of the upstream
@@ -61,9 +61,9 @@ type course struct {
 	end       ending
 	upstream  time.Time     // when the call began
 	over      time.Time     // when it was over
-	detached  bool          // an answer is still being streamed, or the call goes on: whoever does that ends the delivery
+	detached  bool          // an answer is still being streamed, or the call continues: that goroutine ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
-	unsure    bool          // nobody knows whether it was parked: it may run
+	unsure    bool          // it is unknown whether it was parked: it may run
 	renewed   string        // when the sender made the signature that was replaced; "": none was
 	accepted  bool          // its sender was answered before
 	broken    bool          // a panic cut it short
@@ -190,7 +190,7 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	d.beginTrace()
 	if d.head.Upgrade() != nil {
 		end := d.reject(upgradeRefused())
-		end.hangUp = true // what follows may be a body that nobody has read, or the other protocol already
+		end.hangUp = true // what follows may be an unread body, or the other protocol already
 		return end
 	}
 	return nil

@@ -33,7 +33,7 @@ type ending struct {
 	unrecorded bool // the answer is true, and the ledger does not have it yet
 }
 
-// source says who makes an answer. The zero value is Hooklock itself.
+// source says where an answer comes from. The zero value is Hooklock itself.
 type source uint8
 
 const (
@@ -227,7 +227,7 @@ func hangUp(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
 }
 
-// mayChange reports whether somebody may want to know what differs between this attempt of an event and another: one that failed comes again, and
+// mayChange reports whether the report may show what differs between this attempt of an event and another: one that failed comes again, and
 // one that is another request than the first was not taken for it.
 func (d *delivery) mayChange() bool {
 	if d.report.Key == "" || d.names.EventID == "" || !d.report.Keyed {

@@ -108,19 +108,19 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		d.logPanic(p)
-		ctx.SetConnectionClose() // nobody knows how much of the request was read
+		ctx.SetConnectionClose() // how much of the request was read is unknown
 		d.write(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
 	}
 	switch {
 	case !d.detached:
 		d.finish()
 	case d.left != nil:
-		close(d.left) // nothing here touches d any more: whoever ends its call ends it
+		close(d.left) // nothing here touches d any more: the end of its call ends it
 	}
 }
 
 func (d *delivery) logPanic(p any) {
-	d.broken = true // nobody knows who still uses its memory
+	d.broken = true // its memory may still be in use
 	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 

@@ -111,7 +111,7 @@ func foldStep(step []byte) []byte {
 	return folded
 }
 
-// foldRune maps letters to one of those that somebody takes for the same: "K", "k" and the Kelvin sign. What URL parsers drop is dropped.
+// foldRune maps letters to one of those that some server takes for the same: "K", "k" and the Kelvin sign. What URL parsers drop is dropped.
 func foldRune(r rune) rune {
 	switch r {
 	case '\t', '\n', '\r':

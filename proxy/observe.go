@@ -28,10 +28,10 @@ type Report struct {
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
 	UnsignedHandshake bool
-	// WorkflowPart and EventIDPart say how these were found in the delivery; "" where nobody looked, or where there is nothing to find.
+	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if it was not looked for, or there is nothing to find.
 	WorkflowPart, EventIDPart PartResult
-	Ordered                   naming.Ordered // how its place among the events of its scope was found; "" where nobody asks
-	Stale                     string         // by how much it is older than what went through; "": it is not, or nobody can tell
+	Ordered                   naming.Ordered // how its place among the events of its scope was found; "" without an order
+	Stale                     string         // by how much it is older than what went through; "": it is not, or that is unknown
 	Keyed                     bool           // the route remembers events
 	Locks                     bool           // the route takes locks: its strategy is not none
 	Workflow                  string
@@ -93,8 +93,8 @@ type Loss string
 
 // The losses.
 const (
-	LossSession  Loss = "session_lost" // etcd ended the session early, and somebody else ended the execution
-	LossUnheard  Loss = "unheard"      // the session was not renewed in time, so nobody may act for it
+	LossSession  Loss = "session_lost" // etcd ended the session early, and another process ended the execution
+	LossUnheard  Loss = "unheard"      // the session was not renewed in time, so the process may not act for it
 	LossReleased Loss = "released"     // a person released the lock by force
 )
 
@@ -123,7 +123,7 @@ const (
 	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a person
 	EventDeadLetter EventName = "execution.dead"       // it ended without having gone through, and its request is kept
 	EventSuperseded EventName = "execution.superseded" // it did not run, because a newer event of its scope had gone through
-	EventCarried    EventName = "execution.lost"       // another replica carries it, or somebody ended it
+	EventCarried    EventName = "execution.lost"       // another replica runs it, or it was ended
 )
 
 // Observer hears of deliveries. The Report is the caller's: it is valid during the call.

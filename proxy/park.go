@@ -117,7 +117,7 @@ func (d *delivery) parkSlow(front *delivery) (parked bool) {
 	return d.execution.MayPark(d.asked, idem.ParkSlow) && d.execution.Park(d.asked, idem.ParkSlow, nil) == nil
 }
 
-// readAlone reads an answer that is too long to be read whole, where nobody else does: its end is the outcome.
+// readAlone reads an answer that is too long to be read whole, if no stream does: its end is the outcome.
 func (e *ending) readAlone() {
 	if e.stream != nil {
 		_ = e.stream.Close()
@@ -181,7 +181,7 @@ func (d *delivery) parked(got called) *ending {
 		return nil
 	}
 	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, idem.ErrShutdown) && !errors.Is(cause, idem.ErrMaxDuration) {
-		return nil // it was cancelled, or is somebody else's
+		return nil // it was cancelled, or belongs to another process
 	}
 	if d.route.Observe {
 		d.report.Would = idem.DecisionParked
@@ -221,7 +221,7 @@ func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
 	return "", nil
 }
 
-// handOver tells whoever carries the execution how its call ended.
+// handOver tells the park worker how the call of the execution ended.
 func (d *delivery) handOver(got called) {
 	if got.err != nil {
 		d.giveUp(got.sent, got.why.recorded())

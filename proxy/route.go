@@ -87,8 +87,8 @@ type question struct {
 }
 
 // find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route
-// covers must not depend on spelling: a path that only becomes a route's path when somebody reads it differently is refused, because the
-// upstream may be that somebody.
+// covers must not depend on spelling: a path that only becomes a route's path under another reading is refused, because the
+// upstream may read it so.
 func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
 	route, q.vars = t.match(q.host, q.path, q.vars)
@@ -107,7 +107,7 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 		"add the method to the route's match.methods if the sender uses it").about(route)
 }
 
-// otherSpelling is the route that somebody else could take the path for, nil without one. A normal path counts in any case. What only some
+// otherSpelling is the route that another server could take the path for, nil without one. A normal path counts in any case. What only some
 // servers do counts where the delivery would lose the signature: a route that has one, or for want of a route altogether.
 func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	q.normal = naming.NormalPath(q.path, q.normal)

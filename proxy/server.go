@@ -79,7 +79,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection, so that whoever keeps connections open
+// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection, so that a front that keeps connections open
 // makes the next one to another replica. There is no way back.
 func (s *Server) Drain() { s.draining.Store(true) }
 

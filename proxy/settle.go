@@ -51,7 +51,7 @@ func (d *delivery) settleUnanswered(got called) *ending {
 	switch {
 	case end.Cancelled: // asked in the last moment, and what the ledger says is what the sender hears
 		why = stopOf(idem.ErrCancelled, got.sent)
-	case why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: whoever did that does not want it to run
+	case why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run
 		why = stopOf(idem.ErrLockLost, true)
 	case why.decision == idem.DecisionStoreUnavailable:
 		mayForward = true
@@ -128,7 +128,7 @@ func (d *delivery) settled(end idem.Ending) {
 		r.Err = errors.Join(r.Err, end.Err)
 	}
 	switch {
-	case end.Lost && end.Record != nil: // as whoever ended it wrote
+	case end.Lost && end.Record != nil: // as its end was written
 		r.Outcome = end.Record.Outcome
 	case end.Lost:
 	case end.Record != nil:
@@ -152,12 +152,12 @@ func (d *delivery) settled(end idem.Ending) {
 	if r.Loss != "" {
 		d.h.o.Observer.Event(EventLost, r)
 	}
-	if end.Recorded && r.Outcome == idem.Unknown { // otherwise whoever writes it down says so
+	if end.Recorded && r.Outcome == idem.Unknown { // otherwise the goroutine that records it says so
 		d.h.o.Observer.Event(EventUnknown, r)
 	}
 }
 
-// cancelled logs that an execution ended because somebody asked for it; by is nil where the ledger did not say who.
+// cancelled logs that an execution ended because of a cancel; by is nil if the ledger does not name a person.
 func (d *delivery) cancelled(by *idem.Cancel) {
 	if by != nil {
 		d.report.By = by.By

@@ -54,7 +54,7 @@ func (d *delivery) gather(ctx *fasthttp.RequestCtx, s *answerStream) {
 const longestOldAnswer = 8 << 20
 
 // answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
-// held back until the outcome is in the ledger: nobody sees a whole answer that is not recorded. When the sender hangs up, the rest is
+// held back until the outcome is in the ledger: no sender sees a whole answer that is not recorded. When the sender hangs up, the rest is
 // read all the same, because its end is the outcome.
 type answerStream struct {
 	d    *delivery
@@ -92,7 +92,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.x == nil: // nothing to hold back
 			s.call.Give(s.d.h.o.StreamTimeout)
 			n, s.err = s.rest.Read(p)
-			s.call.Pause() // the sender is waited for, who has a pace to keep
+			s.call.Pause() // the sender is waited for, which has a time limit of its own
 			return n, s.err
 		default:
 			s.advance()
@@ -107,7 +107,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 || s.d.head.HTTP10() }
 
 // WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head already went there: fasthttp's writer would keep pieces back until
-// its buffer is full, and from v1.78 on nobody can flush it.
+// its buffer is full, and from v1.78 on it cannot be flushed.
 func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	piece := make([]byte, passedPiece)
 	for err == nil {

@@ -105,7 +105,7 @@ func (d *delivery) unsigned() *ending {
 		return nil
 	}
 	end := d.forged(broken)
-	end.hangUp = true // what follows is a body that nobody has read
+	end.hangUp = true // what follows is an unread body
 	return end
 }
 

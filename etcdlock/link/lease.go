@@ -31,7 +31,7 @@ func GrantLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID, tt
 	return id, nil
 }
 
-// RenewLease prolongs a lease once. The client's own KeepAliveOnce repeats without a pause while nobody listens.
+// RenewLease prolongs a lease once. The client's own KeepAliveOnce repeats without a pause while nothing listens.
 func RenewLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) error {
 	if c.ActiveConnection() == nil {
 		_, err := c.KeepAliveOnce(ctx, id)

@@ -15,7 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// Operation is one request to etcd, as the one who waited for it saw it.
+// Operation is one request to etcd, as its caller saw it.
 type Operation struct {
 	Name string // txn, range, put, delete_range, lease_grant, lease_revoke, lease_keep_alive, or what else etcd calls it
 	// Host and Port of the member as configured; empty for an etcd in this process.
@@ -79,7 +79,7 @@ func (r *renewal) RecvMsg(m any) error {
 }
 
 // observed is c with its requests measured, where c is an etcd in this process. Any other client measures itself, because it was made
-// with interceptors, or is somebody else's.
+// with interceptors, or belongs to another package.
 func observed(c *clientv3.Client, report func(Operation)) *clientv3.Client {
 	if report == nil || c.ActiveConnection() != nil {
 		return c

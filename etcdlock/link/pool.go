@@ -70,7 +70,7 @@ func (m *member) get() (*clientv3.Client, error) {
 type Target struct {
 	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its own.
 	Endpoints []string
-	// Client is used instead of Endpoints, for an etcd in this process. Nobody here closes it.
+	// Client is used instead of Endpoints, for an etcd in this process. This package does not close it.
 	Client *clientv3.Client
 
 	Username string // "" = none, or the name in the client certificate
@@ -138,7 +138,7 @@ func (p *Pool) Current() (*clientv3.Client, int, error) {
 	return c, at, err
 }
 
-// failover moves on from member from, unless somebody else did.
+// failover moves on from member from, unless another call already did.
 func (p *Pool) failover(from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ func staleToken(err error) bool {
 	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) || Says(err, rpctypes.ErrUserEmpty)
 }
 
-// TurnedAway reports whether etcd answers and wants somebody else. Another member says the same, each attempt may cost etcd a password hash,
+// TurnedAway reports whether etcd answers and refuses these credentials. Another member says the same, each attempt may cost etcd a password hash,
 // and only a person can change it: so there is no hurry to ask again.
 func TurnedAway(err error) bool {
 	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
@@ -60,11 +60,11 @@ type Stream int
 const (
 	// OfSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
 	OfSession Stream = iota
-	// OfWaits is for watches that come and go with those who wait.
+	// OfWaits is for watches that come and go with waiters.
 	OfWaits
 )
 
-// Watch is what somebody wants to hear of.
+// Watch is one range of keys to watch, and the function that gets its events.
 type Watch struct {
 	Key  string
 	Opts []clientv3.OpOption
@@ -73,7 +73,7 @@ type Watch struct {
 	Batch func([]*clientv3.Event)
 }
 
-// Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then nobody is told any
+// Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then no function is called any
 // more, and the caller reads what it may have missed. The error is etcd's, and where there is one a pause has passed: what was refused would
 // be refused at once again.
 func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {

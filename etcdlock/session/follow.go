@@ -66,7 +66,7 @@ func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
 	}
 }
 
-// list asks until it gets an answer: who is there, what is paused, and what this process was asked to look at. The error is the context's.
+// list repeats until it gets an answer: the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx.
 func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int64, error) {
 	for pause := link.NewBackoff(); ; {
 		var response *clientv3.TxnResponse

@@ -50,7 +50,7 @@ type Callbacks struct {
 	Expired func(*Session)
 	// Died is called with other sessions that have gone.
 	Died func(names []string)
-	// Forgot is called with each execution whose record somebody forgot.
+	// Forgot is called with each execution whose record was forgotten.
 	Forgot func(execution string)
 	// Asked is called when another process has changed the lock of an execution of this process.
 	Asked func(execution string)
@@ -133,7 +133,7 @@ func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}
 	}
 }
 
-// open makes a session and learns in the same transaction who else is there. After an error the lease, if there is one, runs out
+// open makes a session and reads the others in the same transaction. After an error the lease, if there is one, runs out
 // by itself: the name is used for this attempt only.
 func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64, error) {
 	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(), holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
@@ -184,7 +184,7 @@ func (k *Keeper) refuseOlder(ctx context.Context) error {
 	})
 }
 
-// clear ends the sessions that an earlier process has left. Only who is alone knows that it is dead; others wait for its lease.
+// clear ends the sessions that an earlier process has left. Only a process that is alone knows that it is dead; others wait for its lease.
 func (k *Keeper) clear(ctx context.Context) error {
 	if !k.o.Alone {
 		return nil
@@ -277,7 +277,7 @@ func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 	return k.session, k.change, nil
 }
 
-// Leave ends the session for everybody, so that nobody has to wait until its lease runs out. It is the last call, after run.
+// Leave deletes the session, so that no process has to wait until its lease runs out. It is the last call, after run.
 func (k *Keeper) Leave() {
 	s, _, _ := k.Current()
 	k.set(nil, commit.ErrClosed)

@@ -17,9 +17,9 @@ const (
 func (l Limit) Garbage() int64 { return min(mostGarbage, l.Bytes/8) }
 
 // collector tells the runtime when to collect. What is in use is little in a proxy, so by itself Go would collect many times a second to save
-// memory that nobody needs.
+// unused memory.
 type collector struct {
-	garbage int64            // bytes; 0: the runtime does as it was told by somebody else
+	garbage int64            // bytes; 0: GOGC or the program has set it
 	inUse   func() int64     // bytes, as the last collection found it
 	set     func(int) int    // debug.SetGCPercent
 	percent int              // the one that is set; 0: none yet

@@ -1,6 +1,6 @@
 // Package memory says how much memory this process may take, and how much of it bodies may; and it gives back what was needed once.
 //
-// Words: a Limit is the memory of this process and who says so; a Keeper watches the wire.Budget of bodies, and gives memory back after a peak.
+// Words: a Limit is the memory of this process and where that is set; a Keeper watches the wire.Budget of bodies, and gives memory back after a peak.
 // Garbage is what is not in use any more and not yet collected.
 package memory
 

@@ -21,7 +21,7 @@ const unfinished = ".tmp"
 // follows no symbolic link below the folder.
 //
 // What a disk was asked cannot be called off, and one that hangs keeps the thread that asked. So it is asked beside the caller, who waits no longer than its
-// context, by few at a time. What a Put writes that nobody waits for any more is an orphan for the Sweeper.
+// context, by few at a time. What a Put writes after its caller has given up is an orphan for the Sweeper.
 type Dir struct {
 	disk   disk
 	path   string        // for messages
@@ -256,7 +256,7 @@ func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
 	return err
 }
 
-// place is the name of an execution's file, where a file may be: something else that has the name is somebody else's.
+// place is the name of an execution's file, where a file may be: anything else of that name does not belong to Hooklock.
 func (d *Dir) place(execution idem.ExecutionID) (string, error) {
 	name, err := name(execution)
 	if err != nil {

@@ -5,5 +5,5 @@
 // is written to a Store before, and the value refers to it. So a transaction that was committed always has its bytes, and one that was not leaves
 // bytes behind that a Sweeper deletes an hour later.
 //
-// The package knows neither a route nor an order, and nothing of etcd: whoever parks asks it for bytes, and whoever carries gives the value back.
+// The package knows neither a route nor an order, and nothing of etcd: parking gives it the bytes, and the park worker gives the value back.
 package parked

@@ -137,7 +137,7 @@ func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []
 	return k.Keep(ctx, to, r)
 }
 
-// Delete is Drop for who does not have the value any more, but knows how many bytes of the request were kept.
+// Delete is Drop for a caller that no longer has the value, but knows how many bytes of the request were kept.
 func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size int64) error {
 	if k.store == nil || size <= int64(k.inline) {
 		return nil

@@ -85,7 +85,7 @@ func (s *S3) SetCredentials(accessKey, secretKey string) error {
 	return nil
 }
 
-// Close ends the connections that nobody uses.
+// Close ends idle connections.
 func (s *S3) Close(context.Context) error {
 	s.transport.CloseIdleConnections()
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // Known answers, for some executions, which of them are in no queue, no lock and no record: the bytes of those alone may be deleted. An error
-// means that nobody knows, and deletes nothing. It is asked about at most 100 executions at once, and does not keep the slice.
+// means that this is unknown, and deletes nothing. It is asked about at most 100 executions at once, and does not keep the slice.
 type Known func(ctx context.Context, executions []idem.ExecutionID) (unknown []idem.ExecutionID, err error)
 
 const (

@@ -16,7 +16,7 @@ type Answer struct {
 	Length int64   // bytes of the body as declared, of a HEAD answer too; -1 where only its end will tell
 
 	// Memory pays for what is read into memory here: Body, and the part of a request's body that Stream reads before it sends it. It is the
-	// caller's, and whoever uses the Answer again keeps it. Nil: there is no bound.
+	// caller's, and stays when the Answer is used again. Nil: there is no bound.
 	Memory *Account
 
 	// Over is when the exchange was over whose connection is used again; zero for another one.

@@ -43,7 +43,7 @@ func (b *Budget) Refused() int64 { return b.refused.Load() }
 // Peak is the most that was held since the last call of Peak.
 func (b *Budget) Peak() int64 { return b.peak.Swap(b.used.Load()) }
 
-// take reserves n bytes for somebody who then holds total.
+// take reserves n bytes for a body that then holds total.
 func (b *Budget) take(n, total int64) bool {
 	limit := b.limit.Load()
 	if total > smallAccount {

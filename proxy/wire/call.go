@@ -10,11 +10,11 @@ import (
 // past is a deadline that wakes every blocked Read and Write.
 var past = time.Unix(1, 0)
 
-// Call is the life of one exchange, in the hands of whoever makes it: a cancel ends it, and so does the end of its time. Nothing else does, so an
+// Call is the life of one exchange, owned by its caller: a cancel ends it, and so does the end of its time. Nothing else does, so an
 // exchange needs no context. The zero value is ready for Begin; one that is used again keeps its timer.
 //
-// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a deadline in the past, which wakes whoever reads or
-// writes and never closes a descriptor that somebody else may own by now. A connection that was detached uncancelled is clean and may be pooled.
+// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a deadline in the past, which wakes the goroutine that reads or
+// writes and never closes a descriptor that another connection may own by now. A connection that was detached uncancelled is clean and may be pooled.
 type Call struct {
 	// Late is the cause of a call whose time was over.
 	Late error
@@ -82,7 +82,7 @@ func (x *Call) give(now time.Time, d time.Duration) {
 	x.rings = x.until
 }
 
-// Pause stops the clock: somebody is waited for who has a pace of his own to keep.
+// Pause stops the clock while a peer with a time limit of its own is waited for.
 func (x *Call) Pause() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,7 +121,7 @@ func (x *Call) end(cause error, late bool) {
 	x.wake()
 }
 
-// Cause is why the call was ended before its exchange was over; nil where nobody did.
+// Cause is why the call was ended before its exchange was over; nil if it was not.
 func (x *Call) Cause() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -138,7 +138,7 @@ func (x *Call) End() {
 	x.Pause()
 }
 
-// halt wakes whoever reads or writes for the call, without a cause. The connection is of no more use.
+// halt wakes the goroutines that read or write for the call, without a cause. The connection is of no more use.
 func (x *Call) halt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

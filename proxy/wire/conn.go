@@ -109,7 +109,7 @@ func (p plaintext) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// newConn takes over br, which belongs to nobody else.
+// newConn takes ownership of br.
 func newConn(raw net.Conn, br *bufio.Reader) *conn {
 	c := &conn{nc: raw, raw: raw, wrote: &socket{Conn: raw}, ahead: -1}
 	if sc, ok := raw.(syscall.Conn); ok {
@@ -152,7 +152,7 @@ func (c *conn) write(head, body []byte) (err error) {
 	return err
 }
 
-// quiet reports whether an idle connection is fit for use: no FIN, no error, and no byte that nobody asked for, which
+// quiet reports whether an idle connection is fit for use: no FIN, no error, and no unrequested byte, which
 // would become the answer to the next request.
 func (c *conn) quiet() bool {
 	if c.br.Buffered() > 0 || c.fd == nil {

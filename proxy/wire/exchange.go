@@ -156,7 +156,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	if werr == nil {
 		e.evidence = BodyWritten
 	}
-	// Whoever met a reset first has taken it away from the others, who then see an EOF.
+	// The first reader of a reset consumes it; the others then see an EOF.
 	clean := werr == nil || finFirst(werr) || errors.Is(werr, os.ErrDeadlineExceeded)
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
@@ -226,7 +226,7 @@ func (e *exchange) readHead(werr error) error {
 	return nil
 }
 
-// checkSwitch refuses a 101 that nobody asked for, and one to a protocol that is never tunnelled.
+// checkSwitch refuses an unrequested 101, and one to a protocol that is never tunnelled.
 func (e *exchange) checkSwitch() error {
 	if !e.upgrade || !mayTunnel(e.ans.Get("upgrade")) {
 		return ErrSwitched

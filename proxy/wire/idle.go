@@ -11,7 +11,7 @@ import (
 // deadline there ends with io.EOF, and the Close that follows sets the connection aside, where the Listener has Resume: a goroutine with
 // a small stack waits for the next byte, without the buffers of a server. Other connections are left alone.
 //
-// StateClosed says nothing here: fasthttp tells of it after its Close, when somebody may serve the connection again.
+// StateClosed says nothing here: fasthttp tells of it after its Close, when the connection may be served again.
 func Between(c net.Conn, state fasthttp.ConnState) {
 	s := base(c)
 	if s == nil {

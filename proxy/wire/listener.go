@@ -21,7 +21,7 @@ type ListenerOptions struct {
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 	WritePace   Pace          // how slowly a sender may take an answer; the connection of a slower one is cut
 
-	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It returns at once; whoever serves
+	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It returns at once; the server
 	// it closes it. It is not called after Close. nil: no connection is set aside.
 	Resume func(net.Conn)
 	// IdleTime is how long a connection may be set aside; then it is closed. 0 means without end.
@@ -177,7 +177,7 @@ func (l *Listener) refuse(c net.Conn) {
 	})
 }
 
-// notice wakes who waits for Trouble.
+// notice wakes what waits for Trouble.
 func (l *Listener) notice() {
 	select {
 	case l.trouble <- struct{}{}:

@@ -22,7 +22,7 @@ type Pacer struct {
 // Begin begins to watch.
 func (p Pace) Begin() Pacer { return Pacer{pace: p} }
 
-// Deadline is until when the peer may keep somebody waiting who begins to wait now.
+// Deadline returns until when a wait for the peer that begins now may last.
 func (p *Pacer) Deadline(now time.Time) time.Time { return now.Add(p.pace.Time - p.waited) }
 
 // Moved notes that n bytes took so long.
@@ -57,8 +57,8 @@ func (c *served) Write(b []byte) (n int, err error) {
 	}
 }
 
-// offer writes what the kernel takes at once, which is all of most answers. Nobody waits for it, so it needs neither a clock nor a deadline. What is
-// wrong with the connection is found by whoever writes the rest.
+// offer writes what the kernel takes at once, which is all of most answers. It does not block, so it needs neither a clock nor a deadline. What is
+// wrong with the connection is found when the rest is written.
 func (c *served) offer(b []byte) (taken int) {
 	if c.raw == nil {
 		return 0

@@ -33,7 +33,7 @@ type served struct {
 
 	// These are under l.mu.
 	place *list.Element // in l.idle; nil: it has a request
-	aside bool          // nobody serves it
+	aside bool          // no server has it
 }
 
 // servedTLS has the methods by which fasthttp recognizes TLS.
@@ -69,7 +69,7 @@ func (c *served) Read(p []byte) (int, error) {
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
 		c.l.occupied(c)
-		if c.evicted.Load() { // just now: nobody would hear the answer
+		if c.evicted.Load() { // just now: the answer would not be read
 			return 0, io.EOF
 		}
 	}
@@ -77,7 +77,7 @@ func (c *served) Read(p []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case c.evicted.Load():
-		return n, io.EOF // for the server, it is the sender who left
+		return n, io.EOF // for the server, the sender has left
 	case c.between.Load() && c.l.o.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
 		c.rested.Store(true)
 		return n, io.EOF

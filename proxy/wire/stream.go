@@ -19,7 +19,7 @@ const (
 )
 
 // Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so
-// that a sender who drips holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the
+// that a slow sender holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the
 // answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none, or where it came with the head: then it
 // is in ans.Body.
 // body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
@@ -97,7 +97,7 @@ func (e *exchange) dropGathered() {
 	}
 }
 
-// pump writes a request's body while the answer is awaited. Whoever starts one waits for done.
+// pump writes a request's body while the answer is awaited. Its starter waits for done.
 type pump struct {
 	done    chan struct{}
 	err     error       // after done: why the body was not written whole

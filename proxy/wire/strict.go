@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Reasons why the bytes of a sender are refused before anybody parses them.
+// Reasons why the bytes of a sender are refused before they are parsed.
 var (
 	errBareLF   = errors.New("line ends with a bare LF")
 	errChunk    = errors.New("chunk is not strictly formed")
@@ -24,7 +24,7 @@ const (
 )
 
 // strict follows the raw bytes that a sender's connection brings, and lets none through from the first on that a strictly formed request
-// does not have there. fasthttp v1.78 reads behind it, and forgives in the request line and in the chunked framing what nobody can see
+// does not have there. fasthttp v1.78 reads behind it, and forgives in the request line and in the chunked framing what no caller can see
 // afterwards: bare LF, white space before a trailer's colon, folded trailers, control bytes and no end in a chunk's extension.
 //
 // It has no say in what a request means: it finds the ends of lines, bodies and chunks, and can only refuse. What is inside the lines of a
@@ -162,7 +162,7 @@ func (s *strict) endLine() {
 	}
 }
 
-// head takes a line of the head. Empty ones before the request line are skipped, as everybody does.
+// head takes a line of the head. Empty ones before the request line are skipped, as all servers do.
 func (s *strict) head(p []byte) (int, error) {
 	n, done, err := s.cut(p, framingLine+len("\r"))
 	if err != nil || !done {

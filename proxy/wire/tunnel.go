@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Switched is an upstream connection that left HTTP with a 101 answer. It belongs to whoever has it: give it to
+// Switched is an upstream connection that left HTTP with a 101 answer. It belongs to its holder: give it to
 // Tunnels.Serve, or close it.
 type Switched struct {
 	c    *conn
@@ -110,7 +110,7 @@ func (t *Tunnels) run(tn *tunnel, sender net.Conn) {
 	back.Wait()
 }
 
-// copy moves bytes one way and passes their end on. A broken direction ends both, for nobody would notice the other.
+// copy moves bytes one way and passes their end on. A broken direction ends both, because the other one would not be noticed.
 func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
 	_, err := io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, make([]byte, pumpBuffer))
 	if err == nil {
@@ -143,7 +143,7 @@ func (t *Tunnels) join(tn *tunnel, sender net.Conn) bool {
 	return true
 }
 
-// hangUp closes both sides, which wakes whoever copies.
+// hangUp closes both sides, which wakes both copies.
 func (t *Tunnels) hangUp(tn *tunnel) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +158,7 @@ func (tn *tunnel) close() {
 	}
 }
 
-// drop closes a tunnel that nobody copies any more, and forgets it.
+// drop closes a tunnel whose copies have ended, and forgets it.
 func (t *Tunnels) drop(tn *tunnel) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *Tunnels) Close(ctx context.Context) error {
 	t.closed = true
 	for tn := range t.open {
 		tn.close()
-		if tn.late.Stop() { // not handed over yet: there is nobody to wait for
+		if tn.late.Stop() { // not handed over yet: no copy is to be waited for
 			delete(t.open, tn)
 		}
 	}

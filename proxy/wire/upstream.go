@@ -144,7 +144,7 @@ func (u *Upstream) reader() *bufio.Reader {
 	return bufio.NewReaderSize(nil, readBuffer)
 }
 
-// end closes a connection that put could have kept: nobody reads from it any more, so its buffer may serve the next one.
+// end closes a connection that put could have kept: it has no reader any more, so its buffer may serve the next one.
 func (u *Upstream) end(c *conn) {
 	c.close()
 	c.br.Reset(nil)

@@ -10,7 +10,7 @@ import (
 )
 
 // pendingPoll is how often a connection is looked at that has bytes waiting (a pipelined request, or the close_notify of TLS): a
-// FIN behind them wakes nobody.
+// FIN behind them wakes no reader.
 const pendingPoll = 100 * time.Millisecond
 
 // WatchPeer calls gone, at most once and on another goroutine, when the peer of c has closed or reset the connection. A half-close counts,
@@ -18,7 +18,7 @@ const pendingPoll = 100 * time.Millisecond
 // runtime's poller. It costs some 10 µs, so it is for requests that really have to wait.
 //
 // c may be a connection of a Listener, also under TLS. Where the socket cannot be reached nothing is watched. stop waits for the
-// goroutine and leaves c without a read deadline; it must be called before anybody reads from c again.
+// goroutine and leaves c without a read deadline; it must be called before the next read from c.
 func WatchPeer(c net.Conn, gone func()) (stop func()) {
 	raw := rawConn(c)
 	if raw == nil || c.SetReadDeadline(time.Time{}) != nil { // the server's own deadline is still set
