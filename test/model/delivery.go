@@ -1,5 +1,7 @@
 package model
 
+import "hooklock/etcdlock/protocol"
+
 // actor is one delivery about to make a step. What it does depends on what it knows; what etcd has it learns from answers.
 type actor struct {
 	m  *model
@@ -362,37 +364,64 @@ func (a *actor) enqueue() {
 	})
 }
 
+// wait is what a delivery does that has its entry, as the code decides it. Whether others are before it, or have the lock, it may be wrong about: any claim as
+// head may be sent.
 func (a *actor) wait() {
-	t, x, l, e := a.delivery(), a.execution(), a.s.locks[a.lock()], a.event()
-	switch {
-	case a.s.queue[e].created == t.q && a.stale():
+	e := a.event()
+	known := a.known()
+	switch protocol.Next(&known) {
+	case protocol.Lost:
+		if known.Where == protocol.Ended || known.Where == protocol.Gone {
+			a.step("place is lost with the session", func(_ *state, t *delivery) { a.anew(t) })
+			return
+		}
 		a.step("session is over, leaves its place", func(_ *state, t *delivery) { t.at, t.decideAgain = leaving, true })
-		return
-	case a.s.queue[e].created == t.q:
-	case a.s.records[e].by == x:
-		a.step("waiter finds its record", func(n *state, t *delivery) {
-			if n.records[e].outcome != abortedClean { // it was handed the lock, and lost it before it knew
-				t.finish(storeUnavailable)
-				return
-			}
-			t.finish(n.endOfPlace(x))
-		})
-		return
-	case l.created != 0 && l.by == x:
+	case protocol.FindLock:
 		a.step("waiter finds that it has the lock", func(_ *state, t *delivery) { t.at = rereading })
-		return
-	case a.s.sessions[t.session] == 0:
-		a.step("place is lost with the session", func(_ *state, t *delivery) { a.anew(t) })
-		return
-	default: // it was cancelled, and a copy has written over its record
-		a.step("place is gone, the session is not", func(n *state, t *delivery) {
-			if n.known.ended[x] == 0 {
+	case protocol.LockLost:
+		a.step("waiter finds that it had the lock, and lost it", func(_ *state, t *delivery) { t.finish(storeUnavailable) })
+	case protocol.Cancelled:
+		a.step("waiter finds that it was cancelled", func(n *state, t *delivery) {
+			if x := a.execution(); n.records[e].by == x {
+				t.finish(n.endOfPlace(x))
+				return
+			} else if n.known.ended[x] == 0 { // otherwise a copy has written over its record
 				a.m.broke(placeKept)
 			}
 			t.finish(aborted)
 		})
-		return
+	case protocol.AwaitPause:
+		a.hangOn()
+	case protocol.AwaitSlot:
+		a.hangOn()
+		a.takeTurn()
+		a.claimAsHead()
+	case protocol.TakeLock:
+		a.hangOn()
+		a.claimAsHead()
 	}
+}
+
+// known is what the delivery has read, and that it takes itself for the head of the queue, and the lock for free.
+func (a *actor) known() protocol.Known {
+	t, x, l, rec := a.delivery(), a.execution(), a.s.locks[a.lock()], a.s.records[a.event()]
+	known := protocol.Known{Told: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0, Limited: a.m.limited()}
+	known.Paused = a.paused() && a.m.breaks != turnWhilePaused
+	switch {
+	case a.s.queue[a.event()].created == t.q:
+		known.Where = protocol.Queued
+	case l.created != 0 && l.by == x && !l.cooling:
+		known.Where = protocol.Locking
+	case rec.by == x:
+		known.Where, known.Began = protocol.Ended, rec.outcome != abortedClean
+	default:
+		known.Where = protocol.Gone
+	}
+	return known
+}
+
+// hangOn are the steps of a delivery whose entry is there, and of its sender.
+func (a *actor) hangOn() {
 	if a.m.breaks == toldTooEarly && a.newerComes() {
 		a.step("sender is told that a newer one waits, too early", func(_ *state, t *delivery) { t.finish(replacedByNewer) })
 	}
@@ -402,12 +431,10 @@ func (a *actor) wait() {
 	if a.s.left.hangUp > 0 {
 		a.step("sender hangs up", func(n *state, t *delivery) { n.left.hangUp--; t.at, t.left = leaving, true })
 	}
-	if a.paused() && a.m.breaks != turnWhilePaused {
-		return
-	}
-	if a.m.limited() {
-		a.takeTurn()
-	}
+}
+
+func (a *actor) claimAsHead() {
+	t, x, l := a.delivery(), a.execution(), a.s.locks[a.lock()]
 	for _, slot := range a.m.slotsFor(t.process) {
 		lost := a.resolve
 		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || a.m.client(a.s, x).created != 0 || slot != 0 && a.s.slots[slot-1] != 0 {
