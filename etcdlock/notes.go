@@ -34,3 +34,9 @@ func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage
 
 // ShedAudits is how many audits this process has not kept.
 func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
+
+// Counts is what all processes have counted: of this one up to now, of others up to a minute ago. It returns idem.ErrStoreUnavailable if etcd cannot be
+// read.
+func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
+	return s.counts.Counts(ctx, q)
+}

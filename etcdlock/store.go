@@ -69,6 +69,9 @@ type Options struct {
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
 	OnReset func()
+	// Counted returns what this process has counted of its routes since it was called before. It is called about once a minute, and must not block. Nil:
+	// nothing is counted here.
+	Counted func() []idem.RouteCounts
 
 	// Clock is how the Store sees time. The zero value is this machine's two clocks.
 	Clock link.Clock
@@ -165,10 +168,11 @@ type core struct {
 
 	duplicates *history.Duplicates
 	audits     *history.Audits
+	counts     *history.Counts
 
 	tasks *commit.Tasks
 
-	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, the count of duplicates and the audits
+	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, duplicates, audits and counts
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
@@ -215,6 +219,7 @@ func Open(o Options) (*Store, error) {
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
+	s.counts = history.NewCounts(read, o.Counted)
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
 	s.sweeper = newSweeper(s)
 	s.lines = newLines(s)
@@ -236,6 +241,7 @@ func Open(o Options) (*Store, error) {
 	s.keeping.Go(func() { control.holdings.run(keeping) })
 	s.keeping.Go(func() { s.duplicates.Run(keeping) })
 	s.keeping.Go(func() { s.audits.Run(keeping) })
+	s.keeping.Go(func() { s.counts.Run(keeping) })
 	return &Store{s, ledger, control, locker}, nil
 }
 
@@ -331,6 +337,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
 		s.audits.Finish(ctx)
+		s.counts.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}

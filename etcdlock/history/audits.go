@@ -163,7 +163,7 @@ func (a *Audits) Write(ctx context.Context) bool {
 	a.mu.Lock()
 	a.queue = a.queue[len(some):]
 	a.mu.Unlock()
-	return a.bound(ctx) == nil
+	return deleteOldest(ctx, a.o.Pool, a.o.Layout.Root+protocol.KindAudits, a.Most) == nil
 }
 
 // next are those that are written together.
@@ -200,16 +200,16 @@ func (a *Audits) send(ctx context.Context, some []pendingAudit) error {
 	return fmt.Errorf("write audits: %w", err)
 }
 
-// bound deletes the oldest where there are too many. The count costs etcd a look at its index.
-func (a *Audits) bound(ctx context.Context) error {
-	prefix := a.o.Layout.Root + protocol.KindAudits
+// deleteOldest deletes the oldest of the keys with that prefix where there are a twentieth more than most; the newest come first. The count costs etcd
+// a look at its index.
+func deleteOldest(ctx context.Context, pool *link.Pool, prefix string, most int) error {
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
-	err := a.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	err := pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		n, err := c.Get(ctx, prefix, end, clientv3.WithCountOnly())
-		if err != nil || n.Count <= int64(a.Most+a.Most/20) {
+		if err != nil || n.Count <= int64(most+most/20) {
 			return err
 		}
-		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(a.Most)))
+		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(most)))
 		if err != nil || len(newest.Kvs) == 0 {
 			return err
 		}
@@ -217,7 +217,7 @@ func (a *Audits) bound(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("delete old audits: %w", err)
+		return fmt.Errorf("delete the oldest: %w", err)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ const (
 	kindLeases   = "leases/"
 	kindIndex    = "index/"
 	KindAudits   = "audits/"
+	KindMinutes  = "minutes/"
+	KindHours    = "hours/"
 	kindSlots    = "slots/"
 	kindTurns    = "turns/"
 )
@@ -77,6 +79,19 @@ func (y Layout) Arrivals(s idem.Scope) string {
 // people read them, so that clocks of processes differ does no harm.
 func (y Layout) Audit(at time.Time, writer string, n int64) string {
 	return y.Root + KindAudits + Hex16(math.MaxUint64-uint64(at.UnixMilli())) + "-" + Hex16(math.MaxUint64-uint64(n)) + "-" + writer //nolint:gosec // any order will do before 1970
+}
+
+// CountsOf is where a process keeps its n-th counts, which are of a time that begins at at. kind is KindMinutes or KindHours. The newer they are, the
+// earlier their key comes.
+func (y Layout) CountsOf(kind string, at time.Time, writer string, n int) string {
+	return y.countsAt(kind, at) + "-" + writer + "-" + strconv.Itoa(n)
+}
+
+// CountsSince is where the keys of counts end that are not older than at.
+func (y Layout) CountsSince(kind string, at time.Time) string { return y.countsAt(kind, at) + "." }
+
+func (y Layout) countsAt(kind string, at time.Time) string {
+	return y.Root + kind + Hex16(math.MaxUint64-uint64(at.Unix())) //nolint:gosec // any order will do before 1970
 }
 
 // Leases is the prefix of what says which leases have keys of that kind on them.

@@ -1,0 +1,277 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// counter is a process that counts, with a clock and deliveries that a test says.
+type counter struct {
+	*history.Counts
+
+	mu   sync.Mutex
+	at   time.Time
+	some map[string]*idem.RouteCounts
+}
+
+// counterAt is a process with the connection of s that began at now.
+func counterAt(t *testing.T, s *Store, name string, now time.Time) *counter {
+	t.Helper()
+	c := &counter{at: now, some: map[string]*idem.RouteCounts{}}
+	var wg sync.WaitGroup
+	t.Cleanup(wg.Wait)
+	o := &history.Options{
+		Pool: s.pool, Layout: s.layout, Writer: name, Clock: link.Clock{Now: c.now, Boot: func() time.Duration { return time.Duration(c.now().UnixNano()) }},
+		Spawn: func(f func(context.Context)) bool { wg.Go(func() { f(t.Context()) }); return true },
+	}
+	c.Counts = history.NewCounts(o, c.take)
+	return c
+}
+
+func (c *counter) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// set sets its clock.
+func (c *counter) set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = now
+}
+
+// count counts n answers with a 2xx, that took a second each.
+func (c *counter) count(route string, n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.some[route] == nil {
+		c.some[route] = &idem.RouteCounts{Route: route}
+	}
+	one := idem.RouteCounts{Last: c.at, Counts: idem.Counts{idem.CountDeliveries: n, idem.CountSucceeded: n}}
+	one.Took.Note(time.Second)
+	c.some[route].Add(&one)
+}
+
+func (c *counter) take() (all []idem.RouteCounts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.some {
+		all = append(all, *r)
+	}
+	clear(c.some)
+	return all
+}
+
+// totals are the deliveries by route since then.
+func totals(t *testing.T, c *counter, since time.Time) map[string]uint64 {
+	t.Helper()
+	h, err := c.Counts.Counts(within(t, patience), idem.CountQuery{Since: since, Step: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]uint64{}
+	for _, r := range h.Routes {
+		found[r.Route] = r.Counts[idem.CountDeliveries]
+		var sum uint64
+		for _, step := range r.Steps {
+			sum += step.Counts[idem.CountDeliveries]
+		}
+		if sum != found[r.Route] {
+			t.Errorf("route %s: %d in its steps, %d in all", r.Route, sum, found[r.Route])
+		}
+	}
+	return found
+}
+
+func mustWrite(t *testing.T, c *counter) {
+	t.Helper()
+	if !c.Write(within(t, patience)) {
+		t.Fatal("etcd does not take the counts")
+	}
+}
+
+var noon = time.Date(2026, 11, 27, 12, 0, 30, 0, time.UTC)
+
+func TestCountsOfAllProcessesAreAddedUp(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
+	a.count("stripe", 3)
+	a.count("github", 1)
+	b.count("stripe", 4)
+	mustWrite(t, a)
+	mustWrite(t, b)
+	a.set(noon.Add(10 * time.Minute))
+	a.count("stripe", 5)
+	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon, Step: time.Minute})
+	if err != nil || len(h.Routes) != 2 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	stripe := h.Routes[1]
+	minute := noon.Truncate(time.Minute)
+	if stripe.Route != "stripe" || stripe.Counts[idem.CountSucceeded] != 12 || !stripe.Last.Equal(a.now()) || len(stripe.Steps) != 2 ||
+		!stripe.Steps[0].At.Equal(minute) || stripe.Steps[0].Counts[idem.CountDeliveries] != 7 || !stripe.Steps[1].At.Equal(minute.Add(10*time.Minute)) {
+		t.Errorf("%+v", stripe)
+	}
+	if p50 := stripe.Took.Quantile(0.5); p50 < 700*time.Millisecond || p50 > 1500*time.Millisecond {
+		t.Errorf("p50 is %v", p50)
+	}
+	if n := totals(t, b, noon)["stripe"]; n != 7 {
+		t.Errorf("the other process knows of %d before the next write", n)
+	}
+	mustWrite(t, a)
+	if n := totals(t, b, noon)["stripe"]; n != 12 { // whose clock is ten minutes behind
+		t.Errorf("the other process knows of %d", n)
+	}
+}
+
+func TestCountsSurviveARestartInTheSameMinute(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	var counted []idem.RouteCounts
+	open := func(n uint64) *Store {
+		counted = []idem.RouteCounts{{Route: "stripe", Counts: idem.Counts{idem.CountDeliveries: n}}}
+		s, err := Open(Options{Endpoints: []string{e.Endpoint}, Counted: func() []idem.RouteCounts { some := counted; counted = nil; return some }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WaitReady(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for n := range uint64(3) {
+		closeStore(t, open(n+1)) // it writes when it closes
+	}
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	h, err := s.Counts(within(t, patience), idem.CountQuery{Since: time.Now().Add(-time.Hour), Step: time.Minute})
+	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 6 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestCountsThatEtcdDoesNotTakeNowAreWrittenLaterInTheirOwnMinutes(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	a := counterAt(t, openStore(t, Options{Endpoints: []string{wire.Endpoint}}), "a", noon)
+	b := counterAt(t, openStore(t, Options{Endpoints: []string{e.Endpoint}}), "b", noon)
+	a.count("stripe", 1)
+	mustWrite(t, a)
+	wire.Blackhole(true)
+	for range 3 {
+		a.set(a.now().Add(40 * time.Minute)) // past the end of an hour
+		a.count("stripe", 1)
+		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond) // all of it passes: nothing answers
+		if a.Write(short) {
+			t.Fatal("written through a black hole")
+		}
+		cancel()
+	}
+	wire.Blackhole(false)
+	eventually(t, "etcd takes them", func() bool { return a.Write(within(t, patience)) })
+	b.set(a.now())
+	h, err := b.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon, Step: time.Minute})
+	if err != nil || len(h.Routes) != 1 || len(h.Routes[0].Steps) != 4 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	for i, step := range h.Routes[0].Steps {
+		if want := noon.Add(time.Duration(i) * 40 * time.Minute).Truncate(time.Minute); !step.At.Equal(want) || step.Counts[idem.CountDeliveries] != 1 {
+			t.Errorf("%+v, want 1 at %v", step, want)
+		}
+	}
+}
+
+func TestAClockThatIsSetBackOverwritesNoCounts(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	a := counterAt(t, s, "a", noon)
+	for _, at := range []time.Time{noon, noon.Add(25 * time.Hour), noon.Add(26 * time.Hour), noon} {
+		a.set(at)
+		a.count("stripe", 1)
+		mustWrite(t, a)
+	}
+	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon, Step: time.Minute})
+	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 4 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestCountsByTheHourAreKeptForAMonth(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := counterAt(t, s, "a", noon)
+	for day := range 29 {
+		a.set(noon.Add(time.Duration(day) * 24 * time.Hour))
+		a.count("stripe", 1)
+		mustWrite(t, a)
+	}
+	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon.Add(-1000 * 24 * time.Hour), Step: 6 * time.Hour})
+	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 || len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.CountHours+6*time.Hour {
+		t.Errorf("%+v, %v", h, err)
+	}
+	for kind, kept := range map[string]time.Duration{protocol.KindMinutes: 25 * time.Hour, protocol.KindHours: 31 * 24 * time.Hour} {
+		got, err := e.Client.Get(within(t, patience), s.layout.Root+kind, clientv3.WithPrefix(), clientv3.WithLimit(1))
+		if err != nil || got.Count != 29 {
+			t.Fatal(got, err)
+		}
+		left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(got.Kvs[0].Lease))
+		if least := int64(kept / time.Second); err != nil || left.TTL < least || left.TTL > least*5/4 {
+			t.Errorf("%s: its lease lasts for %d s, want %d: %v", kind, left.TTL, least, err)
+		}
+	}
+}
+
+func TestCountsAreBoundedInRoutesAndKeys(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := counterAt(t, s, "a", noon)
+	for i := range history.MaxCountedRoutes + 50 {
+		a.count(fmt.Sprintf("route %d", i), 1)
+	}
+	mustWrite(t, a)
+	found := totals(t, a, noon)
+	if len(found) != history.MaxCountedRoutes+1 || found[history.OtherRoutes] != 50 {
+		t.Errorf("%d routes, and %d in the others", len(found), found[history.OtherRoutes])
+	}
+	a.Most = 20
+	for hour := range 30 {
+		a.set(noon.Add(time.Duration(hour) * time.Hour))
+		a.count("stripe", 1)
+		mustWrite(t, a)
+	}
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindMinutes); err != nil || n > 21 {
+		t.Errorf("%d keys: %v", n, err)
+	}
+	if n := totals(t, counterAt(t, s, "b", a.now()), a.now().Add(-10*time.Hour))["stripe"]; n != 11 {
+		t.Errorf("%d in the newest hours: the oldest were to go", n)
+	}
+}
+
+func TestCountsCannotBeReadWithoutEtcd(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	a := counterAt(t, openStore(t, Options{Endpoints: []string{wire.Endpoint}}), "a", noon)
+	wire.Blackhole(true)
+	defer wire.Blackhole(false)
+	short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := a.Counts.Counts(short, idem.CountQuery{Since: noon, Step: time.Minute}); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,305 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+const (
+	// MaxCountedRoutes bounds the routes that one key tells apart; the rest is counted together, as OtherRoutes.
+	MaxCountedRoutes = 100
+	OtherRoutes      = "(others)"
+
+	maxCountKeys = 2000
+	countSlack   = time.Second // after the end of a minute, in which what is collected belongs to that minute
+)
+
+// series is one way in which counts are stored.
+type series struct {
+	kind         string
+	step, length time.Duration // of a step, and of the time that one key has
+	kept         time.Duration
+}
+
+func minutesAndHours() [2]series {
+	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.CountMinutes}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.CountHours}}
+}
+
+// Counts writes down once a minute what this process has counted, and reads what all have. Each process has a key of its own for each hour, with its
+// minutes, and one for each day, with its hours. So nobody compares these keys, and readers add them up. What belongs to which minute is said by the
+// clock of the process that counted.
+type Counts struct {
+	o       *Options
+	take    func() []idem.RouteCounts
+	leases  *commit.Leases
+	writing chan struct{} // holds a token during a write: one at a time
+	// Most keys of a kind are kept, and a twentieth more before the oldest go.
+	Most int
+
+	mu     sync.Mutex
+	chunks []*chunk // that may change yet, or are not written
+	made   int
+}
+
+// chunk is what one key has.
+type chunk struct {
+	protocol.CountChunk
+	of              series
+	key             string
+	changed, stored int // versions: they differ where something is not written
+
+	lease clientv3.LeaseID // 0 = none; only the one that writes uses it
+}
+
+// NewCounts returns a writer and reader of counts. take returns what was counted since it was called before; nil = nothing is counted here. Run writes.
+func NewCounts(o *Options, take func() []idem.RouteCounts) *Counts {
+	if take == nil {
+		take = func() []idem.RouteCounts { return nil }
+	}
+	c := &Counts{o: o, take: take, writing: make(chan struct{}, 1), Most: maxCountKeys}
+	c.leases = commit.NewLeases(o.Pool.NewLease, nil, o.Clock, o.Spawn)
+	return c
+}
+
+// Run writes once a minute, until ctx ends.
+func (c *Counts) Run(ctx context.Context) {
+	for {
+		now := c.o.Clock.Now()
+		if link.Sleep(ctx, now.Truncate(time.Minute).Add(time.Minute).Sub(now)) != nil {
+			return
+		}
+		c.Write(ctx)
+	}
+}
+
+// Finish writes what is left, if etcd takes it at once.
+func (c *Counts) Finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+	defer cancel()
+	c.Write(ctx)
+}
+
+// Write writes what has changed. It returns false if etcd did not take it: it is kept for the next write, for as long as etcd would keep it. Writing
+// twice does no harm.
+func (c *Counts) Write(ctx context.Context) bool {
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-ctx.Done(): // another one waits for an etcd that does not answer
+		return false
+	}
+	c.collect()
+	for _, one := range c.unwritten() {
+		if c.send(ctx, one) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// collect adds what was counted since the last call to the current minute.
+func (c *Counts) collect() {
+	some := c.take()
+	at := c.o.Clock.Now().Add(-countSlack).UTC()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chunks = slices.DeleteFunc(c.chunks, func(one *chunk) bool {
+		end := one.At.Add(one.of.length)
+		return at.After(end) && (one.stored == one.changed || at.After(end.Add(one.of.kept)))
+	})
+	if len(some) == 0 {
+		return
+	}
+	for _, of := range minutesAndHours() {
+		one := c.chunkLocked(of, at.Truncate(of.length))
+		one.changed++
+		for i := range some {
+			one.add(&some[i], int(at.Sub(one.At)/of.step))
+		}
+	}
+}
+
+// chunkLocked is the chunk of a time. A key is never used again: a clock that was set back would overwrite what is written.
+func (c *Counts) chunkLocked(of series, at time.Time) *chunk {
+	for _, one := range c.chunks {
+		if one.of == of && one.At.Equal(at) {
+			return one
+		}
+	}
+	c.made++
+	one := &chunk{of: of, key: c.o.Layout.CountsOf(of.kind, at, c.o.Writer, c.made)}
+	one.At, one.Routes = at, map[string]*protocol.CountedRoute{}
+	c.chunks = append(c.chunks, one)
+	return one
+}
+
+func (one *chunk) add(more *idem.RouteCounts, step int) {
+	name := more.Route
+	if one.Routes[name] == nil && len(one.Routes) >= MaxCountedRoutes {
+		name = OtherRoutes
+	}
+	r := one.Routes[name]
+	if r == nil {
+		r = &protocol.CountedRoute{Steps: map[int]*idem.Counts{}}
+		one.Routes[name] = r
+	}
+	if r.Steps[step] == nil {
+		r.Steps[step] = new(idem.Counts)
+	}
+	r.Steps[step].Add(&more.Counts)
+	r.Took.Add(&more.Took)
+	if more.Last.After(r.Last) {
+		r.Last = more.Last.UTC().Round(0)
+	}
+}
+
+// unwritten are the chunks that have changed, the oldest first.
+func (c *Counts) unwritten() (some []*chunk) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.chunks {
+		if one.stored != one.changed {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// send writes a chunk.
+func (c *Counts) send(ctx context.Context, one *chunk) (err error) {
+	isNew := one.lease == 0
+	if isNew {
+		if one.lease, err = c.leases.Take(ctx, one.of.length+one.of.kept+time.Hour, "", nil); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	version, value := one.changed, protocol.EncodeCounts(&one.CountChunk)
+	c.mu.Unlock()
+	if err := c.o.Pool.CommitParts(ctx, protocol.Writes{protocol.Note(one.key, protocol.Leased{Value: value, Lease: one.lease})}); err != nil {
+		c.leases.DropIfGone(one.lease, err)
+		one.lease = 0
+		return fmt.Errorf("write counts: %w", err)
+	}
+	c.mu.Lock()
+	one.stored = version
+	c.mu.Unlock()
+	if isNew {
+		return deleteOldest(ctx, c.o.Pool, c.o.Layout.Root+one.of.kind, c.Most)
+	}
+	return nil
+}
+
+// Counts returns what all processes have counted: of this one up to now, of others up to their last write, a minute ago at most. It returns
+// idem.ErrStoreUnavailable if etcd cannot be read.
+func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
+	now := c.o.Clock.Now().UTC()
+	of := minutesAndHours()[0]
+	since := q.Since.UTC().Truncate(q.Step)
+	if now.Sub(since) > idem.CountMinutes+time.Hour {
+		of = minutesAndHours()[1]
+	}
+	if oldest := now.Add(-idem.CountHours).Truncate(q.Step); since.Before(oldest) {
+		since = oldest
+	}
+	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*mergedRoute{}}
+	c.collect()
+	own := c.own(m)
+	keys := &link.Scan{From: c.o.Layout.Root + of.kind, End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
+	for kv, err := range c.o.Pool.All(ctx, keys) {
+		if err != nil {
+			return idem.CountHistory{}, unavailable(err)
+		}
+		if !own[string(kv.Key)] {
+			if one, err := protocol.DecodeCounts(kv.Value); err == nil { // a newer release may write what this one cannot read
+				m.add(one)
+			}
+		}
+	}
+	return m.history(), nil
+}
+
+// own adds the chunks of this process that are in memory, and returns their keys.
+func (c *Counts) own(m *merge) map[string]bool {
+	keys := map[string]bool{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.chunks {
+		if one.of == m.of {
+			keys[one.key] = true
+			m.add(&one.CountChunk)
+		}
+	}
+	return keys
+}
+
+// merge adds up chunks of one series.
+type merge struct {
+	of           series
+	since, until time.Time
+	step         time.Duration
+	routes       map[string]*mergedRoute
+}
+
+type mergedRoute struct {
+	idem.RouteCounts
+	steps map[time.Time]*idem.Counts
+}
+
+func (m *merge) add(one *protocol.CountChunk) {
+	if !one.At.Add(m.of.length).After(m.since) {
+		return
+	}
+	for name, r := range one.Routes {
+		to := m.routes[name]
+		if to == nil {
+			to = &mergedRoute{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?")}, steps: map[time.Time]*idem.Counts{}}
+			m.routes[name] = to
+		}
+		part := idem.RouteCounts{Took: r.Took}
+		if !r.Last.Before(m.since) {
+			part.Last = r.Last
+		}
+		for step, counts := range r.Steps {
+			at := one.At.Add(time.Duration(step) * m.of.step)
+			if at.Before(m.since) {
+				continue
+			}
+			if at.After(m.until) { // the clock of another process is ahead
+				at = m.until
+			}
+			at = at.Truncate(m.step)
+			if to.steps[at] == nil {
+				to.steps[at] = new(idem.Counts)
+			}
+			to.steps[at].Add(counts)
+			part.Counts.Add(counts)
+		}
+		to.Add(&part)
+	}
+}
+
+func (m *merge) history() idem.CountHistory {
+	h := idem.CountHistory{Since: m.since, Until: m.until, Step: m.step}
+	for _, name := range slices.Sorted(maps.Keys(m.routes)) {
+		r := idem.RouteHistory{RouteCounts: m.routes[name].RouteCounts}
+		steps := m.routes[name].steps
+		for _, at := range slices.SortedFunc(maps.Keys(steps), time.Time.Compare) {
+			r.Steps = append(r.Steps, idem.CountStep{At: at, Counts: *steps[at]})
+		}
+		h.Routes = append(h.Routes, r)
+	}
+	return h
+}

@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"hooklock/idem"
+)
+
+const countsVersion = 1
+
+// CountChunk is what one process has counted in one stretch of time.
+type CountChunk struct {
+	At     time.Time // its beginning
+	Routes map[string]*CountedRoute
+}
+
+// CountedRoute is one route in a CountChunk.
+type CountedRoute struct {
+	Last  time.Time // when the newest delivery ended; zero = none came
+	Took  idem.Durations
+	Steps map[int]*idem.Counts // by the number of the step; nil where there was nothing
+}
+
+// EncodeCounts is a chunk as it is stored: what is zero takes no byte.
+func EncodeCounts(chunk *CountChunk) []byte {
+	c := &codec{b: []byte{countsVersion}}
+	c.chunk(chunk)
+	return c.b
+}
+
+// DecodeCounts reads a chunk.
+func DecodeCounts(b []byte) (*CountChunk, error) {
+	if err := checkByte("counts", b, countsVersion); err != nil {
+		return nil, err
+	}
+	c, chunk := &codec{b: b[1:], reads: true}, &CountChunk{Routes: map[string]*CountedRoute{}}
+	if c.chunk(chunk); c.err != nil {
+		return nil, fmt.Errorf("read counts: %w", errors.Join(errCorrupt, c.err))
+	}
+	return chunk, nil
+}
+
+func (c *codec) chunk(chunk *CountChunk) {
+	c.time(&chunk.At, epoch)
+	for _, name := range each(c, slices.Sorted(maps.Keys(chunk.Routes))) {
+		c.text(&name)
+		r := chunk.Routes[name]
+		if r == nil {
+			r = &CountedRoute{Steps: map[int]*idem.Counts{}}
+			chunk.Routes[name] = r
+		}
+		c.counted(r, chunk.At)
+		if c.err != nil {
+			return
+		}
+	}
+}
+
+func (c *codec) counted(r *CountedRoute, base time.Time) {
+	some := !r.Last.IsZero()
+	if c.flags(&some); some {
+		c.time(&r.Last, base)
+	}
+	c.sparse(r.Took[:])
+	for _, step := range each(c, slices.Sorted(maps.Keys(r.Steps))) {
+		c.int(&step)
+		counts := r.Steps[step]
+		if counts == nil {
+			counts = new(idem.Counts)
+			r.Steps[step] = counts
+		}
+		if c.sparse(counts[:]); c.err != nil {
+			return
+		}
+	}
+}
+
+// sparse is numbers of which most are zero.
+func (c *codec) sparse(numbers []uint64) {
+	var set []int
+	for i, n := range numbers {
+		if n != 0 {
+			set = append(set, i)
+		}
+	}
+	for _, i := range each(c, set) {
+		if c.int(&i); i < 0 || i >= len(numbers) {
+			c.fail(errors.New("a count is not known"))
+			return
+		}
+		c.unsigned(&numbers[i])
+	}
+}
+
+// each is what a loop writes, or as many zero values as it has to read.
+func each[T any](c *codec, all []T) []T {
+	n := uint64(len(all))
+	if c.unsigned(&n); !c.reads {
+		return all
+	}
+	if n > uint64(len(c.b)) { // each takes a byte at least
+		c.fail(errShort)
+		return nil
+	}
+	return make([]T, n)
+}
