@@ -57,6 +57,7 @@ type Delivery struct {
 	Status    int
 	Result    Result        // of its request to the service
 	Took      time.Duration // until its answer was written
+	Service   time.Duration // of its request to the service
 	// Verified: it is its sender's: its signature is right, or its route asks for none.
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
@@ -78,6 +79,7 @@ type Tally struct {
 	modes  map[string]string
 	// senders are how those of the routes count failures.
 	senders map[string]Sender
+	left    []idem.RouteCounts // of dropped routes, for Take
 }
 
 // New makes a tally for the process that is called replica. now is the time for people, which somebody may set while the process runs, and elapsed is how long ago
@@ -115,10 +117,29 @@ func (t *Tally) SetRoutes(routes []Route) {
 			t.routes[r.Name] = &route{}
 		}
 	}
+	for name, r := range old {
+		if t.routes[name] == nil {
+			t.left = r.take(name, t.left)
+		}
+	}
 }
 
-// Tried counts a try of a parked event, whose delivery was noted before. One of an unknown route is not counted.
-func (t *Tally) Tried(name string, result Result) {
+// Tried counts a try of a parked event, whose delivery was noted before, and how long its request to the service took. One of an unknown route is not
+// counted.
+func (t *Tally) Tried(name string, result Result, took time.Duration) {
+	t.with(name, func(r *route) {
+		r.recent.add("", result, t.clock())
+		r.called(result, took)
+	})
+}
+
+// GaveUp counts a dead letter. One of an unknown route is not counted.
+func (t *Tally) GaveUp(name string) {
+	t.with(name, func(r *route) { r.untaken.Counts[idem.CountDeadLetters]++ })
+}
+
+// with calls f with a route, locked.
+func (t *Tally) with(name string, f func(*route)) {
 	t.mu.RLock()
 	r := t.routes[name]
 	t.mu.RUnlock()
@@ -127,7 +148,7 @@ func (t *Tally) Tried(name string, result Result) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.recent.add("", result, t.clock())
+	f(r)
 }
 
 // Note counts a delivery. One of an unknown route is not counted.
@@ -151,9 +172,10 @@ type route struct {
 	mu       sync.Mutex
 	all      ring
 	recent   recent
-	newest   time.Time // when the newest delivery was noted, as people are told
-	verified time.Time // when the newest verified one was, too
-	failures failures  // of verified deliveries
+	untaken  idem.RouteCounts // since the last Take
+	newest   time.Time        // when the newest delivery was noted, as people are told
+	verified time.Time        // when the newest verified one was, too
+	failures failures         // of verified deliveries
 	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with a secret that the route does not have.
 	suspected failures
 	found     [kinds]*ring // nil until the first one
@@ -168,6 +190,7 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.all.add(at)
 	r.recent.add(d.Decision, d.Result, now.at)
 	r.newest = now.shown
+	r.delivered(d, now.shown)
 	r.noteSender(d, failed, now)
 	kind := Kind(d.Decision.Row().Class)
 	if kind >= Duplicate && kind <= Unnamed {

@@ -16,7 +16,7 @@ func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Result: resultOf(r), Members: r.Members, Took: r.Total, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
+		Result: resultOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -33,7 +33,7 @@ func (findings) Passed(*proxy.Report) {}
 // Event implements proxy.Observer.
 func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
-		f.Tried(r.Route, resultOf(r))
+		f.Tried(r.Route, resultOf(r), r.Upstream)
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *Service) openRequests(context.Context) error {
 func (s *Service) carry() {
 	s.carrier = idem.NewCarrier(idem.CarrierOptions{
 		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
-		Try: s.handler.Try, Told: s.telemetry.Told, Drop: s.dropRequest,
+		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {
@@ -56,6 +56,14 @@ func (s *Service) carry() {
 				}
 			})
 		})
+	}
+}
+
+// told reports what became of a parked execution.
+func (s *Service) told(n idem.Told) {
+	s.telemetry.Told(n)
+	if n.What == idem.ToldDeadLetter {
+		s.report.GaveUp(n.Lock.Route)
 	}
 }
 

@@ -183,6 +183,7 @@ func (s *Service) openStore(context.Context) error {
 	o.Limit = s.limit
 	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
 	o.OnPause = s.telemetry.Paused
+	o.Counted = s.report.Take
 	o.OnOperation = func(op link.Operation) {
 		s.contacts.operation(op)
 		s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code)

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Take returns what was counted of each route since it was called before, without the routes that had nothing.
+func (t *Tally) Take() []idem.RouteCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	some := t.left
+	t.left = nil
+	for _, name := range t.order {
+		some = t.routes[name].take(name, some)
+	}
+	return some
+}
+
+// take appends what was counted since it was called before, if anything was.
+func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.untaken.Counts != (idem.Counts{}) {
+		r.untaken.Route = name
+		some = append(some, r.untaken)
+		r.untaken = idem.RouteCounts{}
+	}
+	return some
+}
+
+// delivered counts a delivery by what became of it.
+func (r *route) delivered(d *Delivery, shown time.Time) {
+	counts := &r.untaken.Counts
+	counts[idem.CountDeliveries]++
+	r.untaken.Last = shown
+	r.called(d.Result, d.Service)
+	switch row := d.Decision.Row(); {
+	case !d.Carried: // forwarded all the same
+	case row.Decision == idem.DecisionParked:
+		counts[idem.CountParked]++
+	case row.Class == idem.ClassDuplicate:
+		counts[idem.CountDuplicates]++
+	case row.Class == idem.ClassOverlap:
+		counts[idem.CountBusy]++
+	case row.Class == idem.ClassForged:
+		counts[idem.CountBadSignatures]++
+	case row.Own() && d.Result == 0:
+		counts[idem.CountRefused]++
+	}
+}
+
+// called counts a request to the service, if there was one.
+func (r *route) called(result Result, took time.Duration) {
+	if result == 0 {
+		return
+	}
+	r.untaken.Counts[idem.CountSucceeded+idem.CountKind(result-Succeeded)]++
+	r.untaken.Took.Note(took)
+}
