@@ -81,6 +81,9 @@ func (unreachable) Audited(idem.Audit) {}
 func (unreachable) Audits(context.Context, idem.AuditQuery) (idem.AuditPage, error) {
 	return idem.AuditPage{}, idem.ErrStoreUnavailable
 }
+func (unreachable) Counts(context.Context, idem.CountQuery) (idem.CountHistory, error) {
+	return idem.CountHistory{}, idem.ErrStoreUnavailable
+}
 func (unreachable) Guard(context.Context, idem.Callback, string, []string) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
@@ -131,6 +134,7 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/report", ""},
 	{"GET", "/v1/status", ""},
 	{"GET", "/v1/routes", ""},
+	{"GET", "/v1/routes/counts?since=1h&step=1m", ""},
 	{"GET", "/v1/config", ""},
 	{"POST", "/v1/config/reload", ""},
 	{"GET", "/v1/embedded/backup", ""},

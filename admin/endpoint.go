@@ -64,6 +64,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
+		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "step"}, (*call).counts},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
 		{"POST", "/v1/config/reload", forWrite, reloadConfig, nil, (*call).reload},
 		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},

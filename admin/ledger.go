@@ -64,6 +64,8 @@ type Ledger interface {
 	Audited(a idem.Audit)
 	// Audits lists a page. idem.ErrCursor.
 	Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error)
+	// Counts is what all processes have counted of their routes.
+	Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error)
 
 	// Guard says whether a running execution may go on, and notes the step that it begins; "" notes none. idem.ErrCancelled and
 	// idem.ErrFinished, both with what was found, and the errors of a callback: idem.ErrStaleToken, idem.ErrLockExpired,

@@ -41,7 +41,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	for name, typed := range map[string]any{
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
 		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{},
-		"Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
+		"CountList": CountList{}, "RouteCounts": RouteCounts{}, "CountStep": CountStep{}, "Counts": Counts{}, "Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
 		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{}, "Audit": Audit{}, "RouteRules": RouteRules{}, "RouteSender": RouteSender{}, "SenderLimit": SenderLimit{}, "RouteAnswer": RouteAnswer{}, "RouteList": RouteList{}, "AuditPage": AuditPage{},
 		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
 		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "ArrivalBehind": ArrivalBehind{}, "ReleasedExecution": ReleasedExecution{}, "FailedAnswer": FailedAnswer{}, "RouteCount": RouteCount{}, "Pause": Pause{}, "PauseList": PauseList{}, "EndedPause": EndedPause{}, "PauseStatus": PauseStatus{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},

@@ -58,7 +58,53 @@ routes:
 			t.Errorf("status says %q", line)
 		}
 	}
-	if text := cli(t, h, "status"); strings.Contains(text, "never") || !strings.Contains(text, "none in ") {
-		t.Errorf("what came before the start is not known:\n%s", text)
+	if text := cli(t, h, "status"); strings.Contains(text, "never") || !strings.Contains(text, "none in 24h") {
+		t.Errorf("a route without deliveries:\n%s", text)
+	}
+}
+
+func TestCountsOfRoutesAreThoseOfAllReplicasAndOutliveARestart(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if r.Body == "fails" {
+			return testkit.Reply(500, "database is locked")
+		}
+		return testkit.OK("done")
+	})
+	config := fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: %s
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+routes:
+  - {name: orders, path: /orders}
+`, up.URL, shared.etcd.Endpoint, ownPrefix())
+	before := own(t, config)
+	for i, body := range []string{"works", "fails", "works"} {
+		testkit.Post(t, before.Addr, "/orders", body, key(fmt.Sprint(i)))
+	}
+	testkit.Post(t, before.Addr, "/orders", "works", key("0")) // a duplicate
+	leave(t, before.Process)
+	h := own(t, config)
+	testkit.Post(t, h.Addr, "/orders", "works", key("later"))
+	code, counts := asked(t, h, "GET", "/v1/routes/counts?since=1h", "", "")
+	if code != 200 {
+		t.Fatalf("%d %v", code, counts)
+	}
+	orders := counts["routes"].([]any)[0].(map[string]any)
+	total := orders["total"].(map[string]any)
+	for name, want := range map[string]float64{"deliveries": 5, "succeeded": 3, "failed": 1, "duplicates": 1, "errors": 0, "deadLetters": 0} {
+		if total[name] != want {
+			t.Errorf("%s: %v, want %v", name, total[name], want)
+		}
+	}
+	if orders["lastAt"] == nil || orders["p50Seconds"] == nil || len(orders["steps"].([]any)) == 0 {
+		t.Errorf("%v", orders)
+	}
+	if text := cli(t, h, "status"); !strings.Contains(text, "last 24h, all replicas") || strings.Contains(text, "none in") {
+		t.Errorf("%s", text)
+	}
+	if text := cli(t, h, "status", "-o", "json"); !strings.Contains(text, `"counts"`) || !strings.Contains(text, `"badSignatures"`) {
+		t.Errorf("%s", text)
 	}
 }

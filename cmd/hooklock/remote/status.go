@@ -1,11 +1,15 @@
 package remote
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,18 +31,21 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 
 attention lists what a person has to look at, with the command that shows it. etcd and upstream say what came of the latest request: a member of
 etcd is asked when the one before it fails. "running" and "waiting" are those of the process that is asked, "held" and "parked" those of all
-replicas. The counts of routes are those of this process, of the last five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
+replicas. The counts of routes are those of all replicas, of the last 24 hours, also from before a restart; while etcd is away they are those of this
+process, of the last five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
 
   SUCCEEDED  the service answered with a 2xx
   FAILED     the service answered with another status
   ERRORS     no whole answer came, the lock was lost, or the execution was cancelled
 
-Four count deliveries by what was decided; with mode observe, by what would have been:
+Four count deliveries by what was decided, unless mode observe forwarded them:
 
   PARKED     accepted, to run later
   COPIES     of an event that is settled or runs: answered without running
   LOCKED     another event of the workflow ran, or a limit had no slot
-  REFUSED    mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away`,
+  REFUSED    mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away
+
+A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate how long the service took.`,
 		Example: `  hooklock status
   hooklock status -o json | jq -r '.config.refused.problems[]?'`,
 		Args: cli.NoArgs,
@@ -48,7 +55,11 @@ Four count deliveries by what was decided; with mode observe, by what would have
 				if err != nil {
 					return err
 				}
-				return d.object(s.RawJSON(), func() error { return d.printStatus(s) })
+				counts, err := d.dayCounts(ctx, s)
+				if err != nil {
+					return err
+				}
+				return d.object(withCounts(s, counts), func() error { return d.printStatus(s, counts) })
 			})
 		},
 	}
@@ -57,7 +68,29 @@ Four count deliveries by what was decided; with mode observe, by what would have
 	return cmd
 }
 
-func (d *Desk) printStatus(s *client.ReplicaStatus) error {
+// dayCounts asks for the counts of the last day; nil where they are not known: etcd is away, or the server is older.
+func (d *Desk) dayCounts(ctx context.Context, s *client.ReplicaStatus) (*client.CountList, error) {
+	if len(s.Etcd.Members) > 0 && !slices.ContainsFunc(s.Etcd.Members, func(m client.Contact) bool { return m.State != client.ContactFails }) {
+		return nil, nil
+	}
+	counts, err := d.Counts(ctx, "24h", "15m")
+	var p *client.Problem
+	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound) {
+		return nil, nil
+	}
+	return counts, err
+}
+
+// withCounts is the status as JSON, with the counts if they are known.
+func withCounts(s *client.ReplicaStatus, counts *client.CountList) []byte {
+	status, is := bytes.CutSuffix(bytes.TrimSpace(s.RawJSON()), []byte("}"))
+	if counts == nil || !is {
+		return s.RawJSON()
+	}
+	return slices.Concat(status, []byte(`,"counts":`), counts.RawJSON(), []byte("}"))
+}
+
+func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList) error {
 	ago := func(t client.Time) string {
 		if t.IsZero() {
 			return ""
@@ -96,7 +129,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return d.printWork(s, ago)
+	return d.printWork(s, counts, ago)
 }
 
 // attention returns what a person has to look at, beside what the other lines say, with the command that shows it.
@@ -120,7 +153,7 @@ func attention(s *client.ReplicaStatus) (all []string) {
 }
 
 // printWork shows what runs and waits, and what came to the routes.
-func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) error {
+func (d *Desk) printWork(s *client.ReplicaStatus, counts *client.CountList, ago func(client.Time) string) error {
 	fmt.Fprintln(d.e.Stdout)
 	t := d.table("NOW", "COUNT", "OLDEST", "OF")
 	t.Cut = map[string]int{"OF": 16}
@@ -142,16 +175,13 @@ func (d *Desk) printWork(s *client.ReplicaStatus, ago func(client.Time) string) 
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := d.printPaused(s, ago); err != nil || len(s.Routes) == 0 {
+	if err := d.printPaused(s, ago); err != nil {
 		return err
 	}
-	fmt.Fprintln(d.e.Stdout)
-	t = d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED", "LAST")
-	t.Drop, t.Cut = []string{"MODE", "A MINUTE"}, map[string]int{"ROUTE": 8}
-	for i := range s.Routes {
-		t.Add(routeRow(&s.Routes[i], s, ago)...)
+	if counts == nil {
+		counts = recentCounts(s)
 	}
-	return t.Flush()
+	return d.printCounts(s, counts, ago)
 }
 
 // printPaused shows what is paused, if anything is.
@@ -170,32 +200,99 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 	return t.Flush()
 }
 
-func routeRow(r *client.RouteRate, s *client.ReplicaStatus, ago func(client.Time) string) []string {
-	var all, parked, copies, locked, refused int64
-	for decision, n := range r.Decisions {
-		all += n
-		switch row := idem.Decision(decision).Row(); {
-		case row.Decision == idem.DecisionParked:
-			parked += n
-		case row.Class == idem.ClassDuplicate:
-			copies += n
-		case row.Class == idem.ClassOverlap:
-			locked += n
-		case row.Class == idem.ClassFailed, row.Class == idem.ClassBug: // an error
-		case row.Own():
-			refused += n
+// recentCounts are the counts of the process that was asked, of its last minutes.
+func recentCounts(s *client.ReplicaStatus) *client.CountList {
+	recent := &client.CountList{Since: client.Time{Time: s.At.Add(-time.Duration(s.RateSeconds) * time.Second)}, Until: s.At}
+	if recent.Since.Before(s.StartedAt.Time) {
+		recent.Since = s.StartedAt
+	}
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		n := client.Counts{Succeeded: r.Succeeded, Failed: r.Failed, Errors: r.Errors}
+		for decision, times := range r.Decisions {
+			n.Deliveries += times
+			switch row := idem.Decision(decision).Row(); {
+			case row.Decision == idem.DecisionParked:
+				n.Parked += times
+			case row.Class == idem.ClassDuplicate:
+				n.Duplicates += times
+			case row.Class == idem.ClassOverlap:
+				n.Busy += times
+			case row.Class == idem.ClassFailed, row.Class == idem.ClassBug: // an error
+			case row.Own():
+				n.Refused += times
+			}
+		}
+		steps := []client.CountStep{{At: s.At, Counts: n}}
+		recent.Routes = append(recent.Routes, client.RouteCounts{Route: r.Route, Total: n, LastAt: r.LastAt, Steps: steps})
+	}
+	return recent
+}
+
+// printCounts shows what was counted of the routes, those of the configuration first.
+func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ago func(client.Time) string) error {
+	if len(counts.Routes) == 0 {
+		return nil
+	}
+	fmt.Fprintln(d.e.Stdout)
+	title := "last 24h, all replicas"
+	if counts.RawJSON() == nil {
+		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
+	}
+	fmt.Fprintln(d.e.Stdout, title)
+	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED", "DEAD", "P50", "P95", "LAST")
+	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD"}, map[string]int{"ROUTE": 8}
+	place := func(name string) int {
+		return slices.IndexFunc(s.Routes, func(r client.RouteRate) bool { return r.Route == name })
+	}
+	all := slices.Clone(counts.Routes)
+	slices.SortStableFunc(all, func(a, b client.RouteCounts) int { return cmp.Compare(uint(place(a.Route)), uint(place(b.Route))) }) //nolint:gosec // -1 is to be last
+	for i := range all {
+		mode := ""
+		if at := place(all[i].Route); at >= 0 {
+			mode = s.Routes[at].Mode
+		}
+		t.Add(countsRow(&all[i], mode, counts, ago)...)
+	}
+	return t.Flush()
+}
+
+// lookback is the time that counts are of.
+func lookback(counts *client.CountList) string {
+	if d := counts.Until.Sub(counts.Since.Time); d < 24*time.Hour {
+		return cli.Span(d)
+	}
+	return "24h"
+}
+
+// countsRow is the row of a route.
+func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago func(client.Time) string) []string {
+	span := min(counts.Until.Sub(counts.Since.Time), time.Hour)
+	var lately int64
+	for _, step := range r.Steps {
+		if counts.Until.Sub(step.At.Time) <= time.Hour {
+			lately += step.Counts.Deliveries
 		}
 	}
-	over := min(s.RateSeconds, max(s.At.Sub(s.StartedAt.Time).Seconds(), 1))
-	text := func(n int64) string { return strconv.FormatInt(n, 10) }
-	last := "none in " + ago(s.StartedAt)
+	last := "none in " + lookback(counts)
 	if !r.LastAt.IsZero() {
 		last = ago(r.LastAt) + " ago"
 	}
-	perMinute := strconv.FormatFloat(float64(all)*60/over, 'f', 1, 64)
-	return []string{
-		r.Route, r.Mode, perMinute, text(r.Succeeded), text(r.Failed), text(r.Errors), text(parked), text(copies), text(locked), text(refused), last,
+	took := func(seconds float64) string {
+		switch {
+		case seconds == 0:
+			return ""
+		case seconds < 0.001:
+			return "<1ms"
+		}
+		return cli.SpanSeconds(seconds)
 	}
+	row := []string{r.Route, mode, strconv.FormatFloat(float64(lately)/max(span.Minutes(), 1.0/60), 'f', 1, 64)}
+	n := &r.Total
+	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy, n.Refused + n.BadSignatures, n.DeadLetters} {
+		row = append(row, strconv.FormatInt(number, 10))
+	}
+	return append(row, took(r.P50Seconds), took(r.P95Seconds), last)
 }
 
 // mood adds a row: good in green if well, else bad in red.

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// CountList is what was counted of the deliveries of each route, over all replicas and restarts.
+type CountList struct {
+	Since       Time          `json:"since"` // from when on it counts: what was asked for, rounded down to a step
+	Until       Time          `json:"until"`
+	StepSeconds float64       `json:"stepSeconds"`
+	Routes      []RouteCounts `json:"routes"` // also those to which nothing came
+
+	raw json.RawMessage
+}
+
+// RouteCounts is what was counted of one route.
+type RouteCounts struct {
+	Route string `json:"route"`
+	Total Counts `json:"total"` // from Since to Until
+	// P50Seconds and P95Seconds estimate how long requests to the service took, in the hours (or days) that are touched; 0 = there was none.
+	P50Seconds float64     `json:"p50Seconds,omitempty"`
+	P95Seconds float64     `json:"p95Seconds,omitempty"`
+	LastAt     Time        `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none came
+	Steps      []CountStep `json:"steps"`           // those with something, the oldest first
+}
+
+// CountStep is what was counted in one step of time.
+type CountStep struct {
+	At     Time   `json:"at"` // its beginning
+	Counts Counts `json:"counts"`
+}
+
+// Counts are numbers of one time. Succeeded, Failed and Errors are requests to the service: forwarded deliveries, and tries of parked events. A
+// delivery that mode observe forwarded counts there alone.
+type Counts struct {
+	Deliveries    int64 `json:"deliveries"`    // all that came
+	Succeeded     int64 `json:"succeeded"`     // the service answered with a 2xx
+	Failed        int64 `json:"failed"`        // it answered with another status
+	Errors        int64 `json:"errors"`        // no whole answer came
+	Parked        int64 `json:"parked"`        // accepted, to run later
+	Duplicates    int64 `json:"duplicates"`    // answered without running
+	Busy          int64 `json:"busy"`          // another event of the workflow ran, or a limit had no slot
+	BadSignatures int64 `json:"badSignatures"` // the signature was not valid
+	Refused       int64 `json:"refused"`       // for another reason
+	DeadLetters   int64 `json:"deadLetters"`   // accepted events that were given up
+}
+
+// RawJSON is the object as the server sent it. Do not change it.
+func (l *CountList) RawJSON() []byte { return l.raw }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (l *CountList) UnmarshalJSON(text []byte) error {
+	type plain CountList
+	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
+		return err
+	}
+	l.raw = append(json.RawMessage(nil), text...)
+	return nil
+}
+
+// Counts says what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30 days; "" is 24h. step is the length of a step (15m); "" is
+// what gives about a hundred steps.
+func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, error) {
+	l := new(CountList)
+	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes/counts", query: query("since", since, "step", step), into: l, has: "routes"}); err != nil {
+		return nil, err
+	}
+	return l, nil
+}

@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// countsSince is how far back counts go where the request does not say.
+const countsSince = 24 * time.Hour
+
+// counts says what came of the deliveries of each route, over all replicas. It is over all workflows, as the report is.
+func (c *call) counts() error {
+	if err := c.unlimited("what is counted"); err != nil {
+		return err
+	}
+	q, err := c.countQuery()
+	if err != nil {
+		return err
+	}
+	ctx, done := c.reading()
+	defer done()
+	h, err := c.api.o.Ledger.Counts(ctx, q)
+	if err != nil {
+		return err
+	}
+	list := client.CountList{Since: client.Time{Time: h.Since}, Until: client.Time{Time: h.Until}, StepSeconds: h.Step.Seconds(), Routes: []client.RouteCounts{}}
+	for _, r := range c.api.o.Process.Routes() { // also those to which nothing came
+		if !slices.ContainsFunc(h.Routes, func(one idem.RouteHistory) bool { return one.Route == r.Route }) {
+			h.Routes = append(h.Routes, idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: r.Route}})
+		}
+	}
+	slices.SortStableFunc(h.Routes, func(a, b idem.RouteHistory) int { return strings.Compare(a.Route, b.Route) })
+	for i := range h.Routes {
+		list.Routes = append(list.Routes, viewOfCounts(&h.Routes[i]))
+	}
+	return c.ok(http.StatusOK, list)
+}
+
+// countQuery reads since and step.
+func (c *call) countQuery() (q idem.CountQuery, err error) {
+	now := c.api.o.Now()
+	if q.Since, err = c.moment("since", c.query("since")); err != nil {
+		return q, err
+	}
+	if q.Since.IsZero() {
+		q.Since = now.Add(-countsSince)
+	}
+	if oldest := now.Add(-idem.CountHours); q.Since.Before(oldest) {
+		q.Since = oldest
+	}
+	whole := time.Minute
+	if now.Sub(q.Since.Truncate(time.Hour)) > idem.CountMinutes+time.Hour {
+		whole = time.Hour
+	}
+	text := c.query("step")
+	if text == "" {
+		for _, q.Step = range []time.Duration{time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour} {
+			if q.Step%whole == 0 && now.Sub(q.Since) <= q.Step*100 {
+				break
+			}
+		}
+		return q, nil
+	}
+	if q.Step, err = time.ParseDuration(text); err != nil || q.Step < whole || q.Step%whole != 0 || q.Step > 24*time.Hour {
+		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where since is more than 24h ago; up to 24h")
+	}
+	if now.Sub(q.Since) > q.Step*idem.MaxCountSteps {
+		return q, refuse("bad_request", "step="+quote(text)+": that is more than "+strconv.Itoa(idem.MaxCountSteps)+" steps; give a longer step, or a later since")
+	}
+	return q, nil
+}
+
+func viewOfCounts(r *idem.RouteHistory) client.RouteCounts {
+	view := client.RouteCounts{
+		Route: r.Route, Total: numbersOf(&r.Counts), P50Seconds: r.Took.Quantile(0.5).Seconds(), P95Seconds: r.Took.Quantile(0.95).Seconds(), LastAt: client.Time{Time: r.Last},
+		Steps: []client.CountStep{},
+	}
+	for i := range r.Steps {
+		view.Steps = append(view.Steps, client.CountStep{At: client.Time{Time: r.Steps[i].At}, Counts: numbersOf(&r.Steps[i].Counts)})
+	}
+	return view
+}
+
+func numbersOf(c *idem.Counts) client.Counts {
+	n := func(kind idem.CountKind) int64 { return int64(min(c[kind], 1<<53)) } //nolint:gosec // bounded here
+	return client.Counts{
+		Deliveries: n(idem.CountDeliveries), Succeeded: n(idem.CountSucceeded), Failed: n(idem.CountFailed), Errors: n(idem.CountErrors), Parked: n(idem.CountParked),
+		Duplicates: n(idem.CountDuplicates), Busy: n(idem.CountBusy), BadSignatures: n(idem.CountBadSignatures), Refused: n(idem.CountRefused), DeadLetters: n(idem.CountDeadLetters),
+	}
+}
