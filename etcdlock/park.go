@@ -129,7 +129,7 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 		st, err := p.store.look(life, k)
 		if err == nil {
 			switch {
-			case !st.Waits(p.execution) || st.Place != p.q || st.Copied.Parked != nil:
+			case !p.waitsAt(st):
 				return p.parkedAlready(st, tried)
 			case full && !tried:
 				return unavailable(rpctypes.ErrNoSpace)
@@ -152,6 +152,11 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 			return unknown(err)
 		}
 	}
+}
+
+// waitsAt reports whether the execution still waits in its place, and is not parked.
+func (p *Place) waitsAt(st *protocol.State) bool {
+	return st.Waits(p.execution) && st.Place == p.q && st.Copied.Parked == nil
 }
 
 // tooLarge reports whether another attempt would be refused as well.
