@@ -13,32 +13,32 @@ import (
 // writeAnswer makes the upstream's answer the answer, but for its body. Hop-by-hop fields stay behind, and on routes so do those that
 // only Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and
 // read again. What that costs is in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
-func (d *delivery) writeAnswer(ctx *fasthttp.RequestCtx) {
+func (d *reply) writeAnswer() {
 	d.report.UpstreamStatus, d.report.Status = d.answer.Status, d.answer.Status
 	d.fields = d.answer.EndToEnd(d.fields[:0])
 	head := append(d.out[:0], "HTTP/1.1 "...)
 	head = strconv.AppendInt(head, int64(d.answer.Status), 10)
 	head = append(append(append(head, ' '), d.answer.Reason...), "\r\n"...)
 	head = d.appendFields(head)
-	head = append(append(head, d.framing(ctx)...), "\r\n"...)
+	head = append(append(head, d.framing()...), "\r\n"...)
 	d.out = head
 	d.headBytes.Reset(head)
 	if d.headReader == nil || d.headReader.Size() < len(head) {
 		d.headReader = bufio.NewReaderSize(nil, max(len(head), 4096))
 	}
 	d.headReader.Reset(&d.headBytes)
-	if err := ctx.Response.Header.Read(d.headReader); err != nil {
+	if err := d.ctx.Response.Header.Read(d.headReader); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
 		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
-		ctx.Response.Header.Reset()
-		ctx.Response.SetStatusCode(d.answer.Status)
+		d.ctx.Response.Header.Reset()
+		d.ctx.Response.SetStatusCode(d.answer.Status)
 	}
-	ctx.Response.Header.ResetConnectionClose() // of an answer to HEAD without a length fasthttp believes that it ends with the connection
+	d.ctx.Response.Header.ResetConnectionClose() // of an answer to HEAD without a length fasthttp believes that it ends with the connection
 }
 
 // appendFields appends the end-to-end fields. Of Content-Encoding fasthttp keeps one line alone, so several become the one list that says
 // the same (RFC 9110 section 5.3).
-func (d *delivery) appendFields(head []byte) []byte {
+func (d *reply) appendFields(head []byte) []byte {
 	var codings []byte
 	for _, f := range d.fields {
 		switch {
@@ -61,12 +61,12 @@ func (d *delivery) appendFields(head []byte) []byte {
 
 // framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only where there is none does the upstream's
 // Content-Length stand, if there is one, because it says what a GET would have brought. A 204 has none (RFC 9110 section 8.6).
-func (d *delivery) framing(ctx *fasthttp.RequestCtx) string {
+func (d *reply) framing() string {
 	length := d.answer.Get("content-length")
 	switch {
 	case d.answer.Status == fasthttp.StatusNoContent:
 		return ""
-	case !ctx.IsHead() && d.answer.Status != fasthttp.StatusNotModified:
+	case !d.ctx.IsHead() && d.answer.Status != fasthttp.StatusNotModified:
 		return "Content-Length: 0\r\n"
 	case length == nil:
 		return ""

@@ -105,40 +105,49 @@ func (d *delivery) policy(end *ending) *ending {
 	return end
 }
 
+// reply is the stage that answers: it has the delivery, and fasthttp's request, whose response it fills in.
+type reply struct {
+	*delivery
+	ctx *fasthttp.RequestCtx
+}
+
+// answerWith makes end the answer.
+func (d *delivery) answerWith(ctx *fasthttp.RequestCtx, end *ending) { (&reply{d, ctx}).write(end) }
+
 // write makes end the answer. It is the only place where one is made, and the last stage but the report; of a streamed answer it makes the head,
 // and the stream goes on with the rest, the settling and the report.
-func (d *delivery) write(ctx *fasthttp.RequestCtx, end *ending) {
+func (d *reply) write(end *ending) {
 	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
 		end = d.reject(badBody(wire.ErrMemory)) // it may come again
 	}
 	switch end.source {
 	case fromHooklock:
-		d.writeRefusal(ctx, end)
+		d.writeRefusal(end)
 	case fromUpstream:
-		d.writeAnswer(ctx)
+		d.writeAnswer()
 	case fromFirst:
-		writeFirst(ctx, end)
+		writeFirst(d.ctx, end)
 	case fromRule:
-		writeGreeting(ctx, end.greeting)
+		writeGreeting(d.ctx, end.greeting)
 	case fromTunnel: // it has been one, and is over
 		return
 	}
 	if end.hangUp {
-		hangUp(ctx)
+		hangUp(d.ctx)
 	}
-	d.mark(ctx, end)
+	d.mark(end)
 	switch {
 	case end.stream != nil:
-		d.stream(ctx, end.stream)
+		d.stream(end.stream)
 	case end.pooled:
-		d.lendAnswer(ctx)
+		d.lendAnswer()
 	case end.body != nil:
-		d.lend(ctx, end.body)
+		d.lend(end.body)
 	}
 }
 
 // writeRefusal writes an answer that Hooklock makes itself.
-func (d *delivery) writeRefusal(ctx *fasthttp.RequestCtx, end *ending) {
+func (d *reply) writeRefusal(end *ending) {
 	if end.err != nil {
 		d.report.Err = end.err
 	}
@@ -154,11 +163,11 @@ func (d *delivery) writeRefusal(ctx *fasthttp.RequestCtx, end *ending) {
 	}
 	switch end.decision {
 	case idem.DecisionSkipped, idem.DecisionSuperseded:
-		r.writeDropped(ctx)
+		r.writeDropped(d.ctx)
 	case idem.DecisionParked:
-		r.writeParked(ctx)
+		r.writeParked(d.ctx)
 	default:
-		r.write(ctx)
+		r.write(d.ctx)
 	}
 }
 
@@ -193,9 +202,9 @@ func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
 }
 
 // mark says in the answer, and in the report, what was decided.
-func (d *delivery) mark(ctx *fasthttp.RequestCtx, end *ending) {
-	d.report.Decision, d.report.Status = end.decision, ctx.Response.StatusCode()
-	h := &ctx.Response.Header
+func (d *reply) mark(end *ending) {
+	d.report.Decision, d.report.Status = end.decision, d.ctx.Response.StatusCode()
+	h := &d.ctx.Response.Header
 	switch {
 	case d.route != nil:
 		text := string(end.decision)

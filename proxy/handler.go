@@ -109,7 +109,7 @@ func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		d.logPanic(p)
 		ctx.SetConnectionClose() // how much of the request was read is unknown
-		d.write(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
+		d.answerWith(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
 	}
 	switch {
 	case !d.detached:
@@ -132,7 +132,7 @@ func (d *delivery) deliver(ctx *fasthttp.RequestCtx) {
 		}
 	}()
 	if end := d.serve(ctx); end != nil {
-		d.write(ctx, d.policy(end))
+		d.answerWith(ctx, d.policy(end))
 	}
 }
 

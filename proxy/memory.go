@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/valyala/fasthttp"
-
 	"hooklock/proxy/wire"
 )
 
@@ -25,25 +23,25 @@ func (d *delivery) takeAnswer() []byte {
 }
 
 // lend makes body, which is not d's any more, the answer's.
-func (d *delivery) lend(ctx *fasthttp.RequestCtx, body []byte) {
+func (d *reply) lend(body []byte) {
 	if len(body) < lentBody {
-		ctx.Response.SetBodyRaw(body)
+		d.ctx.Response.SetBodyRaw(body)
 		return
 	}
 	b := &lent{rest: body, memory: d.h.o.Budget.Open()}
 	b.memory.Hold(cap(body))
-	ctx.Response.SetBodyStream(b, len(body))
+	d.ctx.Response.SetBodyStream(b, len(body))
 }
 
 // lendAnswer is lend for an answer that is not kept.
-func (d *delivery) lendAnswer(ctx *fasthttp.RequestCtx) {
+func (d *reply) lendAnswer() {
 	body := d.answer.Body
 	if len(body) < lentBody {
-		ctx.Response.SetBody(body)
+		d.ctx.Response.SetBody(body)
 		return
 	}
 	d.answer.Body = nil
-	d.lend(ctx, body)
+	d.lend(body)
 }
 
 // lent is a body that fasthttp writes after the handler has returned. It is a stream because the end of a stream is the only one that

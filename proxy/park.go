@@ -103,7 +103,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	front.report.Upstream = d.h.o.Now().Sub(began) // so far
 	d.left, d.detached, alone = left, true, true
 	defer front.contain(ctx)
-	front.write(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow)))
+	front.answerWith(ctx, front.policy(front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow)))
 	return nil
 }
 

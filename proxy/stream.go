@@ -14,12 +14,12 @@ import (
 )
 
 // stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
-func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
+func (d *reply) stream(s *answerStream) {
 	s.plain = s.x == nil
 	s.call.Pause()
 	toItsEnd := d.answer.Length < 0 && d.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
-		d.gather(ctx, s)
+		d.gather(s)
 		return
 	}
 	d.detached = true
@@ -27,27 +27,27 @@ func (d *delivery) stream(ctx *fasthttp.RequestCtx, s *answerStream) {
 	if !s.plain {
 		stop = s.x.Context()
 	}
-	s.endWith(stop, ctx.Conn())
-	ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
+	s.endWith(stop, d.ctx.Conn())
+	d.ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
 	if toItsEnd {
-		ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
-		ctx.Response.Header.Del("Content-Length")
-		ctx.SetConnectionClose()
+		d.ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
+		d.ctx.Response.Header.Del("Content-Length")
+		d.ctx.SetConnectionClose()
 		return
 	}
-	ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+	d.ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
 }
 
 // gather reads an execution's answer whole, for a sender that could not tell it from one that was cut off.
-func (d *delivery) gather(ctx *fasthttp.RequestCtx, s *answerStream) {
+func (d *reply) gather(s *answerStream) {
 	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
 	if err = errors.Join(err, s.Close()); err != nil {
-		ctx.SetConnectionClose()
-		ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
-		d.mark(ctx, &ending{decision: d.report.Decision}) // again: its end may have changed that, too
+		d.ctx.SetConnectionClose()
+		d.ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
+		d.mark(&ending{decision: d.report.Decision}) // again: its end may have changed that, too
 		return
 	}
-	d.lend(ctx, body)
+	d.lend(body)
 }
 
 // longestOldAnswer bounds an execution's answer without a length for a sender that speaks HTTP/1.0.
