@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -32,15 +31,14 @@ const (
 // both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds, refused := kindsOf(&q)
-	below := int64(0)
+	behind := beginning
 	if q.Cursor != "" {
-		kind, place, _ := strings.Cut(q.Cursor, "/")
-		i := slices.Index(kinds, kind+"/")
-		below, _ = strconv.ParseInt(place, 10, 64)
-		if i < 0 || below <= 0 {
+		kind, text, _ := strings.Cut(q.Cursor, "/")
+		i, at := slices.Index(kinds, kind+"/"), s.o.parsePlace(text)
+		if i < 0 || at.revision <= 0 {
 			return idem.ExecutionPage{}, idem.ErrCursor
 		}
-		kinds = kinds[i:]
+		kinds, behind = kinds[i:], at
 	}
 	p := &executionPage{store: s, q: q, refused: refused, walk: s.newWalk(q.Limit, 0)}
 	p.walk.left = pageLooks
@@ -49,18 +47,18 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 			break
 		}
 		var err error
-		switch beginning := keyBeginning(&q); {
+		switch digits := keyBeginning(&q); {
 		case kind == protocol.KindQueue || kind == protocol.KindLocks:
-			err = p.live(ctx, kind, below)
-		case len(beginning) >= minDigits:
-			err = p.called(ctx, kind, beginning, below)
+			err = p.live(ctx, kind, behind)
+		case len(digits) >= minDigits:
+			err = p.called(ctx, kind, digits, behind)
 		default:
-			err = p.past(ctx, kind, below)
+			err = p.past(ctx, kind, behind)
 		}
 		if err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
-		below = 0 // the kinds behind the cursor's own are shown from their beginning
+		behind = beginning // the kinds behind the cursor's own are shown from their beginning
 	}
 	if err := p.complete(ctx, p.walk.revision); err != nil {
 		return idem.ExecutionPage{}, err
@@ -101,22 +99,22 @@ func (p *executionPage) with(kind string) []string {
 	return []string{kind}
 }
 
-// live shows those that have not ended: of all places or locks the newest that were created before below; 0 = all.
-func (p *executionPage) live(ctx context.Context, kind string, below int64) error {
+// live shows those that have not ended: of all places or locks the newest that were created, behind a place.
+func (p *executionPage) live(ctx context.Context, kind string, behind place) error {
 	prefix := p.store.o.Layout.Root + kind
 	if one := p.q.OneWorkflow(); one != "" {
 		prefix += protocol.Hash16(one) + "/"
 	}
-	return p.sorted(ctx, kind, []string{prefix}, byCreation(), below)
+	return p.sorted(ctx, kind, []string{prefix}, byCreation(), behind)
 }
 
-// called shows the records or arrivals of events whose keys begin so, the newest that were written before below; 0 = all.
-func (p *executionPage) called(ctx context.Context, kind, beginning string, below int64) error {
+// called shows the records or arrivals of events whose keys begin with these digits, the newest first, behind a place.
+func (p *executionPage) called(ctx context.Context, kind, digits string, behind place) error {
 	var prefixes []string
 	for _, kind := range p.with(kind) {
-		prefixes = append(prefixes, p.store.o.Layout.Root+kind+protocol.Beginning(beginning))
+		prefixes = append(prefixes, p.store.o.Layout.Root+kind+protocol.Beginning(digits))
 	}
-	return p.sorted(ctx, kind, prefixes, byWrite(), below)
+	return p.sorted(ctx, kind, prefixes, byWrite(), behind)
 }
 
 // revisions is an order of keys: by one of their revisions, the newest first.
@@ -134,8 +132,8 @@ func byWrite() revisions {
 	return revisions{clientv3.SortByModRevision, clientv3.WithMaxModRev, func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }}
 }
 
-// sorted shows the values of prefixes whose revision in that order is less than below; 0 = all.
-func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []string, order revisions, below int64) error {
+// sorted shows the values of prefixes in that order, behind a place.
+func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []string, order revisions, behind place) error {
 	batch := liveBatch
 	if kind == protocol.KindRecords {
 		batch = RecordBatch
@@ -143,15 +141,18 @@ func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []stri
 	for more := true; more && !p.walk.full(); {
 		var kvs []*mvccpb.KeyValue
 		var err error
-		if kvs, more, err = p.newest(ctx, prefixes, order, batch, below); err != nil {
+		if kvs, more, err = p.newest(ctx, prefixes, order, batch, behind); err != nil {
 			return err
+		}
+		if len(kvs) == 0 {
+			batch *= 2 // all of them have one revision
 		}
 		for _, kv := range kvs {
 			if p.walk.full() {
 				return nil
 			}
-			below = order.of(kv)
-			p.advance(kind, below)
+			behind = order.place(kv)
+			p.advance(kind, behind)
 			if err := p.value(ctx, kv, p.walk.revision); err != nil {
 				return err
 			}
@@ -160,13 +161,16 @@ func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []stri
 	return nil
 }
 
-// newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow.
-func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, below int64) (kvs []*mvccpb.KeyValue, more bool, err error) {
+func (r *revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
+
+// newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow. Those of the last revision are
+// left out unless all of them were read.
+func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, behind place) (kvs []*mvccpb.KeyValue, more bool, err error) {
 	options := []clientv3.OpOption{
 		clientv3.WithPrefix(), clientv3.WithSort(order.by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision),
 	}
-	if below > 0 {
-		options = append(options, order.atMost(below-1))
+	if behind.revision < math.MaxInt64 {
+		options = append(options, order.atMost(behind.revision))
 	}
 	var reads []clientv3.Op
 	for _, prefix := range prefixes {
@@ -184,8 +188,8 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 			unread = max(unread, order.of(some[batch-1]))
 		}
 	}
-	kvs = slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return order.of(kv) < unread }) // read again after those
-	slices.SortStableFunc(kvs, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(order.of(b), order.of(a)) })
+	kvs = slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return order.of(kv) <= unread || !behind.before(order.place(kv)) })
+	slices.SortFunc(kvs, func(a, b *mvccpb.KeyValue) int { return order.place(a).compare(order.place(b)) })
 	return kvs, unread > 0, nil
 }
 
@@ -201,9 +205,9 @@ func (p *executionPage) value(ctx context.Context, kv *mvccpb.KeyValue, revision
 }
 
 // advance is before each value, and notes that the next page goes on behind it.
-func (p *executionPage) advance(kind string, place int64) {
+func (p *executionPage) advance(kind string, at place) {
 	p.walk.left--
-	p.next = kind + strconv.FormatInt(place, 10)
+	p.next = kind + p.store.o.formatPlace(at)
 }
 
 // add takes what the query asks for.
@@ -215,12 +219,9 @@ func (p *executionPage) add(f idem.Found, revision int64) {
 	}
 }
 
-// past shows records, or events by their arrivals, that were written before below; 0 = all.
-func (p *executionPage) past(ctx context.Context, kind string, below int64) error {
-	if below == 0 {
-		below = math.MaxInt64
-	}
-	keys, err := p.store.newPast(ctx, p.with(kind), &p.q, below)
+// past shows records, or events by their arrivals, the newest first, behind a place.
+func (p *executionPage) past(ctx context.Context, kind string, behind place) error {
+	keys, err := p.store.newPast(ctx, p.with(kind), &p.q, behind)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 		case over:
 			return nil
 		case len(some) == 0: // the page has searched enough
-			p.walk.left, p.next = 0, kind+strconv.FormatInt(keys.resumeBelow(), 10)
+			p.walk.left, p.next = 0, kind+p.store.o.formatPlace(keys.resume())
 			return nil
 		}
 		if err := p.unmoved(ctx, kind, some); err != nil {
@@ -247,7 +248,7 @@ func (p *executionPage) past(ctx context.Context, kind string, below int64) erro
 }
 
 // unmoved shows the values of keys. One that was written again since it was found is shown where it is now.
-func (p *executionPage) unmoved(ctx context.Context, kind string, keys []writtenKey) error {
+func (p *executionPage) unmoved(ctx context.Context, kind string, keys []place) error {
 	ops := make([]clientv3.Op, len(keys))
 	for i := range keys {
 		ops[i] = clientv3.OpGet(keys[i].key)
@@ -260,7 +261,7 @@ func (p *executionPage) unmoved(ctx context.Context, kind string, keys []written
 		if p.walk.full() {
 			return nil
 		}
-		p.advance(kind, keys[i].revision)
+		p.advance(kind, keys[i])
 		if kv := protocol.First(a); kv != nil && kv.ModRevision == keys[i].revision {
 			if err := p.value(ctx, kv, revision); err != nil {
 				return err
@@ -272,8 +273,11 @@ func (p *executionPage) unmoved(ctx context.Context, kind string, keys []written
 
 // arrivals shows the event of arrivals that were written last: with its execution, where there is one.
 func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
+	takes := func(h *idem.History) bool { // an index finds a release where it was written
+		return h != nil && p.q.Arrived(h) && (p.q.Status != idem.Released || h.Forgotten != nil)
+	}
 	h := protocol.DecodeHistory(kv.Value)
-	if h == nil || !p.q.Arrived(h) {
+	if !takes(h) {
 		return nil
 	}
 	k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
@@ -287,7 +291,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 	}
 	kvs := answers[protocol.ReadLine+1].GetResponseRange().Kvs
 	for _, other := range kvs { // several processes may know of it
-		if h := protocol.DecodeHistory(other.Value); other.ModRevision > kv.ModRevision && h != nil && p.q.Arrived(h) {
+		if other.ModRevision > kv.ModRevision && takes(protocol.DecodeHistory(other.Value)) {
 			return nil
 		}
 	}

@@ -105,36 +105,30 @@ func closeByTime(all []leaseSpan, chains map[string][]int) {
 	}
 }
 
-// writtenKey is a key and the revision at which it was written.
-type writtenKey struct {
-	key      string
-	revision int64
-}
-
 // past goes through the keys of some kinds, the newest first.
 type past struct {
-	store *Reader
-	kinds []string
-	may   func(key string) bool
-	want  *wanted
-	below int64 // only what was written before that revision
+	store  *Reader
+	kinds  []string
+	may    func(key string) bool
+	want   *wanted
+	behind place // only what follows it
 
 	spans  []leaseSpan // those that are left
 	opened int         // besides those that may take more
 	chunk  int
-	found  []writtenKey // of those that were opened; the newest first
+	found  []place // of those that were opened; the newest first
 }
 
 // newPast is for the keys that may be what is searched; each is asked for below the root of its kind.
-func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, below int64) (*past, error) {
-	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), below: below, chunk: 1}
+func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
+	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, chunk: 1}
 	for _, kind := range kinds {
 		all, err := s.spans(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
 		for _, st := range all {
-			if st.after < below && p.want.span(&st) {
+			if st.after < behind.revision && p.want.span(&st) {
 				p.spans = append(p.spans, st)
 			}
 		}
@@ -176,9 +170,9 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 }
 
 // next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.
-func (p *past) next(ctx context.Context, n int) (some []writtenKey, over bool, err error) {
+func (p *past) next(ctx context.Context, n int) (some []place, over bool, err error) {
 	for len(p.spans) > 0 && (len(p.found) == 0 || p.spans[0].before > p.found[0].revision) {
-		if p.opened >= maxSpans && p.spans[0].before < p.below { // otherwise the next page would begin where this one did
+		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision { // otherwise the next page would begin where this one did
 			return nil, false, nil
 		}
 		if err := p.open(ctx); err != nil {
@@ -189,17 +183,17 @@ func (p *past) next(ctx context.Context, n int) (some []writtenKey, over bool, e
 		some, p.found = append(some, p.found[0]), p.found[1:]
 	}
 	if len(some) > 0 {
-		p.below = some[len(some)-1].revision
+		p.behind = some[len(some)-1]
 	}
 	return some, len(some) == 0, nil
 }
 
-// resumeBelow is the revision below which the next page goes on: whatever was found but not given is below it, too.
-func (p *past) resumeBelow() int64 {
-	if len(p.spans) > 0 {
-		return min(p.below, p.spans[0].before)
+// resume is what the next page goes on behind: whatever was found but not given follows it, too.
+func (p *past) resume() place {
+	if len(p.spans) > 0 && p.spans[0].before < p.behind.revision {
+		return place{p.spans[0].before, lastKey}
 	}
-	return p.below
+	return p.behind
 }
 
 // open reads the keys of the next leases: of all that may have something newer than what was found, and of more at a time the longer none is found.
@@ -218,7 +212,7 @@ func (p *past) open(ctx context.Context) error {
 			p.opened++
 		}
 	}
-	found, errs := make([][]writtenKey, len(some)), make([]error, len(some))
+	found, errs := make([][]place, len(some)), make([]error, len(some))
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, spanReads)
 	for i := range some {
@@ -233,7 +227,7 @@ func (p *past) open(ctx context.Context) error {
 	if len(p.found) > 0 {
 		p.chunk = 1
 	}
-	slices.SortFunc(p.found, func(a, b writtenKey) int { return cmp.Compare(b.revision, a.revision) })
+	slices.SortFunc(p.found, place.compare)
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -243,7 +237,7 @@ func (p *past) open(ctx context.Context) error {
 }
 
 // keysOn are the keys on a lease that the search is for.
-func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]writtenKey, error) {
+func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	keys, err := p.store.o.attached(ctx, span.lease)
 	if err != nil {
 		return nil, err
@@ -260,10 +254,12 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]writtenKey, error
 	if err != nil {
 		return nil, err
 	}
-	var found []writtenKey
+	var found []place
 	for _, a := range answers {
-		if kv := protocol.First(a); kv != nil && kv.ModRevision < p.below {
-			found = append(found, writtenKey{string(kv.Key), kv.ModRevision})
+		if kv := protocol.First(a); kv != nil {
+			if at := (place{kv.ModRevision, string(kv.Key)}); p.behind.before(at) {
+				found = append(found, at)
+			}
 		}
 	}
 	return found, nil

@@ -114,16 +114,16 @@ func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
 
 // A page gives what is newer than anything that it has not read, and the next one goes on right there.
 func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
-	found := func(revisions ...int64) (all []writtenKey) {
+	found := func(revisions ...int64) (all []place) {
 		for _, r := range revisions {
-			all = append(all, writtenKey{strconv.FormatInt(r, 10), r})
+			all = append(all, place{r, strconv.FormatInt(r, 10)})
 		}
 		return all
 	}
-	p := &past{below: 100, opened: maxSpans, spans: []leaseSpan{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
+	p := &past{behind: place{100, lastKey}, opened: maxSpans, spans: []leaseSpan{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
 	for _, c := range []struct {
 		n     int
-		want  []writtenKey
+		want  []place
 		over  bool
 		place int64
 	}{
@@ -135,15 +135,15 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		if err != nil || !slices.Equal(got, c.want) || over != c.over {
 			t.Fatalf("%d: %v %v %v; want %v", c.n, got, over, err, c)
 		}
-		if len(got) > 0 && p.below != got[len(got)-1].revision { // what was put anew meanwhile is further up, and not shown once more
-			t.Errorf("it reads on below %d after %v", p.below, got)
+		if len(got) > 0 && p.behind != got[len(got)-1] { // what was put anew meanwhile is further up, and not shown once more
+			t.Errorf("it reads on behind %v after %v", p.behind, got)
 		}
-		if c.place > 0 && p.resumeBelow() != c.place {
-			t.Errorf("the next page goes on below %d, want %d", p.resumeBelow(), c.place)
+		if c.place > 0 && p.resume() != (place{c.place, lastKey}) {
+			t.Errorf("the next page goes on behind %v, want below %d", p.resume(), c.place)
 		}
 	}
-	last := &past{below: 100, found: found(90, 30)}
-	for _, want := range [][]writtenKey{found(90), found(30), nil} {
+	last := &past{behind: place{100, lastKey}, found: found(90, 30)}
+	for _, want := range [][]place{found(90), found(30), nil} {
 		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) || over != (want == nil) {
 			t.Fatalf("%v %v %v, want %v", got, over, err, want)
 		}
@@ -178,7 +178,7 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 			"below what follows the third":   {idem.ExecutionQuery{}, revisions[2] + 1, []int{0, 1, 2}},
 			"below the third, since between": {idem.ExecutionQuery{Since: at(5)}, revisions[2], []int{1}},
 		} {
-			p, err := s.newPast(within(t, patience), []string{kind}, &c.q, c.below)
+			p, err := s.newPast(within(t, patience), []string{kind}, &c.q, place{c.below, lastKey})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -333,7 +333,7 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	}
 	of := func(workflow string) string { return s.o.Layout.Record(lockIn(workflow, "event").Scope) }
 	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil, "": {of("mine"), of("theirs")}} {
-		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords}, &idem.ExecutionQuery{Workflow: workflow}, math.MaxInt64)
+		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords}, &idem.ExecutionQuery{Workflow: workflow}, beginning)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,16 +354,16 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 			continue
 		}
 		newest := max(found[0].revision, found[1].revision)
-		if p.below = newest; len(foundOn(t, p, lease)) != 1 {
+		if p.behind = (place{newest, lastKey}); len(foundOn(t, p, lease)) != 1 {
 			t.Errorf("what was given already is read again")
 		}
-		if p.below = newest + 1; len(foundOn(t, p, lease)) != 2 {
+		if p.behind = (place{newest + 1, lastKey}); len(foundOn(t, p, lease)) != 2 {
 			t.Errorf("the newest below the place is left out")
 		}
 	}
 }
 
-func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []writtenKey {
+func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []place {
 	tb.Helper()
 	found, err := p.keysOn(within(tb, patience), &leaseSpan{lease: lease})
 	if err != nil {
@@ -411,5 +411,53 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	takes(openReaderAt(t, e, "me", clockAhead(commit.OpenFor(day)+clockSkew+time.Minute)))
 	if n := mayTakeMore(runs); n != 1 {
 		t.Errorf("%d leases take keys: the newest alone may", n)
+	}
+}
+
+// Transactions travel together, and what they write has one revision then. A page may end between two of them.
+func TestAPageThatEndsBetweenTwoOfOneRevisionLeavesNoneOut(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openReader(t, e)
+	lease, _ := leaseOf(t, e, s, protocol.KindRecords, "one", time.Now())
+	var ops []clientv3.Op
+	for i := range 50 {
+		l := lockIn(fmt.Sprint("w", i%3), fmt.Sprint("event ", i))
+		record, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, clientv3.OpPut(s.o.Layout.Record(l.Scope), string(record), clientv3.WithLease(lease)))
+		waits := lockIn(fmt.Sprint("w", i%3), fmt.Sprint("waits ", i))
+		place, err := protocol.EncodeLock(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, clientv3.OpPut(s.o.Layout.Queued(waits.Scope), string(place)))
+	}
+	if _, err := e.Client.Txn(within(t, patience)).Then(ops...).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 7, 40} {
+		all := map[string]int{}
+		for q := (idem.ExecutionQuery{Limit: limit}); ; {
+			page, err := s.Executions(within(t, patience), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range page.Executions {
+				all[page.Executions[i].Entry().EventID]++
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+		for event, n := range all {
+			if n > 1 {
+				t.Errorf("pages of %d: %s is there %d times", limit, event, n)
+			}
+		}
+		if len(all) != 100 {
+			t.Errorf("pages of %d: %d executions, want 100", limit, len(all))
+		}
 	}
 }

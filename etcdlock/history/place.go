@@ -1,0 +1,47 @@
+package history
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// place is where a key is in a list: the newest revision comes first, and of one revision, which is that of all transactions that travelled together, the
+// smallest key.
+type place struct {
+	revision int64
+	key      string
+}
+
+// beginning is before the first place of a list, and lastKey behind all keys of a revision.
+var beginning = place{math.MaxInt64, ""}
+
+const lastKey = "\xff"
+
+func (p place) compare(other place) int {
+	return cmp.Or(cmp.Compare(other.revision, p.revision), strings.Compare(p.key, other.key))
+}
+
+// before reports whether another place follows p.
+func (p place) before(other place) bool { return p.compare(other) < 0 }
+
+// formatPlace is a place as a cursor names it.
+func (o *Options) formatPlace(p place) string {
+	return strconv.FormatInt(p.revision, 10) + "/" + hex.EncodeToString([]byte(strings.TrimPrefix(p.key, o.Layout.Root)))
+}
+
+// parsePlace reads what formatPlace has written. Of anything else the revision is 0.
+func (o *Options) parsePlace(text string) (p place) {
+	revision, key, _ := strings.Cut(text, "/")
+	name, err := hex.DecodeString(key)
+	if err != nil {
+		return place{}
+	}
+	p.revision, _ = strconv.ParseInt(revision, 10, 64)
+	if p.key = string(name); p.key != lastKey {
+		p.key = o.Layout.Root + p.key
+	}
+	return p
+}
