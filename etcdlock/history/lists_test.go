@@ -212,7 +212,7 @@ func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
 			if len(got) != l.want {
 				t.Errorf("%d executions, want %d", len(got), l.want)
 			}
-			if asked > 200 || read > 512<<10 {
+			if asked > 100 || read > 512<<10 {
 				t.Errorf("%d requests and %d bytes", asked, read)
 			}
 		})

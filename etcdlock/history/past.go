@@ -28,6 +28,7 @@ const (
 	clockSkew = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
 	maxSpans  = 256             // leases that one page reads the keys of, besides those that still take some
 	spanReads = 8               // of them at a time
+	fewKeys   = 100             // keys that are wanted before more leases are read at a time
 )
 
 // leaseSpan is a lease with keys, and when they were written.
@@ -113,15 +114,17 @@ type past struct {
 	want   *wanted
 	behind place // only what follows it
 
-	spans  []leaseSpan // those that are left
-	opened int         // besides those that may take more
-	chunk  int
-	found  []place // of those that were opened; the newest first
+	spans     []leaseSpan // those that are left
+	sifted    int         // the first of them whose indexes were asked
+	siftChunk int
+	opened    int // besides those that may take more
+	chunk     int
+	found     []place // of those that were opened; the newest first
 }
 
 // newPast is for the keys that may be what is searched; each is asked for below the root of its kind.
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
-	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, chunk: 1}
+	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, siftChunk: 16, chunk: 1}
 	for _, kind := range kinds {
 		all, err := s.spans(ctx, kind)
 		if err != nil {
@@ -196,17 +199,32 @@ func (p *past) resume() place {
 	return p.behind
 }
 
-// open reads the keys of the next leases: of all that may have something newer than what was found, and of more at a time the longer none is found.
-func (p *past) open(ctx context.Context) error {
+// siftNext asks the indexes of the next leases, of more at a time the longer it goes on.
+func (p *past) siftNext(ctx context.Context) error {
 	n := 0
-	for n < len(p.spans) && (n < p.chunk || p.spans[n].before == math.MaxInt64) {
+	for n < len(p.spans) && (n < p.siftChunk || p.spans[n].before == math.MaxInt64) {
 		n++
 	}
 	some, err := p.sift(ctx, p.spans[:n])
-	if err != nil {
-		return err
+	p.spans, p.sifted, p.siftChunk = slices.Concat(some, p.spans[n:]), len(some), min(2*p.siftChunk, maxSpans)
+	return err
+}
+
+// open reads the keys of the next leases: of all that may have something newer than what was found, of those with few keys that may be wanted, and of more
+// at a time the longer none is found.
+func (p *past) open(ctx context.Context) error {
+	if p.sifted == 0 {
+		if err := p.siftNext(ctx); err != nil || p.sifted == 0 {
+			return err
+		}
 	}
-	p.spans, p.chunk = p.spans[n:], min(2*p.chunk, maxSpans/4)
+	n, few := 0, 0
+	for n < p.sifted && (n < p.chunk || p.spans[n].before == math.MaxInt64 || few < fewKeys && p.spans[n].names != nil) {
+		few += len(p.spans[n].names)
+		n++
+	}
+	some := p.spans[:n]
+	p.spans, p.sifted, p.chunk = p.spans[n:], p.sifted-n, min(2*p.chunk, maxSpans/4)
 	for i := range some {
 		if some[i].before < math.MaxInt64 {
 			p.opened++
