@@ -117,9 +117,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 		return nil, refuse("bad_request", "decision is for the list of all executions: leave out parked=true")
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
-		page, err := c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, State: state, Limit: q.Limit, Cursor: cursor})
-		page.Executions = slices.DeleteFunc(page.Executions, func(f idem.Found) bool { return !q.Takes(&f) }) // its index knows of workflow and state alone
-		return page, err
+		return c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state, Takes: q.Takes, Limit: q.Limit, Cursor: cursor})
 	}, nil
 }
 

@@ -37,8 +37,11 @@ type ParkedEntry struct {
 type ParkedQuery struct {
 	Workflow string    // a pattern, see MatchPattern; "" = any
 	State    ParkState // "" = any
-	Limit    int       // at most so many on a page; 0 = 100
-	Cursor   string    // of the page before; "" = the first page
+	Route    string    // "" = any
+	// Takes narrows ParkedExecutions down to those for which it holds; nil = all.
+	Takes  func(*Found) bool
+	Limit  int    // at most so many on a page; 0 = 100
+	Cursor string // of the page before, of the same list; "" = the first page
 }
 
 // ParkedPage is a part of the kept requests, in the order of their execution IDs; see ExecutionPage.

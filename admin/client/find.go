@@ -22,7 +22,7 @@ type ExecutionQuery struct {
 	Key      string // the idempotency key, or its first half
 	ID       string // the beginning of its ID, or of that of an earlier attempt
 	TraceID  string
-	// Parked: only those whose request is kept, in the order of their IDs. Status and Decision do not go with it.
+	// Parked: only those whose request is kept, those first that have waited longest. Status and Decision do not go with it.
 	Parked bool
 	State  ParkState // with Parked; "" = any
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
@@ -217,4 +218,52 @@ func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that is killed leaves leases without an index. A search reads the keys on them, and once nothing can be put there any more, writes what is missing.
+func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openReader(t, e)
+	now := time.Now()
+	lease, _ := leaseOf(t, e, s, protocol.KindRecords, "killed", now.Add(-5*time.Hour))
+	first, second := recordOn(t, e, s, lease, "mine", "first"), recordOn(t, e, s, lease, "theirs", "second")
+	full, _ := leaseOf(t, e, s, protocol.KindRecords, "runs", now.Add(-4*time.Hour))
+	open, _ := leaseOf(t, e, s, protocol.KindRecords, "runs", now.Add(-time.Minute))
+	later := recordOn(t, e, s, open, "mine", "later")
+	indexed := func() (leases []clientv3.LeaseID) {
+		all, err := s.spans(within(t, patience), protocol.KindRecords)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			if all[i].index != nil {
+				leases = append(leases, all[i].lease)
+			}
+		}
+		return leases
+	}
+	search := func(when string, q idem.ExecutionQuery, want ...idem.ExecutionID) {
+		t.Helper()
+		page, err := s.Executions(within(t, patience), q)
+		if got := ids(page.Executions); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q: %v", when, got, want, err)
+		}
+	}
+	for _, when := range []string{"without an index", "with one"} {
+		search(when, idem.ExecutionQuery{Workflow: "mine"}, later, first)
+		search(when, idem.ExecutionQuery{Workflow: "theirs"}, second)
+		search(when, idem.ExecutionQuery{Text: "SEC"}, second)
+		search(when, idem.ExecutionQuery{Status: idem.Failed})
+		s.reindexing <- struct{}{}
+		<-s.reindexing
+		if got := indexed(); slices.Contains(got, open) || !slices.Contains(got, lease) || !slices.Contains(got, full) {
+			t.Fatalf("%s: %v are indexed, want %v and %v: keys may be put on %v", when, got, lease, full, open)
+		}
+	}
+	if _, err := e.Client.Delete(within(t, patience), s.o.Layout.Record(lockIn("mine", "first").Scope)); err != nil { // it was forgotten
+		t.Fatal(err)
+	}
+	recordOn(t, e, s, open, "theirs", "second") // and that has run again
+	search("what was forgotten", idem.ExecutionQuery{Workflow: "mine"}, later)
+	search("what is on another lease now", idem.ExecutionQuery{Workflow: "theirs"}, second)
 }

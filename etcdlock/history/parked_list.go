@@ -1,9 +1,12 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -48,27 +51,80 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.Pa
 
 // takesParked reports whether a query asks for e.
 func takesParked(q *idem.ParkedQuery, e *idem.ParkedEntry) bool {
-	return (q.State == "" || e.State == q.State) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
+	return (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
 }
 
-// ParkedExecutions is ParkedEntries with what stands in their places, locks and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// ParkedExecutions is a part of the executions whose request is kept, those first that have waited for longest, with what stands in their places, locks
+// and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
-	entries, err := s.ParkedEntries(ctx, q)
+	behind, err := parseParked(q.Cursor)
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	slices.SortStableFunc(entries.Entries, func(a, b idem.ParkedEntry) int { return a.Since.Compare(b.Since) })
-	p := executionPage{store: s}
-	for from := 0; from < len(entries.Entries); from += RecordBatch {
-		some := entries.Entries[from:min(from+RecordBatch, len(entries.Entries))]
-		if err := p.showParked(ctx, some, entries.Revision); err != nil {
+	keys := link.Below(s.o.Layout.Parked(), parkedBatch)
+	var entries []idem.ParkedEntry
+	for kv, err := range s.o.Pool.All(ctx, keys) {
+		if err != nil {
 			return idem.ExecutionPage{}, unavailable(err)
 		}
+		e, err := protocol.DecodeIndex(kv.Value)
+		if err != nil || !takesParked(&q, e) {
+			continue
+		}
+		if e.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.Parked())); parkedOrder(*e, behind) > 0 {
+			entries = append(entries, *e)
+		}
 	}
-	if err := p.complete(ctx, entries.Revision); err != nil {
+	slices.SortFunc(entries, parkedOrder)
+	p := executionPage{store: s, walk: s.newWalk(q.Limit, 0)}
+	p.walk.left = pageLooks
+	for len(entries) > 0 && !p.walk.full() {
+		some := entries[:min(RecordBatch, p.walk.limit-p.walk.shown, len(entries))]
+		found := len(p.found)
+		if err := p.showParked(ctx, some, keys.Revision); err != nil {
+			return idem.ExecutionPage{}, unavailable(err)
+		}
+		if q.Takes != nil {
+			p.found = append(p.found[:found], slices.DeleteFunc(p.found[found:], func(f idem.Found) bool { return !q.Takes(&f) })...)
+		}
+		p.walk.shown, p.walk.left = len(p.found), p.walk.left-len(some)
+		p.next, entries = formatParked(&some[len(some)-1]), entries[len(some):]
+	}
+	if len(entries) == 0 {
+		p.next = ""
+	}
+	if err := p.complete(ctx, keys.Revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	return idem.ExecutionPage{Executions: p.found, NextCursor: entries.NextCursor}, nil
+	return idem.ExecutionPage{Executions: p.found, NextCursor: p.next}, nil
+}
+
+// parkedBatch entries are read at a time: each is half a KiB as a rule.
+const parkedBatch = 1000
+
+// parkedOrder puts those first that have been parked for longest.
+func parkedOrder(a, b idem.ParkedEntry) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Execution, b.Execution))
+}
+
+func formatParked(e *idem.ParkedEntry) string {
+	return strconv.FormatInt(e.Since.UnixNano(), 10) + "/" + string(e.Execution)
+}
+
+// parseParked is the entry that a cursor names; the zero value for none, before all others.
+func parseParked(cursor string) (e idem.ParkedEntry, err error) {
+	if cursor == "" {
+		return e, nil
+	}
+	since, id, _ := strings.Cut(cursor, "/")
+	n, err := strconv.ParseInt(since, 10, 64)
+	if e.Since, e.Execution = time.Unix(0, n), idem.ExecutionID(id); err == nil {
+		_, _, err = e.Execution.Parse()
+	}
+	if err != nil {
+		return e, idem.ErrCursor
+	}
+	return e, nil
 }
 
 // showParked reads what the index says is there. Each transaction writes both, so at one revision they agree.

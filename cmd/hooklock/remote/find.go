@@ -50,7 +50,7 @@ func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 		Long: `List executions, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold.
 
 With --decision the list is of the events of which a delivery was answered so between --since and --until; those that have no execution are
-REFUSED: they never ran, or were forwarded without a lock (bypassed), or RELEASED: their record was forgotten, so that they run again. With --parked, --blocked or --dead-letters it shows what its executions wait for, in the order of their IDs; all filters but --status and --decision
+REFUSED: they never ran, or were forwarded without a lock (bypassed), or RELEASED: their record was forgotten, so that they run again. With --parked, --blocked or --dead-letters it shows what its executions wait for, those first that have waited longest; all filters but --status and --decision
 hold there, too.`,
 		Example: `  hooklock executions list --since 10m
   hooklock executions list --parked
