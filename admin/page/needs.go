@@ -155,10 +155,12 @@ func (v *visit) ofRoutes() (all []concern, checked string, err error) {
 	return all, checked, nil
 }
 
-// kept is a summary that a stream shows for a while.
+// kept is what a stream shows for a while: the summary, and what was counted.
 type kept struct {
 	section
-	at time.Time
+	at       time.Time
+	counts   *client.CountList
+	countsAt time.Time
 }
 
 // attention is the summary at the top of the overview: one line for each kind.

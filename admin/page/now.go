@@ -19,7 +19,11 @@ const (
 
 // now is the overview: what needs attention, what is paused, what is busy, and the routes.
 func now(v *visit) ([]section, error) {
-	process, rates, status, err := v.process()
+	process, _, status, err := v.process()
+	if err != nil {
+		return nil, err
+	}
+	rates, err := v.counted(status)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func now(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []section{attention, paused(status), locks, limits, rates, process}, nil
+	return []section{attention, paused(status), rates, locks, limits, process}, nil
 }
 
 // slotPage is the number of slots, and of slot waiters, on a screen.

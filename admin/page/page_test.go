@@ -114,7 +114,7 @@ func everything(text string) *scripted {
 	return &scripted{answers: map[string]any{
 		"/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
-		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text),
+		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/routes/counts": filled[client.CountList](text),
 		"/v1/executions/run": &client.BulkResult{Matched: 3, Executions: []client.BulkItem{}}, "/v1/executions/skip": &client.BulkResult{Matched: 3}, "/v1/executions/rerun": &client.BulkResult{Matched: 1},
 	}}
 }
@@ -315,7 +315,7 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 	s := filled[client.ReplicaStatus]("plain")
 	at := client.Time{Time: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
 	s.Etcd.Members = []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, FailedAt: at, AnsweredAt: at, Failure: "UNAVAILABLE"}}
-	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/executions": away, "/v1/audit": away, "/v1/executions/" + anID: away, "/v1/status": s} {
+	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/executions/" + anID: away, "/v1/status": s} {
 		api.set(path, answer)
 	}
 	server := newPage(t, api)

@@ -25,6 +25,7 @@ type section struct {
 	Facts     []fact
 	Table     *table
 	Picture   *timeline
+	Chart     *chart
 	Story     []item
 	Ticket    string // the event in Markdown, to be copied
 	Asks      []ask

@@ -1,0 +1,222 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+)
+
+const (
+	chartHeight = 120 // of the bars, in pixels
+	chartWidth  = 94  // of the bars, in per cent: the rest is room for the last label
+)
+
+// chart is a picture of what came in each step of time, as stacked bars, with the same as a table.
+type chart struct {
+	Height int // with the labels
+	Bars   []block
+	Ticks  []stretch
+	Kinds  []countKind
+	Table  *table
+}
+
+// block is a part of a stacked bar.
+type block struct {
+	X, Width  string // per cent
+	Y, Height int
+	Class     string
+}
+
+// countKind is what one colour of a chart stands for.
+type countKind struct {
+	Class, Name string
+	of          func(*client.Counts) int64
+}
+
+// countKinds are the colours of a chart, from below: what deliveries came to, and tries of accepted events.
+func countKinds() []countKind {
+	return []countKind{
+		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }},
+		{"failed", "Failed", func(c *client.Counts) int64 { return c.Failed }},
+		{"errors", "Errors", func(c *client.Counts) int64 { return c.Errors }},
+		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }},
+		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }},
+		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }},
+		{"refused", "Refused", func(c *client.Counts) int64 { return c.Refused }},
+		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }},
+	}
+}
+
+// lookback is a time that the overview can show, with the length of a step.
+type lookback struct{ name, since, step, title string }
+
+func lookbacks() []lookback {
+	return []lookback{{"1h", "1h", "1m", "Last hour"}, {"24h", "24h", "15m", "24 hours"}, {"30d", "720h", "6h", "30 days"}}
+}
+
+// counted shows what came to the routes over time, over all replicas. It reads counts and no records. status is nil where the token may not see it.
+func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
+	s := section{ID: "rates", Title: "Routes"}
+	if status == nil {
+		s.Note = notAll
+		return s, nil
+	}
+	span := lookbacks()[1]
+	for _, one := range lookbacks() {
+		s.Links = append(s.Links, link{one.title, to("now", v.keep("range", one.name)...)})
+		if v.query.Get("range") == one.name {
+			span = one
+		}
+	}
+	list, err := v.counts(span.since, span.step)
+	switch {
+	case is(err, client.CodeStoreUnavailable):
+		s.Trouble = "The counts are not known: etcd does not answer."
+		return s, nil
+	case err != nil:
+		return s, err
+	}
+	s.Note = "All replicas, " + strings.ToLower(span.title) + ", also from before a restart. Succeeded: the service answered 2xx. Failed: it answered another status. Errors: no whole answer came."
+	s.Chart = chartOf(list)
+	s.Table = tableOf("Deliveries by route", countColumns(list, status), list.Routes, func(r *client.RouteCounts) string { return r.Route })
+	return s, nil
+}
+
+// counts reads what was counted. A stream reads it again once in attentionEvery.
+func (v *visit) counts(since, step string) (*client.CountList, error) {
+	if v.kept != nil && v.kept.counts != nil && v.now.Sub(v.kept.countsAt) < attentionEvery {
+		return v.kept.counts, nil
+	}
+	list := &client.CountList{}
+	if err := v.api.get("/v1/routes/counts", values("since", since, "step", step), list); err != nil {
+		return nil, err
+	}
+	if v.kept != nil {
+		v.kept.counts, v.kept.countsAt = list, v.now
+	}
+	return list, nil
+}
+
+// chartOf draws counts; nil where nothing came.
+func chartOf(list *client.CountList) *chart {
+	sums := map[time.Time]*client.Counts{}
+	step := seconds(list.StepSeconds)
+	kinds := countKinds()
+	for i := range list.Routes {
+		for _, one := range list.Routes[i].Steps {
+			if sums[one.At.Time] == nil {
+				sums[one.At.Time] = &client.Counts{}
+			}
+			addCounts(sums[one.At.Time], &one.Counts)
+		}
+	}
+	var steps []client.CountStep
+	most := int64(0)
+	n := 0
+	for at := list.Since.Time; step > 0 && !at.After(list.Until.Time); at = at.Add(step) {
+		if n++; sums[at] != nil {
+			steps = append(steps, client.CountStep{At: client.Time{Time: at}, Counts: *sums[at]})
+			most = max(most, sumOf(sums[at], kinds))
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	c := &chart{Height: chartHeight + 20, Kinds: kinds}
+	percent := func(d time.Duration) string {
+		return fmt.Sprintf("%.2f%%", chartWidth*float64(d)/float64(step)/float64(n))
+	}
+	for i := range steps {
+		y := chartHeight
+		for _, k := range kinds {
+			count := k.of(&steps[i].Counts)
+			if count == 0 {
+				continue
+			}
+			height := max(1, int(count*chartHeight/most))
+			y = max(0, y-height)
+			c.Bars = append(c.Bars, block{X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height, Class: k.Class})
+		}
+	}
+	for part := range 4 {
+		after := step * time.Duration(n*part/4)
+		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16, Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(time.Minute)) + " ago"})
+	}
+	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
+	for _, k := range kinds {
+		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell { return number(k.of(&s.Counts)) }})
+	}
+	c.Table = tableOf("Outcomes over time", columns, steps, func(s *client.CountStep) string { return s.At.String() })
+	return c
+}
+
+func sumOf(c *client.Counts, kinds []countKind) (n int64) {
+	for _, k := range kinds {
+		n += k.of(c)
+	}
+	return n
+}
+
+func addCounts(to, more *client.Counts) {
+	to.Succeeded, to.Failed, to.Errors = to.Succeeded+more.Succeeded, to.Failed+more.Failed, to.Errors+more.Errors
+	to.Parked, to.Busy, to.Duplicates = to.Parked+more.Parked, to.Busy+more.Busy, to.Duplicates+more.Duplicates
+	to.BadSignatures, to.Refused = to.BadSignatures+more.BadSignatures, to.Refused+more.Refused
+}
+
+// roughly is an estimate in two digits or so.
+func roughly(estimate float64) string {
+	d := seconds(estimate)
+	if d < time.Second {
+		return story.Span(max(d.Round(time.Millisecond), time.Millisecond))
+	}
+	return story.Span(d.Round(100 * time.Millisecond))
+}
+
+// countColumns show what was counted of a route. status may be nil.
+func countColumns(list *client.CountList, status *client.ReplicaStatus) []column[client.RouteCounts] {
+	minutes := max(list.Until.Sub(list.Since.Time).Minutes(), 1)
+	columns := []column[client.RouteCounts]{
+		{"Route", func(r *client.RouteCounts) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
+		{"Mode", func(r *client.RouteCounts) cell {
+			for i := range status.Routes {
+				if status.Routes[i].Route == r.Route {
+					return mode(status.Routes[i].Mode)
+				}
+			}
+			return cell{}
+		}},
+		{"per min", func(r *client.RouteCounts) cell {
+			return text(fmt.Sprintf("%.1f", float64(r.Total.Deliveries)/minutes))
+		}},
+	}
+	for _, k := range countKinds() {
+		columns = append(columns, column[client.RouteCounts]{k.Name, func(r *client.RouteCounts) cell { return number(k.of(&r.Total)) }})
+	}
+	return append(columns,
+		column[client.RouteCounts]{"Waiting", func(r *client.RouteCounts) cell {
+			for _, n := range status.Parked.Routes {
+				if n.Route == r.Route {
+					return number(int64(n.Count))
+				}
+			}
+			return cell{}
+		}},
+		column[client.RouteCounts]{"Dead letters", func(r *client.RouteCounts) cell { return number(r.Total.DeadLetters) }},
+		column[client.RouteCounts]{"p50 / p95", func(r *client.RouteCounts) cell {
+			if r.P95Seconds == 0 {
+				return cell{}
+			}
+			return text(roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds))
+		}},
+		column[client.RouteCounts]{"Last", func(r *client.RouteCounts) cell {
+			if r.LastAt.IsZero() {
+				return cell{Text: "none", Class: "dim"}
+			}
+			return when(r.LastAt, "ago")
+		}},
+		column[client.RouteCounts]{"Actions", func(r *client.RouteCounts) cell { return cell{Asks: []ask{pauseAsk("route:"+r.Route, status)}} }},
+	)
+}

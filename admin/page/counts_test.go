@@ -1,0 +1,37 @@
+package page
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hooklock/admin/client"
+)
+
+func TestTheOverviewDrawsWhatCameOverTimeAndHasTheSameAsATable(t *testing.T) {
+	api := everything("plain")
+	until := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) client.Time { return client.Time{Time: until.Add(-ago)} }
+	failing := client.Counts{Deliveries: 40, Succeeded: 30, Failed: 10, DeadLetters: 2}
+	api.set("/v1/routes/counts", &client.CountList{Since: at(24 * time.Hour), Until: at(0), StepSeconds: 900, Routes: []client.RouteCounts{
+		{Route: "github", Total: failing, P50Seconds: 0.003, P95Seconds: 2, LastAt: at(time.Minute), Steps: []client.CountStep{{At: at(15 * time.Minute), Counts: failing}}},
+		{Route: "silent", Steps: []client.CountStep{}},
+	}})
+	_, text := get(t, newPage(t, api), "/page/now")
+	chart, _, _ := strings.Cut(text[strings.Index(text, `<svg class="chart"`):], "</svg>")
+	if n := strings.Count(chart, "<rect"); n != 2 || !strings.Contains(chart, `class="succeeded"`) || !strings.Contains(chart, `y="30" width="0.87%" height="90"`) {
+		t.Errorf("%d blocks: %s", n, chart)
+	}
+	for _, want := range []string{"Outcomes as a table", `<td data-head="Failed"><span>10</span></td>`, "0.003 s / 2 s", `<td data-head="Dead letters"><span>2</span></td>`, ">none<", "range=1h"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if strings.Contains(chart, "style=") {
+		t.Error("an inline style, which the policy of the page forbids")
+	}
+	api.set("/v1/routes/counts", &client.CountList{Since: at(24 * time.Hour), Until: at(0), StepSeconds: 900, Routes: []client.RouteCounts{{Route: "silent"}}})
+	if _, text := get(t, newPage(t, api), "/page/now?range=1h"); strings.Contains(text, `<svg class="chart"`) || !strings.Contains(text, "last hour") {
+		t.Error("a picture of nothing")
+	}
+}
