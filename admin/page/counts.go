@@ -143,7 +143,7 @@ func chartOf(list *client.CountList) *chart {
 	}
 	for part := range 4 {
 		after := step * time.Duration(n*part/4)
-		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16, Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(time.Minute)) + " ago"})
+		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16, Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(step)) + " ago"})
 	}
 	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
 	for _, k := range kinds {
