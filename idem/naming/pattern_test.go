@@ -51,6 +51,33 @@ func TestAPatternCapturesItsVariables(t *testing.T) {
 	}
 }
 
+func TestWhatAPatternCovers(t *testing.T) {
+	for _, c := range []struct {
+		wide, narrow string
+		want         bool
+	}{
+		{"/{x...}", "/a/{b}", true},
+		{"/a/{x...}", "/a/b", true},
+		{"/a/{x...}", "/a/b/{y...}", true},
+		{"/a/{x...}", "/a/{y...}", true},
+		{"/a/{x...}", "/a", false},
+		{"/a/{x}", "/a/b", true},
+		{"/a/{x}", "/a/", false},
+		{"/a/{x}", "/a/b/c", false},
+		{"/a/{x}", "/a/{y...}", false},
+		{"/a", "/b", false},
+	} {
+		wide, errA := ParsePattern(c.wide)
+		narrow, errB := ParsePattern(c.narrow)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if got := wide.Covers(narrow); got != c.want {
+			t.Errorf("%s covers %s: %v", c.wide, c.narrow, got)
+		}
+	}
+}
+
 // FuzzCovers: what a pattern matches is matched by every pattern that covers it.
 func FuzzCovers(f *testing.F) {
 	f.Add("/{x...}", "/a/{b}", "/a/1")
