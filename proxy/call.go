@@ -39,14 +39,6 @@ func (d *delivery) follow(x *idem.Execution) *call {
 	return c
 }
 
-// pass begins a call without an execution.
-func (d *delivery) pass(at time.Time) *call {
-	c := d.begin(at)
-	c.among = &d.h.passing
-	c.among.enter(&c.Call)
-	return c
-}
-
 // progress gives the upstream its whole time again: something moved.
 func (c *call) progress() { c.Give(c.timeout) }
 

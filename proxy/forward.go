@@ -14,26 +14,46 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
-func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
-	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
-		return d.passUpgrade(ctx)
-	}
-	c := d.pass(d.report.Started) // its head alone was read since
-	err := d.h.o.Unmatched.Stream(&c.Call, d.passHead(false), d.passBody(ctx, c), &d.answer)
-	d.noteCall()
-	return d.passed(c, err)
+// passage is a delivery that is forwarded without lock and without memory, in one call of the upstream.
+type passage struct {
+	*delivery
+	c *call
 }
 
-// passUpgrade carries a request for another protocol, and then that.
-func (d *delivery) passUpgrade(ctx *fasthttp.RequestCtx) *ending {
-	c := d.pass(d.report.Started)
-	switched, err := d.h.o.Unmatched.Upgrade(&c.Call, d.passHead(true), &d.answer)
+// pass begins a passage at that time.
+func (d *delivery) pass(at time.Time) passage {
+	c := d.begin(at)
+	c.among = &d.h.passing
+	c.among.enter(&c.Call)
+	return passage{d, c}
+}
+
+// passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
+func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
+	p := d.pass(d.report.Started)                     // its head alone was read since
+	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
+		return p.upgrade(ctx)
+	}
+	err := d.h.o.Unmatched.Stream(&p.c.Call, p.headOf(false), p.bodyOf(ctx), &d.answer)
+	d.noteCall()
+	return p.ended(err)
+}
+
+// bypass forwards a delivery of a route.
+func (d *delivery) bypass() *ending {
+	p := d.pass(d.h.o.Now())
+	return p.ended(d.send(p.c, nil))
+}
+
+// upgrade carries a request for another protocol, and then that.
+func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
+	d := p.delivery
+	switched, err := d.h.o.Unmatched.Upgrade(&p.c.Call, p.headOf(true), &d.answer)
 	d.noteCall()
 	if switched == nil {
-		return d.passed(c, err)
+		return p.ended(err)
 	}
-	c.end()
+	p.c.end()
 	d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
 	if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
@@ -43,27 +63,29 @@ func (d *delivery) passUpgrade(ctx *fasthttp.RequestCtx) *ending {
 	return &d.end
 }
 
-// passed is the ending of a delivery that was forwarded without lock and without memory: the upstream's answer, or why there is none.
-func (d *delivery) passed(c *call, err error) *ending {
+// ended is the ending of a passage: the upstream's answer, or why there is none.
+func (p passage) ended(err error) *ending {
+	d := p.delivery
 	if err != nil {
-		defer c.end()
-		return d.notPassed(c, err)
+		defer p.c.end()
+		return p.failed(err)
 	}
 	d.end = ending{source: fromUpstream, hangUp: d.answer.RequestPending}
 	if d.route != nil {
 		d.end.decision = idem.DecisionBypassed
 	}
 	if d.answer.Rest != nil {
-		d.end.stream = &answerStream{d: d, call: c, rest: d.answer.Rest, held: d.answer.Body}
+		d.end.stream = &answerStream{d: d, call: p.c, rest: d.answer.Rest, held: d.answer.Body}
 		return &d.end
 	}
 	d.end.pooled = d.route != nil || len(d.answer.Body) > 0
-	c.end()
+	p.c.end()
 	return &d.end
 }
 
-func (d *delivery) notPassed(c *call, err error) *ending {
-	end := d.tell(callFailure(c, err), wasSent(err))
+func (p passage) failed(err error) *ending {
+	d := p.delivery
+	end := d.tell(callFailure(p.c, err), wasSent(err))
 	var send *wire.SendError
 	if errors.As(err, &send) {
 		if bad := badBody(send.Err); bad != nil {
@@ -75,18 +97,19 @@ func (d *delivery) notPassed(c *call, err error) *ending {
 	return end
 }
 
-func (d *delivery) passHead(upgrade bool) []byte {
+func (p passage) headOf(upgrade bool) []byte {
+	d := p.delivery
 	d.out = d.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: d.head.HasBody(), Host: []byte(d.h.o.UpstreamHost)})
 	return d.out
 }
 
-// passBody is the request's body as it comes in, nil without one.
-func (d *delivery) passBody(ctx *fasthttp.RequestCtx, c *call) *wire.RequestBody {
+// bodyOf is the request's body as it comes in, nil without one.
+func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	body := wire.BodyOf(ctx)
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: c, pacer: d.h.limits().bodyPace().Begin()}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: p.c, pacer: p.h.limits().bodyPace().Begin()}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
 }
@@ -129,10 +152,4 @@ func (r *pacedReader) interrupt() {
 	defer r.mu.Unlock()
 	r.interrupted = true
 	_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // a closed connection needs no deadline
-}
-
-// bypass forwards a delivery of a route without lock and without memory.
-func (d *delivery) bypass() *ending {
-	c := d.pass(d.h.o.Now())
-	return d.passed(c, d.send(c, nil))
 }

@@ -232,7 +232,7 @@ func (d *delivery) handOver(got called) {
 
 // Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.CarrierOptions.Try.
 func (h *Handler) Try(x *idem.Execution, value []byte) {
-	d := h.pool.get(h)
+	d := parkedTry{h.pool.get(h)}
 	d.accepted, d.execution = true, x
 	defer d.finish()
 	d.contained(func() *ending {
@@ -250,8 +250,11 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 	})
 }
 
+// parkedTry is a delivery that is made again from what was kept of it, for one try.
+type parkedTry struct{ *delivery }
+
 // restore makes the delivery again what it was when it came.
-func (d *delivery) restore(value []byte) error {
+func (d parkedTry) restore(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
 	ctx, cancel := context.WithTimeout(x.Context(), d.h.o.Timeout)
@@ -283,7 +286,7 @@ func (d *delivery) restore(value []byte) error {
 }
 
 // beginTry finds out which trace the try of a delivery belongs to that was accepted in another one.
-func (d *delivery) beginTry(accepted idem.TraceContext) {
+func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	d.trace = accepted
 	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
 	if d.h.o.Tracer == nil {
@@ -306,7 +309,7 @@ func (d *delivery) noteTry(got called) {
 }
 
 // renew gives the delivery a signature that is not too old, where the route says so. Everything else stays as it came.
-func (d *delivery) renew() error {
+func (d parkedTry) renew() error {
 	if d.route.Renewer == nil {
 		return nil
 	}
@@ -323,7 +326,7 @@ func (d *delivery) renew() error {
 }
 
 // parseRaw is parse for a head that is written out.
-func (d *delivery) parseRaw(raw []byte) *Rejection {
+func (d parkedTry) parseRaw(raw []byte) *Rejection {
 	var head fasthttp.RequestHeader
 	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(raw), max(len(raw), 4096))); err != nil {
 		return unread(err)
