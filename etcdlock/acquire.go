@@ -61,7 +61,7 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 			taken.Holder, taken.Execution = l.Holder, l.Execution
 		}
 		return nil, true
-	}, s.bury)
+	}, s.reaper.Reap)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("acquire %q: %w", workflow, err)

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -36,9 +37,9 @@ func allowed(cb *idem.Callback, e *idem.Entry) error {
 // howItEnded is what a callback about an ended execution gets.
 func howItEnded(r *idem.Record) error {
 	switch {
-	case r.Error != nil && r.Error.Code == codeHoldExpired:
+	case r.Error != nil && r.Error.Code == finish.CodeHoldExpired:
 		return idem.ErrLockExpired
-	case r.Error != nil && r.Error.Code == codeLockLost, r.Abort != nil && r.Abort.Forced:
+	case r.Error != nil && r.Error.Code == finish.CodeLockLost, r.Abort != nil && r.Abort.Forced:
 		return idem.ErrLockLost
 	}
 	return idem.ErrFinished
@@ -70,7 +71,7 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.Stat
 		case found.Record != nil:
 			return at, found, howItEnded(found.Record)
 		case l.Dead:
-			if err := s.bury(ctx, l); err != nil {
+			if err := s.reaper.Reap(ctx, l); err != nil {
 				return nil, nil, err
 			}
 		case l.Cancel != nil:
@@ -102,7 +103,7 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 		case !at.Lock.Held:
 			return true, nil
 		}
-		left, err := s.untilLimit(ctx, at.Lock)
+		left, err := s.finisher.TimeLeft(ctx, at.Lock)
 		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or nobody knows
 			return err == nil, err
 		}
@@ -117,7 +118,7 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
-	alive, until, err := s.newHold(ctx, at.Lock, min(ttl, left))
+	alive, until, err := s.finisher.NewHold(ctx, at.Lock, min(ttl, left))
 	if err != nil {
 		return nil, err
 	}

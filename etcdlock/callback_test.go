@@ -247,7 +247,7 @@ func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
 	dead := currentSession(t, a).Name
 	die(t, e, a)
 	eventually(t, "the death is heard of", func() bool { return !b.live.Has(dead) })
-	b.sweeper.everything()
+	b.sweeper.Everything()
 	cb := callbackOf(held.Lock())
 	if found, err := b.Heartbeat(within(t, patience), cb, time.Minute); err != nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 50*time.Second {
 		t.Fatalf("%+v %v", found, err)

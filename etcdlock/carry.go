@@ -280,7 +280,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
-			t.meet(l.Alive, answer)
+			t.reaper.Met(l.Alive, answer)
 			t.behind = l.Alive
 			return nil, nil
 		}

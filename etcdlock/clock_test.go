@@ -7,6 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -136,7 +137,7 @@ func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 			if _, err := e.Client.Delete(within(t, patience), a.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil {
 				t.Fatal(err)
 			}
-			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil || f.Record.Error.Code != codeHoldExpired {
+			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil || f.Record.Error.Code != finish.CodeHoldExpired {
 				t.Errorf("its upstream was silent, and its max_duration is not over: %+v", f.Record)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -119,7 +120,7 @@ func (a *asking) try(ctx context.Context) (bool, error) {
 	if !a.found.Lock.Dead && !at.Orphaned {
 		return true, nil
 	}
-	return false, a.store.bury(ctx, a.found.Lock) // and read how it ended
+	return false, a.store.reaper.Reap(ctx, a.found.Lock) // and read how it ended
 }
 
 // done reports whether this very cancel is what has moved it: an attempt whose answer got lost.
@@ -169,9 +170,9 @@ func (a *asking) endWaiting(ctx context.Context, at *history.State) (bool, error
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: a.store.clock.Now(), Abort: &a.cancel})
-	r, err := a.store.ending(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+	r, err := a.store.finisher.Request(ctx, at.Copied, record, a.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
-			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, letterOf(at.Copied, record))
+			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, finish.DeadLetter(at.Copied, record))
 		}
 		return protocol.CancelWaiting(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
 	}, at.Keys)
@@ -201,7 +202,7 @@ func (a *asking) ended(at *history.State) error {
 	case a.cancel.Skip && r != nil && r.Error != nil && r.Error.Code == protocol.CodeSkipped:
 		a.before = at.Writer != a.writer
 		return nil
-	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == policyName:
+	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == finish.Policy:
 		return idem.ErrFinished
 	case at.Writer == a.writer || a.mine(r.Abort):
 		return nil
@@ -286,14 +287,14 @@ func (s *Control) refuseAlive(ctx context.Context, at *history.State, event idem
 	if runs == nil {
 		return true, idem.ErrAlive
 	}
-	dead, err := s.isDead(ctx, runs)
+	dead, err := s.reaper.IsDead(ctx, runs)
 	switch {
 	case err != nil:
 		return false, err
 	case !dead:
 		return true, idem.ErrAlive
 	}
-	return false, s.bury(ctx, runs)
+	return false, s.reaper.Reap(ctx, runs)
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, its sender is told lock_lost, and
@@ -342,9 +343,9 @@ func (s *Control) force(ctx context.Context, at *history.State, by *idem.Cancel,
 	}
 	free := *at.Lock
 	free.ReleaseDelay = 0 // whoever forces wants it free
-	r, err := s.ending(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+	r, err := s.finisher.Request(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Lock.IsParked() {
-			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *letterOf(at.Lock, record))
+			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
 		}
 		return protocol.ForceRelease(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
 	}, at.Keys)

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -25,8 +26,8 @@ func (a *asking) endUncarried(ctx context.Context, at *history.State) (bool, err
 		l.Cancel = &a.cancel
 	}
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
-	r, err := a.store.ending(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, letterOf(&l, record))
+	r, err := a.store.finisher.Request(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	}, at.Keys)
 	if err != nil {
 		return false, err
@@ -34,7 +35,7 @@ func (a *asking) endUncarried(ctx context.Context, at *history.State) (bool, err
 	answer, applied, err := a.store.change(ctx, r)
 	if !applied {
 		if err == nil {
-			a.store.meet(l.Alive, answer)
+			a.store.reaper.Met(l.Alive, answer)
 		}
 		return false, err
 	}

@@ -272,8 +272,7 @@ func TestACancelEndsTheRecordOfAnOwnerThatDied(t *testing.T) {
 	e, a, b := replicas(t)
 	before, after := mustClaim(t, a, lockFor("before", "one"), 0), mustClaim(t, a, lockFor("after", "one"), 0)
 	mustCancel(t, b, before.Lock().Execution, byOps(false))
-	b.sweeper.mu.Lock() // only the cancel ends the record
-	defer b.sweeper.mu.Unlock()
+	defer b.sweeper.Suspend()() // only the cancel ends the record
 	die(t, e, a)
 	eventually(t, "the other replica hears of the death", func() bool { return !b.live.Has(after.Lock().Alive) })
 	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true))

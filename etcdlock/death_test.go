@@ -197,7 +197,7 @@ func TestABurialIsToldOfOnceByWhoMadeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second meets what the first has made
-		if err := s.bury(within(t, patience), at.Lock); err != nil {
+		if err := s.reaper.Reap(within(t, patience), at.Lock); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestABurialIsToldOfOnceByWhoMadeIt(t *testing.T) {
 	if _, err := e.Client.Delete(within(t, patience), s.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil { // as at the end of its delay
 		t.Fatal(err)
 	}
-	if err := s.bury(within(t, patience), cools.Lock); err != nil {
+	if err := s.reaper.Reap(within(t, patience), cools.Lock); err != nil {
 		t.Fatal(err)
 	}
 	count(t, e, s.layout.Locks(), 0)

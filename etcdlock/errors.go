@@ -3,7 +3,7 @@ package etcdlock
 import (
 	"fmt"
 
-	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/commit"
 	"hooklock/idem"
 )
 
@@ -11,7 +11,5 @@ import (
 // may run again. Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
 var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
 
-// unavailable says that the store cannot decide, and why.
-func unavailable(why error) error {
-	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, link.Explain(why))
-}
+// unavailable is commit.Unavailable.
+func unavailable(why error) error { return commit.Unavailable(why) }

@@ -15,6 +15,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
@@ -135,7 +136,7 @@ func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var keys []string
-	for i := range sweepPage + 20 {
+	for i := range reap.SweepPage + 20 {
 		keys = append(keys, mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0).keys.I)
 	}
 	closeStore(t, dead)

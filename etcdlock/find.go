@@ -24,7 +24,7 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 		}
 		if at.Runs(id) && at.Lock.Dead && at.Lock.Revision != buried {
 			buried = at.Lock.Revision
-			if s.bury(ctx, at.Lock) == nil {
+			if s.reaper.Reap(ctx, at.Lock) == nil {
 				continue
 			}
 		}
@@ -83,7 +83,7 @@ func (s *Control) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView,
 		if err := s.Describe(ctx, views, revision); err != nil {
 			return nil, unavailable(err)
 		}
-		if !l.Dead || l.Revision == buried || s.bury(ctx, l) != nil {
+		if !l.Dead || l.Revision == buried || s.reaper.Reap(ctx, l) != nil {
 			return &views[0], nil //nolint:nilerr // etcd takes no burial now, and the lock says that it is dead
 		}
 		buried = l.Revision
@@ -113,7 +113,7 @@ func (s *Control) oldestOf(ctx context.Context, workflow string) (*idem.LockView
 // buryOnce buries the dead that were not tried before, by revision, and reports whether there were any.
 func (s *Control) buryOnce(ctx context.Context, views []idem.LockView, tried map[int64]bool) (buried bool) {
 	for _, v := range views {
-		if l := v.Lock; l.Dead && !tried[l.Revision] && s.bury(ctx, l) == nil {
+		if l := v.Lock; l.Dead && !tried[l.Revision] && s.reaper.Reap(ctx, l) == nil {
 			buried = true
 		}
 		tried[v.Lock.Revision] = true

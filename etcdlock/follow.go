@@ -26,7 +26,7 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 		switch {
 		case st.Runs(l.Execution):
 			ran = st.Revision
-			if st.Lock.Dead, err = s.isDead(ctx, st.Lock); err != nil {
+			if st.Lock.Dead, err = s.reaper.IsDead(ctx, st.Lock); err != nil {
 				return nil, unavailable(err)
 			}
 			if st.Lock.Dead {

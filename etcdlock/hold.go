@@ -8,15 +8,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
-)
-
-// Why an execution failed that somebody else had to end.
-const (
-	codeHoldExpired = "hold_expired"                // nobody renewed its hold
-	codeLockLost    = string(idem.DecisionLockLost) // its process is dead
 )
 
 // Hold implements idem.Held.
@@ -34,7 +29,7 @@ func (h *owned) hold(life context.Context, ttl time.Duration) error {
 	mayBeHeld := false // by an attempt whose answer got lost
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
-		next, lock, alive, err := h.store.heldLock(life, l, ttl, h.ran())
+		next, lock, alive, err := h.store.finisher.Hold(life, l, ttl, h.ran())
 		if err == nil {
 			r := commit.NewRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
 			r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
@@ -97,56 +92,5 @@ func (h *owned) letGo(as *idem.Lock) {
 
 // wasHeld reports whether a record is one that only a held execution can have, where this process has not settled it.
 func wasHeld(r *idem.Record) bool {
-	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == codeHoldExpired)
-}
-
-// heldLock is l, which is ran old, on a hold of its own for ttl, on a new lease. Where its transaction gets no answer and that lease is not used after all, it runs
-// out by itself: the transaction may yet use it.
-func (s *core) heldLock(ctx context.Context, l *idem.Lock, ttl, ran time.Duration) (next *idem.Lock, lock, alive protocol.Leased, err error) {
-	held := *l
-	held.Held, held.HoldTTL, held.Alive = true, ttl, protocol.HoldAlive(l.Execution)
-	if l.MaxDuration > 0 {
-		left := max(time.Second, l.MaxDuration-ran)
-		limit, err := s.pool.NewLease(ctx, left)
-		if err != nil {
-			return nil, lock, alive, err
-		}
-		held.Limit, ttl = int64(limit), min(ttl, left)
-	}
-	if lock.Value, err = protocol.EncodeLock(&held); err == nil {
-		alive, held.HoldUntil, err = s.newHold(ctx, l, ttl)
-	}
-	if err != nil {
-		s.dropLater(clientv3.LeaseID(held.Limit))
-		return nil, lock, alive, err
-	}
-	return &held, lock, alive, nil
-}
-
-// newHold is a hold for ttl on a new lease, and when it runs out.
-func (s *core) newHold(ctx context.Context, l *idem.Lock, ttl time.Duration) (alive protocol.Leased, until time.Time, err error) {
-	until = s.clock.Now().Add(ttl).Round(time.Millisecond)
-	lease, err := s.pool.NewLease(ctx, ttl)
-	return protocol.Leased{Value: protocol.EncodeHold(l.Holder, until), Lease: lease}, until, err
-}
-
-// untilLimit is how long it takes until a held execution has reached its MaxDuration, up to a second more; 0 = it has. Nobody's wall clock is
-// asked: the limit is a lease that nothing is on. The error is the context's.
-func (s *core) untilLimit(ctx context.Context, l *idem.Lock) (time.Duration, error) {
-	if l.Limit == 0 {
-		return link.MaxLease, nil
-	}
-	var limit *clientv3.LeaseTimeToLiveResponse
-	for pause := link.NewBackoff(); ; {
-		err := s.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			limit, err = c.TimeToLive(ctx, clientv3.LeaseID(l.Limit))
-			return err
-		})
-		if err == nil {
-			return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
-		}
-		if err := pause.Wait(ctx); err != nil {
-			return 0, fmt.Errorf("time left: %w", err)
-		}
-	}
+	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == finish.CodeHoldExpired)
 }

@@ -14,7 +14,7 @@ func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 	holds := func(want int, oldest *idem.Lock) {
 		t.Helper()
 		for _, s := range []*Store{s, other} {
-			s.holdings.look(within(t, patience))
+			s.holdings.Look(within(t, patience))
 			var since time.Time
 			if oldest != nil {
 				since = oldest.StartedAt

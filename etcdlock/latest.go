@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -117,7 +118,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	r.over.Token = 0 // it never had the lock
 	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
 	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now, Abort: &idem.Cancel{
-		By: policyName, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now, Final: true, Successor: r.lock.Execution,
+		By: finish.Policy, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now, Final: true, Successor: r.lock.Execution,
 	}})
 	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.store.writer); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestWhatIsParkedIsNotBuriedAndWhoWaitsBehindItRests(t *testing.T) {
 	if f, err := s.Execution(within(t, patience), id); err != nil || f.Lock == nil || f.Lock.Dead {
 		t.Fatalf("%+v %v", f, err)
 	}
-	s.sweeper.everything()
+	s.sweeper.Everything()
 	p := mustEnqueue(t, s, lockFor("w", "behind"))
 	var reads atomic.Int32
 	count := func(key string) {

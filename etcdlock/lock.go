@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -255,7 +256,7 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 	}
 	keys, next, mark := h.keysOf(l), h.nextInLine(l), markOf(c.record)
 	keys.M = h.store.layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.store.ending(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	r, err := h.store.finisher.Request(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
 		if cool != nil {
 			next = nil
@@ -298,9 +299,9 @@ func settleOp(
 	}
 	switch {
 	case l.Parked != nil && e.forAge():
-		return protocol.SettleTooOld(k, at, rec, cool, letterOf(l, record))
+		return protocol.SettleTooOld(k, at, rec, cool, finish.DeadLetter(l, record))
 	case l.Parked != nil:
-		return protocol.SettleParked(k, at, rec, cool, letterOf(l, record), mark)
+		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
 		k.S, at.Epoch = next.session.Key, next.epoch
 		return protocol.HandOver(k, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)

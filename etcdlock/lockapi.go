@@ -86,7 +86,7 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 		}
 		taken.Holder = seen.Lock
 		return nil, true
-	}, s.bury)
+	}, s.reaper.Reap)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(err, idem.ErrStoreUnavailable):
 		return nil, unavailable(err)
@@ -105,7 +105,7 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 	if err != nil {
 		return nil, nil, "", err
 	}
-	next, lock, alive, err := s.heldLock(ctx, &l, q.TTL, 0)
+	next, lock, alive, err := s.finisher.Hold(ctx, &l, q.TTL, 0)
 	if err != nil {
 		return nil, nil, "", unavailable(err)
 	}

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -129,7 +130,7 @@ func TestALockThatNobodyRenewsIsFreeAndItsEndIsKnown(t *testing.T) {
 	if next.Lock.Token <= got.Lock.Token {
 		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)
 	}
-	if r := mustFind(t, a, got.Lock.Execution).Record; r == nil || r.Status != idem.Failed || r.Outcome != idem.Unknown || r.Error.Code != codeHoldExpired {
+	if r := mustFind(t, a, got.Lock.Execution).Record; r == nil || r.Status != idem.Failed || r.Outcome != idem.Unknown || r.Error.Code != finish.CodeHoldExpired {
 		t.Errorf("%+v", r)
 	}
 	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "w", client(got)), "renew": second(a.Heartbeat(within(t, patience), client(got), 0))} {
@@ -220,7 +221,7 @@ func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	got := mustAcquireLock(t, a, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
 	die(t, e, a)
-	b.sweeper.everything()
+	b.sweeper.Everything()
 	if _, err := b.Heartbeat(within(t, patience), client(got), 0); err != nil {
 		t.Fatal(err)
 	}

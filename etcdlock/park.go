@@ -38,16 +38,6 @@ func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, 
 	return protocol.Leased{Value: newsValue, Lease: lease}, err
 }
 
-// letterOf is what stays of a parked execution that ended with r; nil = nothing.
-func letterOf(l *idem.Lock, r *idem.Record) *protocol.Leased {
-	if !r.RequestKept {
-		return nil
-	}
-	p := protocol.IndexOf(l)
-	p.State = idem.ParkDeadLetter
-	return &protocol.Leased{Value: protocol.EncodeIndex(p)}
-}
-
 // EnqueueParked implements idem.Ledger.
 func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
 	l.Parked = parkedAs(*l.Parked, &kept)
@@ -94,8 +84,8 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 
 func notSent(why error) error { return fmt.Errorf("%w: %w", link.ErrNotSent, why) }
 
-// unknown says that nobody knows yet.
-func unknown(why error) error { return fmt.Errorf("%w: %w", idem.ErrNotRecorded, link.Explain(why)) }
+// unknown is commit.Unknown.
+func unknown(why error) error { return commit.Unknown(why) }
 
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {

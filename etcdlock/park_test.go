@@ -316,7 +316,7 @@ func TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry(t *testing.T) {
 	if found.Lock == nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 9*time.Minute {
 		t.Errorf("held: %+v", found.Lock)
 	}
-	left, err := s.Control.untilLimit(within(t, patience), found.Lock)
+	left, err := s.finisher.TimeLeft(within(t, patience), found.Lock)
 	if err != nil || left < 50*time.Minute {
 		t.Errorf("max_duration ends in %v, %v", left, err)
 	}

@@ -16,9 +16,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
@@ -138,7 +140,7 @@ type Control struct {
 	*history.Reader
 	locker   *Locker
 	guarded  lastSeen
-	holdings *holdings
+	holdings *reap.Holdings
 }
 
 // Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
@@ -147,24 +149,29 @@ type Locker struct {
 	ledger *Ledger
 }
 
+// Bury implements idem.Ledger.
+func (s *Ledger) Bury(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
+
 // core is what the faces of a Store share. Its methods are for this package alone.
 type core struct {
-	o       Options
-	layout  protocol.Layout
-	clock   link.Clock
-	writer  string // marks the records that this Store wrote
-	pool    *link.Pool
-	sender  *commit.Sender
-	keeper  *session.Keeper
-	live    *session.Set
-	hub     *hub
-	looks   chan struct{} // has a token for each place that is reading
-	leases  *commit.Leases
-	sweeper *sweeper
-	lines   *lines
-	pauses  *pauses
-	slots   *slots
-	release *link.Releases
+	o        Options
+	layout   protocol.Layout
+	clock    link.Clock
+	writer   string // marks the records that this Store wrote
+	pool     *link.Pool
+	sender   *commit.Sender
+	keeper   *session.Keeper
+	live     *session.Set
+	hub      *hub
+	looks    chan struct{} // has a token for each place that is reading
+	leases   *commit.Leases
+	finisher *finish.Finisher
+	reaper   *reap.Reaper
+	sweeper  *reap.Sweeper
+	lines    *lines
+	pauses   *pauses
+	slots    *slots
+	release  *link.Releases
 
 	duplicates *history.Duplicates
 	audits     *history.Audits
@@ -221,7 +228,14 @@ func Open(o Options) (*Store, error) {
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
 	s.counts = history.NewCounts(read, o.Counted)
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
-	s.sweeper = newSweeper(s)
+	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
+	s.reaper = reap.NewReaper(&reap.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Finisher: s.finisher, Sessions: s.live, Writer: s.writer,
+		Holds: s.holds, Reaped: o.OnBuried, Failed: func(l *idem.Lock, err error) {
+			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
+		},
+	})
+	s.sweeper = reap.NewSweeper(s.reaper)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
 	s.slots = newSlots(s)
@@ -231,14 +245,14 @@ func Open(o Options) (*Store, error) {
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	control := &Control{core: s, Reader: history.NewReader(read, s.duplicates), locker: locker}
-	control.holdings = &holdings{control: control}
+	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.waitReady, Find: control.Execution})
 	s.keeping.Go(func() { s.keeper.Run(keeping) })
-	s.keeping.Go(func() { s.sweeper.run(keeping) })
+	s.keeping.Go(func() { s.sweeper.Run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.lines.run(keeping) })
 	s.keeping.Go(func() { s.slots.run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
-	s.keeping.Go(func() { control.holdings.run(keeping) })
+	s.keeping.Go(func() { control.holdings.Run(keeping) })
 	s.keeping.Go(func() { s.duplicates.Run(keeping) })
 	s.keeping.Go(func() { s.audits.Run(keeping) })
 	s.keeping.Go(func() { s.counts.Run(keeping) })
@@ -251,7 +265,7 @@ func (s *core) newKeeper() *session.Keeper {
 		On: session.Callbacks{
 			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: s.sessionExpired,
 			Died: func(names []string) {
-				s.sweeper.died(names)
+				s.sweeper.Died(names)
 				s.hub.died(names)
 				s.lines.died(names)
 			},
@@ -263,12 +277,12 @@ func (s *core) newKeeper() *session.Keeper {
 			},
 			Asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
 			Unheld: func(execution string) {
-				s.sweeper.holdGone(idem.ExecutionID(execution))
+				s.sweeper.HoldGone(idem.ExecutionID(execution))
 				s.lines.ripenOf(idem.ExecutionID(execution))
 			},
 			Blind: func() {
 				s.reset()
-				s.sweeper.everything()
+				s.sweeper.Everything()
 				s.lines.ripenAll()
 			},
 		},
@@ -366,7 +380,7 @@ func (s *core) sessionOpened(session *session.Session) {
 	for _, l := range locks {
 		s.tasks.Start(func(life context.Context) { l.adopt(life, session) })
 	}
-	s.sweeper.everything()
+	s.sweeper.Everything()
 	s.release.Look()
 	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: len(locks)})
 }
@@ -424,7 +438,7 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 
 // Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an
 // unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
-func (s *Store) Held() (n int, since time.Time) { return s.holdings.seen() }
+func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
 
 // stopAll stops whatever still runs.
 func (s *core) stopAll(cause error) {
@@ -502,4 +516,9 @@ func (s *core) ours(id idem.ExecutionID) *owned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[id]
+}
+
+// isDead is reap.Reaper.IsDead.
+func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
+	return s.reaper.IsDead(ctx, l)
 }

@@ -43,7 +43,7 @@ func myTurn(ctx context.Context, p *Place) error {
 		if err != nil || seen.Lock == nil {
 			return err
 		}
-		if err := p.store.bury(ctx, seen.Lock); err != nil {
+		if err := p.store.reaper.Reap(ctx, seen.Lock); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package etcdlock
+package reap
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 // process of each heartbeat.
 const holdingsPeriod = 15 * time.Second
 
-// holdings knows how many holds there are, for whoever watches the process.
-type holdings struct {
-	control *Control
+// Holdings knows how many holds there are. It is safe for concurrent use.
+type Holdings struct {
+	o *HoldingsOptions
 
 	mu     sync.Mutex
 	n      int
@@ -27,21 +27,34 @@ type holdings struct {
 	since  time.Time // when the oldest one's execution began
 }
 
-// seen is what was there when this process looked last.
-func (h *holdings) seen() (n int, since time.Time) {
+// HoldingsOptions are what Holdings works with.
+type HoldingsOptions struct {
+	Pool   *link.Pool
+	Layout protocol.Layout
+	// Ready waits until a session is live. It returns the error of its context, or that the Store is closed.
+	Ready func(context.Context) error
+	// Find returns where an execution is now.
+	Find func(context.Context, idem.ExecutionID) (*idem.Found, error)
+}
+
+// NewHoldings returns holdings that know nothing before Run.
+func NewHoldings(o *HoldingsOptions) *Holdings { return &Holdings{o: o} }
+
+// Seen returns how many holds there were when this process looked last, and when the oldest of their executions began; the zero time when there is none.
+func (h *Holdings) Seen() (n int, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.n, h.since
 }
 
-// run looks from time to time, until ctx ends.
-func (h *holdings) run(ctx context.Context) {
+// Run looks from time to time, until ctx ends.
+func (h *Holdings) Run(ctx context.Context) {
 	for {
-		if err := h.control.waitReady(ctx); err != nil {
+		if err := h.o.Ready(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
 		looking, cancel := context.WithTimeout(ctx, link.TxnTimeout)
-		h.look(looking)
+		h.Look(looking)
 		cancel()
 		if link.Sleep(ctx, holdingsPeriod) != nil {
 			return
@@ -49,10 +62,10 @@ func (h *holdings) run(ctx context.Context) {
 	}
 }
 
-// look counts. What it cannot read now stays as it was.
-func (h *holdings) look(ctx context.Context) {
-	prefix := h.control.layout.Root + protocol.KindHolds
-	answers, _, err := h.control.pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
+// Look counts. What it cannot read now stays as it was.
+func (h *Holdings) Look(ctx context.Context) {
+	prefix := h.o.Layout.Root + protocol.KindHolds
+	answers, _, err := h.o.Pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return
 	}
@@ -66,7 +79,7 @@ func (h *holdings) look(ctx context.Context) {
 	since, same := h.since, h.oldest == oldest
 	h.mu.Unlock()
 	if !same {
-		found, err := h.control.Execution(ctx, oldest)
+		found, err := h.o.Find(ctx, oldest)
 		switch {
 		case err != nil: // it is going, or cannot be read: the next look finds another one
 			since = time.Time{}
@@ -79,7 +92,7 @@ func (h *holdings) look(ctx context.Context) {
 	h.set(int(page.Count), oldest, since)
 }
 
-func (h *holdings) set(n int, oldest idem.ExecutionID, since time.Time) {
+func (h *Holdings) set(n int, oldest idem.ExecutionID, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.n, h.oldest, h.since = n, oldest, since

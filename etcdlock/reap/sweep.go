@@ -1,4 +1,4 @@
-package etcdlock
+package reap
 
 import (
 	"context"
@@ -14,17 +14,19 @@ import (
 	"hooklock/idem"
 )
 
+// SweepPage is how many locks a sweep reads at a time.
+const SweepPage = 100
+
 const (
-	sweepPage  = 100
 	sweepPause = 500 * time.Millisecond // at most, before a sweep: all processes hear of a death at once
-	sweepAgain = 10 * time.Second       // before the next one, where etcd took no burial
+	sweepAgain = 10 * time.Second       // before the next one, if etcd has refused to reap a lock
 )
 
-// sweeper buries what the dead have left. Whoever meets a dead lock buries it, too; the sweeper is for locks that nobody asks for: behind one there may be
-// what is parked, or who waits for a slot, and neither meets it.
-type sweeper struct {
-	store *core
-	wake  chan struct{}
+// Sweeper reaps what dead processes have left. A caller that meets a dead lock reaps it, too; the sweeper is for locks that nobody asks for: behind one
+// there may be a parked execution, or one that waits for a slot, and neither meets it. It is safe for concurrent use.
+type Sweeper struct {
+	reaper *Reaper
+	wake   chan struct{}
 
 	mu    sync.Mutex
 	names map[string]struct{}           // sessions that ended
@@ -32,12 +34,13 @@ type sweeper struct {
 	all   bool                          // look at every lock, once after a session has opened
 }
 
-func newSweeper(s *core) *sweeper {
-	return &sweeper{store: s, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
+// NewSweeper returns a sweeper that does nothing before Run.
+func NewSweeper(r *Reaper) *Sweeper {
+	return &Sweeper{reaper: r, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
 }
 
-// died asks for a sweep of what these sessions have owned.
-func (w *sweeper) died(names []string) {
+// Died asks for a sweep of what these sessions have owned.
+func (w *Sweeper) Died(names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -49,11 +52,17 @@ func (w *sweeper) died(names []string) {
 	w.nudge()
 }
 
+// Suspend lets no sweep begin until resume is called. Other methods of w wait, too.
+func (w *Sweeper) Suspend() (resume func()) {
+	w.mu.Lock()
+	return w.mu.Unlock
+}
+
 // maxHolds is how many holds are looked at one by one.
 const maxHolds = 1000
 
-// holdGone asks for a look at the lock that this execution had.
-func (w *sweeper) holdGone(id idem.ExecutionID) {
+// HoldGone asks for a look at the lock that this execution had.
+func (w *Sweeper) HoldGone(id idem.ExecutionID) {
 	w.mu.Lock()
 	if len(w.holds) < maxHolds {
 		w.holds[id] = struct{}{}
@@ -64,23 +73,23 @@ func (w *sweeper) holdGone(id idem.ExecutionID) {
 	w.nudge()
 }
 
-// everything asks for a look at every lock: somebody may have died unnoticed.
-func (w *sweeper) everything() {
+// Everything asks for a look at every lock: an owner may have died unnoticed.
+func (w *Sweeper) Everything() {
 	w.mu.Lock()
 	w.all = true
 	w.mu.Unlock()
 	w.nudge()
 }
 
-func (w *sweeper) nudge() {
+func (w *Sweeper) nudge() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// left notes a lock that could not be buried now, for the next sweep.
-func (w *sweeper) left(l *idem.Lock) {
+// left notes a lock that could not be reaped now, for the next sweep.
+func (w *Sweeper) left(l *idem.Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -94,13 +103,14 @@ func (w *sweeper) left(l *idem.Lock) {
 }
 
 // more reports whether there is something to look at.
-func (w *sweeper) more() bool {
+func (w *Sweeper) more() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all || len(w.names) > 0 || len(w.holds) > 0
 }
 
-func (w *sweeper) run(ctx context.Context) {
+// Run sweeps when something asks for it, until ctx ends.
+func (w *Sweeper) Run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
 		if w.more() { // of the sweep before, or it has woken this one as well
@@ -120,26 +130,26 @@ func (w *sweeper) run(ctx context.Context) {
 		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
 		if all || len(names) > 0 {
-			w.sweep(ctx, w.store.layout.Locks(), func(l *idem.Lock) bool {
+			w.sweep(ctx, w.reaper.o.Layout.Locks(), func(l *idem.Lock) bool {
 				_, ended := names[strings.TrimPrefix(l.Alive, protocol.KindSessions)]
 				return all || ended
 			})
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.store.layout.Locks()+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
+				w.sweep(ctx, w.reaper.o.Layout.Locks()+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
 			}
 		}
 	}
 }
 
-// sweep goes through the locks below prefix, page by page. One that it cannot bury now is left to whoever meets it, or to the next sweep.
-func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
+// sweep goes through the locks below prefix, page by page. One that it cannot reap now is left to the next sweep, or to a caller that meets it.
+func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
 		for pause := link.NewBackoff(); page == nil; {
-			err := w.store.pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(sweepPage))
+			err := w.reaper.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(SweepPage))
 				return err
 			})
 			if err != nil && pause.Wait(ctx) != nil {
@@ -152,7 +162,7 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 				continue // of a newer release, which sweeps, too
 			}
 			if mayBeDead(l) {
-				w.buryIfDead(ctx, l)
+				w.reapIfDead(ctx, l)
 			}
 		}
 		if !page.More || len(page.Kvs) == 0 {
@@ -162,10 +172,10 @@ func (w *sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 	}
 }
 
-func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
+func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
 	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
 	defer cancel()
-	dead, err := w.store.isDead(ctx, l)
+	dead, err := w.reaper.IsDead(ctx, l)
 	switch {
 	case err != nil:
 		w.left(l)
@@ -173,8 +183,8 @@ func (w *sweeper) buryIfDead(ctx context.Context, l *idem.Lock) {
 	case !dead:
 		return
 	}
-	if err := w.store.bury(ctx, l); err != nil {
+	if err := w.reaper.Reap(ctx, l); err != nil {
 		w.left(l)
-		w.store.o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
+		w.reaper.o.Failed(l, err)
 	}
 }

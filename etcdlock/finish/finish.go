@@ -1,0 +1,104 @@
+package finish
+
+import (
+	"context"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Why an execution failed that somebody else had to end.
+const (
+	CodeHoldExpired = "hold_expired"                // nobody renewed its hold
+	CodeLockLost    = string(idem.DecisionLockLost) // its process is dead
+)
+
+// Policy is in whose name an execution is aborted at its max_duration, or because a newer one replaces it.
+const Policy = "policy"
+
+// Finisher makes the transactions that end executions. It is safe for concurrent use.
+type Finisher struct {
+	Pool   *link.Pool
+	Leases *commit.Leases
+	Layout protocol.Layout
+	Clock  link.Clock
+	// Drop ends a lease in the background that no key is on and that no transaction will use; 0 = there is none.
+	Drop func(clientv3.LeaseID)
+}
+
+// Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free afterwards.
+type Ending func(record protocol.Leased, cool *protocol.Cooling) protocol.Op
+
+// Request returns a request with the transaction that ends the execution of l with the record r. writer marks the record: a caller that has to recognise
+// its own record gives a writer of its own.
+func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn Ending, k protocol.Keys) (*commit.Request, error) {
+	value, err := protocol.EncodeRecord(r, writer)
+	if err != nil {
+		return nil, err
+	}
+	row := f.Layout.RowOf(k.I, r)
+	lease, err := f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row)
+	if err != nil {
+		return nil, err
+	}
+	var cool *protocol.Cooling
+	size := len(value)
+	if f.mayStillRun(l, r) {
+		if cool, err = f.coolDown(ctx, l); err != nil {
+			return nil, err
+		}
+		size += len(cool.Lock.Value) + len(cool.Hold.Value)
+	}
+	request := commit.NewRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size).AddSlots(k)
+	if request.SharedLease = lease; cool != nil {
+		request.OwnLeases, request.Unbatched = []clientv3.LeaseID{cool.Hold.Lease}, true
+	}
+	request.EndedLease = clientv3.LeaseID(l.Limit)
+	return request, nil
+}
+
+// mayStillRun reports whether the upstream may still work on an execution that ends as r. For a parked one its latest try says so: r has the outcome of all
+// of them. If it rests between tries, the time when that try ended is known, by the clock of the process that made it.
+func (f *Finisher) mayStillRun(l *idem.Lock, r *idem.Record) bool {
+	p := l.Parked
+	switch {
+	case l.ReleaseDelay == 0:
+		return false
+	case r.Tried != nil:
+		return r.Tried.Outcome == idem.Unknown
+	case p == nil || p.Trying:
+		return r.Outcome == idem.Unknown
+	}
+	return p.Last != nil && p.Last.Outcome == idem.Unknown && f.Clock.Now().Sub(p.Last.At) < l.ReleaseDelay
+}
+
+// coolDown makes the cooling lock on a new lease. If its transaction gets no answer, the lease is left to run out: the transaction may yet use it.
+func (f *Finisher) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
+	lease, err := f.Pool.NewLease(ctx, l.ReleaseDelay)
+	if err != nil {
+		return nil, err
+	}
+	cold := *l
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
+	cold.Cancel, cold.Parked, cold.Limit = nil, nil, 0
+	value, err := protocol.EncodeLock(&cold)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.Cooling{Lock: protocol.Leased{Value: value}, Hold: protocol.Leased{Value: protocol.EncodeHold(l.Holder, cold.CoolUntil), Lease: lease}}, nil
+}
+
+// DeadLetter returns the index entry that stays of a parked execution that ended with r; nil = none.
+func DeadLetter(l *idem.Lock, r *idem.Record) *protocol.Leased {
+	if !r.RequestKept {
+		return nil
+	}
+	p := protocol.IndexOf(l)
+	p.State = idem.ParkDeadLetter
+	return &protocol.Leased{Value: protocol.EncodeIndex(p)}
+}

@@ -1,0 +1,149 @@
+package reap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Options are what this package works with.
+type Options struct {
+	Pool     *link.Pool
+	Sender   *commit.Sender
+	Tasks    *commit.Tasks
+	Layout   protocol.Layout
+	Finisher *finish.Finisher
+	Sessions *session.Set
+	// Writer marks the records that this process writes.
+	Writer string
+	// Holds reports whether this process has the lock of an execution, and so ends it itself.
+	Holds func(idem.ExecutionID) bool
+	// Reaped is called when this process has ended the execution of a dead lock; nil = nothing is. It must not block.
+	Reaped func(*idem.Lock)
+	// Failed is called with a dead lock that the sweeper could not reap. It must not block.
+	Failed func(*idem.Lock, error)
+}
+
+// Reaper ends the executions of dead locks. It is safe for concurrent use.
+type Reaper struct{ o *Options }
+
+// NewReaper returns a reaper.
+func NewReaper(o *Options) *Reaper { return &Reaper{o} }
+
+// IsDead reports whether the owner of l is gone, as far as this process knows. It asks etcd about holds, which are few, and notes in l until when it is held.
+// It returns the error of ctx.
+func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
+	if r.o.Holds(l.Execution) {
+		return false, nil // ours, and on its way to the next session
+	}
+	if l.IsParked() {
+		return false, nil // it is taken over, not reaped
+	}
+	if !protocol.IsHold(l.Alive) {
+		return !r.o.Sessions.Has(l.Alive), nil
+	}
+	for pause := link.NewBackoff(); ; {
+		var response *clientv3.GetResponse
+		err := r.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			response, err = c.Get(ctx, r.o.Layout.Alive(l.Alive))
+			return err
+		})
+		if err == nil {
+			if len(response.Kvs) == 0 {
+				return true, nil
+			}
+			if l.Held {
+				l.HoldUntil, _ = protocol.DecodeHold(response.Kvs[0].Value) // it stays unknown if the value does not say it
+			}
+			return false, nil
+		}
+		if err := pause.Wait(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if the lock turns out to be alive.
+func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
+	if r.o.Holds(dead.Execution) || dead.IsParked() {
+		return nil
+	}
+	if !r.o.Tasks.Enter() {
+		return commit.Unavailable(commit.ErrClosed)
+	}
+	defer r.o.Tasks.Leave()
+	ctx, cancel := r.o.Tasks.Within(ctx)
+	defer cancel()
+	return r.reap(ctx, dead)
+}
+
+// reap repeats until the answer is definite, which is safe: the lock's revision changes when it is applied.
+func (r *Reaper) reap(ctx context.Context, dead *idem.Lock) error {
+	k := r.o.Layout.Keys(dead)
+	for pause := link.NewBackoff(); ; {
+		request, err := r.request(ctx, dead, k)
+		if err == nil {
+			answer := r.o.Sender.Do(ctx, request)
+			if err = answer.Err; err == nil {
+				switch {
+				case !answer.Succeeded:
+					r.Met(dead.Alive, answer)
+				case !dead.Cooling && r.o.Reaped != nil:
+					r.o.Reaped(dead)
+				}
+				return nil
+			}
+			r.o.Finisher.Leases.DropIfGone(request.SharedLease, err)
+		}
+		if pause.Wait(ctx) != nil {
+			return commit.Unavailable(fmt.Errorf("reap: %w", err))
+		}
+	}
+}
+
+func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) (*commit.Request, error) {
+	at := protocol.Seen{L: dead.Revision}
+	if dead.Cooling {
+		return commit.NewRequest(k.L, protocol.BuryCooling(k, at), 0).AddSlots(k), nil
+	}
+	end, err := r.endOf(ctx, dead)
+	if err != nil {
+		return nil, err
+	}
+	return r.o.Finisher.Request(ctx, dead, protocol.RecordOf(dead, end), r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
+		return protocol.Bury(k, at, record, cool)
+	}, k)
+}
+
+// endOf returns the end of an execution whose owner is dead, or whose hold ran out.
+func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
+	now := r.o.Finisher.Clock.Now()
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
+	if !protocol.IsHold(dead.Alive) {
+		end.Error = &idem.Failure{Code: finish.CodeLockLost, Detail: "the process that ran it lost its session; how far it came is unknown"}
+		return end, nil
+	}
+	left, err := r.o.Finisher.TimeLeft(ctx, dead)
+	if left <= time.Second {
+		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: finish.Policy, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
+	} else {
+		end.Error = &idem.Failure{Code: finish.CodeHoldExpired, Detail: "the hold was not renewed in time; how far the work came is unknown"}
+	}
+	return end, err
+}
+
+// Met takes note of a session that a refused transaction has found alive, so that its locks are not taken for dead again.
+func (r *Reaper) Met(alive string, refused commit.Reply) {
+	if protocol.First(refused.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
+		r.o.Sessions.Met(alive[len(protocol.KindSessions):], refused.Revision)
+	}
+}
