@@ -107,11 +107,11 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	case err != nil:
 		return nil, unavailable(err)
 	case client != nil: // all lines of its workflow are looked at when that is gone
-		t.slots.leaveLine(head.Execution)
+		t.slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
 	case t.pauses.of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
-		t.slots.leaveLine(head.Execution)
+		t.slots.LeaveLine(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
 		return nil, nil
@@ -201,13 +201,13 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if len(l.Slots) > 0 {
-		if turn := t.slots.turnOf(l.Execution); turn != "" {
+		if turn := t.slots.TurnOf(l.Execution); turn != "" {
 			c.keys.T = t.layout.Turn(turn, l.Execution)
 		}
 	}
 	held, seen, err := c.run(ctx)
 	if held != nil && len(l.Slots) > 0 {
-		t.slots.leave(l.Execution)
+		t.slots.Leave(l.Execution)
 	}
 	switch {
 	case err == nil && seen != nil && seen.Full != nil: // it has a turn, or gets one at the next look

@@ -10,6 +10,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/slots"
 	"hooklock/idem"
 )
 
@@ -301,7 +302,7 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
-		c.store.slots.took(&l)
+		c.store.slots.Took(&l)
 	}
 	protocol.Judge(&l, mark)
 	if c.alone {
@@ -330,14 +331,14 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.store.slots.choose(&c.lock, c.comes())
+		full := c.store.slots.Choose(&c.lock, c.comes())
 		if full == "" {
 			return c.encode()
 		}
-		if c.q != 0 && c.store.slots.knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.slots.oldest(full)}}
+		if c.q != 0 && c.store.slots.Knows() { // it goes on waiting, and the watch tells it
+			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.slots.Oldest(full)}}
 		}
-		st, err := c.store.slots.look(ctx, c.keys, c.lock.Slots)
+		st, err := c.store.slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
 			return &claimed{err: unavailable(err)}
@@ -346,17 +347,17 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return &r
 		case looked || c.q != 0:
 			seen := st.Seen(c.lock.Scope.Key)
-			seen.Full, seen.Oldest = c.limit(full), c.store.slots.oldest(full)
+			seen.Full, seen.Oldest = c.limit(full), c.store.slots.Oldest(full)
 			return &claimed{seen: seen}
 		}
 	}
 }
 
-func (c *claimer) comes() coming {
+func (c *claimer) comes() slots.Arrival {
 	if c.q != 0 {
-		return asHead
+		return slots.AsHead
 	}
-	return comesLate
+	return slots.Late
 }
 
 // limit is the slot of that name.
@@ -371,7 +372,7 @@ func (c *claimer) limit(name string) *idem.Slot {
 
 // encode makes the keys and the value of the lock with its slots.
 func (c *claimer) encode() *claimed {
-	c.keys.Slots = c.store.slotsToTake(&c.lock)
+	c.keys.Slots = c.store.slots.Chosen(&c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()
@@ -387,7 +388,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	}
 	chosen := c.lock.Slots
 	c.unchoose()
-	if _, err := c.store.slots.look(life, c.keys, chosen); err != nil {
+	if _, err := c.store.slots.Look(life, c.keys, chosen); err != nil {
 		return false, &claimed{err: unavailable(err)}
 	}
 	if r := c.choose(life); r != nil {
@@ -404,6 +405,6 @@ const manyTimes = 3
 
 func (c *claimer) unchoose() {
 	if len(c.lock.Slots) > 0 {
-		c.store.slots.unchoose(&c.lock)
+		c.store.slots.Unchoose(&c.lock)
 	}
 }

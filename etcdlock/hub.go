@@ -6,12 +6,12 @@ import (
 	"strings"
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
-
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // hub tells those who wait in this process that a key is gone: the place before their own, the lock, or what proves its holder alive.

@@ -196,7 +196,7 @@ func (p *lines) dropLocked(id idem.ExecutionID) {
 
 // leftLocked is for an execution that is in its line no more.
 func (p *lines) leftLocked(e *entry) {
-	p.store.slots.leaveLine(e.Execution)
+	p.store.slots.LeaveLine(e.Execution)
 	if l := p.lines[e.key]; l != nil && l.n == 0 {
 		l.ripe = false
 		delete(p.lines, e.key)

@@ -221,7 +221,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		switch {
 		case err == nil && answer.Succeeded:
 			next.Revision = answer.Revision
-			h.store.slots.changed(l, next)
+			h.store.slots.Changed(l, next)
 			h.see(next)
 			return nil
 		case err == nil || full:
@@ -254,7 +254,7 @@ func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kep
 	next, k := *l, h.keys
 	next.Parked = as
 	if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
-		k.Slots = h.store.restSlots(&next)
+		k.Slots = h.store.slots.Rest(&next)
 	}
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {

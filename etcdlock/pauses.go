@@ -201,7 +201,7 @@ func (p *pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link
 // pauseChanged is told of each change by the watch, in order.
 func (s *core) pauseChanged(begun, over []*idem.Pause) {
 	s.lines.pausesChanged()
-	s.slots.pausesChanged()
+	s.slots.PausesChanged()
 	if s.o.OnPause == nil {
 		return
 	}

@@ -24,7 +24,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 	restNow(t, h, "")
 	kv.lost = func() { // what the watch would say
 		l := h.Lock()
-		if _, err := s.slots.look(within(t, patience), s.layout.Keys(l), l.Slots); err != nil {
+		if _, err := s.slots.Look(within(t, patience), s.layout.Keys(l), l.Slots); err != nil {
 			t.Error(err)
 		}
 	}
@@ -40,24 +40,6 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 	}
 	mustAttempt(t, h)
 	mustSettle(t, h)
-}
-
-// Another process may have run the event to its end between the look at its line and the question.
-func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
-	t.Parallel()
-	e := etcdtest.Start(t)
-	s := limitedStore(t, e, slotsOf(1))
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
-	ended := limitedLock("w", "ended")
-	s.slots.ask(&ended, func() {})
-	for range roundsToCome + 1 {
-		s.slots.lookAfter()
-	}
-	if n := len(s.slots.waiters); n != 0 {
-		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
-	}
 }
 
 // The answer to a place may come after its delivery has given up.
@@ -78,11 +60,7 @@ func TestADeliveryThatGaveUpBeforeItWasRefusedAPlaceWaitsForNoSlot(t *testing.T)
 	if _, _, err := s.Enqueue(gone, limitedLock("w2", "second"), another, 0); err == nil {
 		t.Fatal("it has a place")
 	}
-	eventually(t, "nothing waits for a slot", func() bool {
-		s.slots.mu.Lock()
-		defer s.slots.mu.Unlock()
-		return len(s.slots.waiters) == 0
-	})
+	eventually(t, "nothing waits for a slot", func() bool { return s.slots.Waiters() == 0 })
 	mustSettle(t, first)
 }
 
@@ -96,15 +74,13 @@ func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.slots.ask(place.(*Place).waits(), nil)
+	s.slots.Ask(place.(*Place).waits(), nil)
 	gone, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatal(err)
 	}
-	s.slots.mu.Lock()
-	defer s.slots.mu.Unlock()
-	if n := len(s.slots.waiters); n != 0 {
+	if n := s.slots.Waiters(); n != 0 {
 		t.Errorf("%d wait for a slot", n)
 	}
 }

@@ -40,7 +40,7 @@ func TestAPlaceWhoseTimeIsOverTellsTheOldestThatHasASlotThen(t *testing.T) {
 	if held, err := inTurn(within(t, patience), before, next); held == nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that to be heard of", func() bool { return s.slots.oldest(idem.OwnLimit("w")) == second.Lock().Execution })
+	eventually(t, "that to be heard of", func() bool { return s.slots.Oldest(idem.OwnLimit("w")) == second.Lock().Execution })
 	giveUp()
 	r := <-ended
 	if r.seen == nil || r.seen.Full == nil || r.seen.Oldest != second.Lock().Execution || !errors.Is(r.err, context.Canceled) {

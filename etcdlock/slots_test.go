@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
-	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -215,32 +213,6 @@ func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
 		}
 		return held != nil
 	})
-}
-
-func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
-	in := newSlots(nil).ofLocked("erp")
-	turn := func(workflow string, since int64) {
-		in.come(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
-	}
-	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
-	for _, w := range []struct {
-		workflow string
-		since    int64
-	}{{"a", 1}, {"b", 2}, {"b", 3}, {"c", 4}, {"d", 5}, {"b", 6}} {
-		turn(w.workflow, w.since)
-	}
-	if got, want := in.next(6), []idem.ExecutionID{"b2", "c4", "d5", "a1", "b3", "b6"}; !slices.Equal(got, want) {
-		t.Errorf("next are %v, want %v", got, want)
-	}
-	if got := in.next(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
-		t.Errorf("the next two are %v", got)
-	}
-	in.gone("c4")
-	delete(in.taken, 0)
-	turn("e", 0)
-	if got, want := in.next(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {
-		t.Errorf("next are %v, want %v", got, want)
-	}
 }
 
 func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
@@ -525,65 +497,3 @@ func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
 
 // TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
 // whatever the numbers are and whoever has heard of the second one.
-func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
-	y := protocol.NewLayout("/hooklock")
-	p := newSlots(&core{layout: y})
-	p.followed = true
-	event := func(key string, revision int64, value []byte) {
-		kv := &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision, CreateRevision: revision, Value: value}
-		e := &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
-		if value == nil {
-			e.Type = clientv3.EventTypeDelete
-		}
-		p.heard(e)
-	}
-	slot := limitedLock("", "").Slots[0]
-	var lines []idem.ExecutionID
-	for n := range 4 {
-		l := limitedLock(fmt.Sprint("runs", n), "a")
-		event(y.Slot("erp", n), int64(n+1), protocol.EncodeSlot(&l, &slot))
-	}
-	for n := range 2 {
-		l := limitedLock(fmt.Sprint("waits", n), "a")
-		lines = append(lines, l.Execution)
-		event(y.Turn("erp", l.Execution), int64(10+n), protocol.EncodeTurn(&l, "erp", "s", int64(10+n)))
-	}
-	in := p.limits["erp"]
-	event(y.Slot("erp", 2), 20, nil)
-	if first, second := p.freeLocked(in, lines[0], asHead, 4), p.freeLocked(in, lines[1], asHead, 4); first != 2 || second != -1 {
-		t.Errorf("with one free they take %d and %d", first, second)
-	}
-	event(y.Slot("erp", 0), 21, nil)
-	if first, second := p.freeLocked(in, lines[0], asHead, 4), p.freeLocked(in, lines[1], asHead, 4); first != 2 || second != 0 {
-		t.Errorf("with another one they take %d and %d", first, second)
-	}
-	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
-	event(y.Turn("erp", lines[0]), 23, nil)
-	if second := p.freeLocked(in, lines[1], asHead, 4); second != 2 {
-		t.Errorf("alone it takes %d", second)
-	}
-}
-
-// TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
-// process that does not follow them never hears that it is free.
-func TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits(t *testing.T) {
-	e := etcdtest.Start(t)
-	a, b := limitedStore(t, e, slotsOf(1)), limitedStore(t, e, slotsOf(1))
-	for i := range maxKnown + 10 { // as each refusal leaves it
-		other := lockFor("w", fmt.Sprint(i))
-		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
-		a.slots.mu.Lock()
-		a.slots.sawLocked(&mvccpb.KeyValue{Key: []byte(a.layout.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
-		a.slots.mu.Unlock()
-	}
-	mustClaim(t, b, limitedLock("one", "a"), 0)
-	held, seen, err := tryClaim(t, a, limitedLock("two", "b"), 0)
-	if held != nil || err != nil || seen.Full == nil || seen.Full.Limit != "erp" {
-		t.Fatalf("%v %+v %v", held, seen, err)
-	}
-	a.slots.mu.Lock()
-	defer a.slots.mu.Unlock()
-	if known := len(a.slots.limits); known > maxKnown {
-		t.Errorf("%d limits are known", known)
-	}
-}

@@ -22,6 +22,7 @@ import (
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/slots"
 	"hooklock/idem"
 )
 
@@ -170,7 +171,7 @@ type core struct {
 	sweeper  *reap.Sweeper
 	lines    *lines
 	pauses   *pauses
-	slots    *slots
+	slots    *slots.Slots
 	release  *link.Releases
 
 	duplicates *history.Duplicates
@@ -238,7 +239,11 @@ func Open(o Options) (*Store, error) {
 	s.sweeper = reap.NewSweeper(s.reaper)
 	s.lines = newLines(s)
 	s.pauses = newPauses(s.layout, s.pauseChanged)
-	s.slots = newSlots(s)
+	s.slots = slots.New(&slots.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.size,
+		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
+		Paused:  func(route, workflow string) bool { return s.pauses.of(route, workflow) != nil },
+	})
 	s.hub = newHub(p, s.layout, s.live, s.came)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
@@ -250,7 +255,7 @@ func Open(o Options) (*Store, error) {
 	s.keeping.Go(func() { s.sweeper.Run(keeping) })
 	s.keeping.Go(func() { s.hub.run(keeping) })
 	s.keeping.Go(func() { s.lines.run(keeping) })
-	s.keeping.Go(func() { s.slots.run(keeping) })
+	s.keeping.Go(func() { s.slots.Run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.Run(keeping) })
 	s.keeping.Go(func() { s.duplicates.Run(keeping) })
@@ -422,7 +427,7 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 			}
 		}
 	}
-	for rule, n := range s.slots.waiting() {
+	for rule, n := range s.slots.Waiting() {
 		c := counts[rule]
 		c.Waiting = n
 		counts[rule] = c
@@ -499,7 +504,7 @@ func (s *core) letGo(h *owned) {
 	l := h.Lock()
 	id := l.Execution
 	if len(l.Slots) > 0 {
-		s.slots.freed(l)
+		s.slots.Freed(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -516,6 +521,14 @@ func (s *core) ours(id idem.ExecutionID) *owned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[id]
+}
+
+// size returns how many slots a limit has; 0 = there is no such limit, any more.
+func (s *core) size(route string, slot idem.Slot) int {
+	if s.o.Limit == nil {
+		return 0
+	}
+	return s.o.Limit(route, slot)
 }
 
 // isDead is reap.Reaper.IsDead.

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"

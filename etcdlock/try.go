@@ -24,7 +24,9 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 	defer done()
 	began := h.store.clock.Instant()
 	err := h.rewrite(ctx, &rewriting{
-		slots: h.retakeSlots,
+		slots: func(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
+			return h.store.slots.Retake(ctx, next, h.keys, refused, h.ripenLater)
+		},
 		next: func(l *idem.Lock) {
 			l.Parked = h.stillParked(l, p)
 			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
@@ -50,7 +52,7 @@ func (h *owned) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
 	return h.rewrite(ctx, &rewriting{
 		slots: func(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
-			return h.store.restSlots(next), nil
+			return h.store.slots.Rest(next), nil
 		},
 		next:   func(l *idem.Lock) { l.Parked = h.stillParked(l, p) },
 		encode: protocol.EncodeLock,
@@ -119,10 +121,10 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		}
 		answer := h.store.sender.Do(ctx, r)
 		if answer.Err == nil && answer.Succeeded {
-			h.store.slots.changed(l, next)
+			h.store.slots.Changed(l, next)
 			return h.rewritten(next, answer.Revision, w.runs, stopped)
 		}
-		h.store.slots.unchoose(next)
+		h.store.slots.Unchoose(next)
 		if refused = answer.Err == nil; !refused && !link.Definite(answer.Err) {
 			lost = answer.Err
 		}
@@ -185,7 +187,7 @@ func (h *owned) overwrite(ctx context.Context, w *rewriting, l *idem.Lock, refus
 	}
 	value, err := w.encode(&next)
 	if err != nil {
-		h.store.slots.unchoose(&next)
+		h.store.slots.Unchoose(&next)
 		return nil, nil, unavailable(err)
 	}
 	op := w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l)
@@ -251,7 +253,7 @@ func (h *owned) putDown(life context.Context) error {
 		next := *l
 		next.Alive = ""
 		k := h.keys
-		k.Slots = h.store.restSlots(&next)
+		k.Slots = h.store.slots.Rest(&next)
 		value, err := protocol.EncodeLock(&next)
 		if err == nil {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
@@ -274,4 +276,9 @@ func (h *owned) putDown(life context.Context) error {
 			return unavailable(err)
 		}
 	}
+}
+
+// ripenLater lets the queue behind the lock be looked at, without waiting for that.
+func (h *owned) ripenLater() {
+	h.store.tasks.Help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) })
 }

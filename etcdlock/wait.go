@@ -294,13 +294,13 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		}
 		return held, seen, err
 	}
-	turn := p.store.slots.turnOf(p.execution)
+	turn := p.store.slots.TurnOf(p.execution)
 	if turn != "" {
 		c.keys.T = p.store.layout.Turn(turn, p.execution)
 	}
 	held, seen, err := c.run(ctx)
 	if held != nil {
-		p.store.slots.leave(p.execution)
+		p.store.slots.Leave(p.execution)
 	}
 	return held, seen, err
 }
@@ -332,7 +332,7 @@ func (p *Place) leave(life context.Context) error {
 		return p.won.giveBack(life)
 	}
 	if p.limits != nil {
-		if turn := p.store.slots.turnOf(p.execution); turn != "" {
+		if turn := p.store.slots.TurnOf(p.execution); turn != "" {
 			k.U = p.store.layout.Turn(turn, p.execution)
 		}
 	}

@@ -21,7 +21,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 	if at.L != 0 || at.O != 0 || p.store.pauses.of(p.route, p.scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
-	limit := p.store.slots.begin(p.waits())
+	limit := p.store.slots.Begin(p.waits())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
@@ -33,26 +33,26 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 // leaveLine is for who waits for something else, or no more.
 func (p *Place) leaveLine() {
 	if p.limits != nil {
-		p.store.slots.leaveLine(p.execution)
+		p.store.slots.LeaveLine(p.execution)
 	}
 }
 
 // awaitSlot waits until it may be the turn of this place at its limits. false: how things stand has to be read again.
 func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
-	limit, inLine, w := p.store.slots.ask(p.waits(), nil)
+	limit, inLine, w := p.store.slots.Ask(p.waits(), nil)
 	if limit == "" {
 		return true
 	}
 	if !inLine {
 		_, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
-			return p.store.slots.takeTurn(life, w, p.keys(), p.q, p.session, limit)
+			return p.store.slots.TakeTurn(life, w, p.keys(), p.q, p.session, limit)
 		}, nil)
 		if err != nil {
 			return false
 		}
 	}
-	p.awaitGone(ctx, w.news, at.Revision)
-	limit, _, _ = p.store.slots.ask(p.waits(), nil)
+	p.awaitGone(ctx, w.Woken, at.Revision)
+	limit, _, _ = p.store.slots.Ask(p.waits(), nil)
 	return limit == "" && ctx.Err() == nil && p.session.Err() == nil
 }
 
@@ -61,9 +61,9 @@ func (p *Place) atLimit() *idem.Seen {
 	if p.limits == nil {
 		return nil
 	}
-	turn := p.store.slots.turnOf(p.execution)
+	turn := p.store.slots.TurnOf(p.execution)
 	for i := range p.limits.slots {
-		if slot, oldest := &p.limits.slots[i], p.store.slots.oldest(turn); slot.Limit == turn && oldest != "" {
+		if slot, oldest := &p.limits.slots[i], p.store.slots.Oldest(turn); slot.Limit == turn && oldest != "" {
 			return &idem.Seen{Full: slot, Oldest: oldest}
 		}
 	}
@@ -73,15 +73,15 @@ func (p *Place) atLimit() *idem.Seen {
 // slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
 // again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
-	if t.slots.size(l) == 0 {
+	if t.slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.slots.ask(l, func() { t.tasks.Help(func(context.Context) { t.lines.ripenLock(k.L) }) })
+	limit, inLine, w := t.slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.lines.ripenLock(k.L) }) })
 	if limit == "" {
 		return true
 	}
 	if !inLine {
-		_ = t.slots.takeTurn(ctx, w, k, q, session, limit) // it is looked after
+		_ = t.slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
 	}
 	return false
 }

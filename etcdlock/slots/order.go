@@ -1,4 +1,4 @@
-package etcdlock
+package slots
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 // Whose turn it is at a limit, and which slot it takes.
 
 // freeLocked is a free slot for x, the one for whose turn it is; -1 = there is none.
-func (p *slots) freeLocked(in *limit, x idem.ExecutionID, comes coming, most int) int {
-	if len(in.line) > 0 && comes == comesLate {
+func (p *Slots) freeLocked(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
+	if len(in.line) > 0 && comes == Late {
 		return -1
 	}
 	rank := 0
-	if comes != forAnotherTry {
+	if comes != AnotherTry {
 		rank = in.before(x, most)
 	}
 	if len(in.line) == 0 {

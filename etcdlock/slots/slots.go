@@ -1,4 +1,4 @@
-package etcdlock
+package slots
 
 import (
 	"cmp"
@@ -12,27 +12,29 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
-// slots knows the limits that executions of this process count against. What it says is a hint, which slot to try and whose turn it is: the
-// transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers.
+// Slots knows the limits that executions of this process count against. What it says is a hint, which slot to try and whose turn it is: the
+// transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers. It is safe for concurrent use.
 //
-// While nobody here waits, it knows what this process has taken and what a refusal has shown. While somebody waits it follows all slots and turns
-// with one watch (slots_watch.go), so that the end of an execution wakes the one whose turn it is, and no one else.
-type slots struct {
-	store  *core
+// While no execution here waits, it knows what this process has taken and what a refusal has shown. While one waits, it follows all slots and turns
+// with one watch (watch.go), so that the end of an execution wakes the one whose turn it is, and no other.
+type Slots struct {
+	o      *Options
 	wanted chan struct{} // somebody waits, and nothing is followed
 	seed   maphash.Seed  // so that two processes do not try the same slot first
 
 	mu       sync.Mutex
 	limits   map[string]*limit
-	waiters  map[idem.ExecutionID]*slotWaiter
-	again    map[idem.ExecutionID]*slotWaiter // those that have their lock, and are to be tried again
-	followed bool                             // limits is what etcd has
-	rules    map[string]struct{}              // of the limits that executions here have counted against
+	waiters  map[idem.ExecutionID]*Waiter
+	again    map[idem.ExecutionID]*Waiter // those that have their lock, and are to be tried again
+	followed bool                         // limits is what etcd has
+	rules    map[string]struct{}          // of the limits that executions here have counted against
 }
 
 // limit is one limit, as far as it is known.
@@ -50,32 +52,42 @@ type turnSeen struct {
 	since int64
 }
 
-// slotWaiter is an execution in this process that waits for a slot.
-type slotWaiter struct {
-	lock idem.Lock     // as it waits
-	news chan struct{} // closed when it may be its turn
-	turn string        // the limit at which it has, or may have, its turn; "" = none. Of one that is to be tried again: the rule of the one that is full
-	wake func()        // instead of news, for a line of parked executions
-	idle int           // rounds since it was woken and did not come
+// Waiter is an execution in this process that waits for a slot.
+type Waiter struct {
+	lock  idem.Lock     // as it waits
+	Woken chan struct{} // closed when it may be its turn
+	turn  string        // the limit at which it has, or may have, its turn; "" = none. Of one that is to be tried again: the rule of the one that is full
+	wake  func()        // called instead, for a queue of parked executions
+	idle  int           // rounds since it was woken and did not come
 }
 
-func newSlots(s *core) *slots {
-	return &slots{
-		store: s, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
-		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*slotWaiter{}, again: map[idem.ExecutionID]*slotWaiter{},
+// Options are what slots work with.
+type Options struct {
+	Pool   *link.Pool
+	Sender *commit.Sender
+	Tasks  *commit.Tasks
+	Layout protocol.Layout
+
+	// What this process knows without asking etcd; none of these functions blocks.
+
+	// Session returns the session of this process, or why there is none.
+	Session func() (*session.Session, error)
+	// Paused reports whether executions of that route and workflow are paused.
+	Paused func(route, workflow string) bool
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	Size func(route string, slot idem.Slot) int
+}
+
+// New returns slots of which nothing is known.
+func New(o *Options) *Slots {
+	return &Slots{
+		o: o, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		limits: map[string]*limit{}, waiters: map[idem.ExecutionID]*Waiter{}, again: map[idem.ExecutionID]*Waiter{},
 		rules: map[string]struct{}{},
 	}
 }
 
-// size is how many slots a limit has; 0 = there is no such limit, any more.
-func (s *core) size(route string, slot idem.Slot) int {
-	if s.o.Limit == nil {
-		return 0
-	}
-	return s.o.Limit(route, slot)
-}
-
-func (p *slots) ofLocked(name string) *limit {
+func (p *Slots) ofLocked(name string) *limit {
 	l := p.limits[name]
 	if l == nil {
 		l = &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{}, line: map[idem.ExecutionID]*turnSeen{}}
@@ -85,7 +97,7 @@ func (p *slots) ofLocked(name string) *limit {
 }
 
 // tidyLocked forgets a limit of which nothing is known.
-func (p *slots) tidyLocked(name string) {
+func (p *Slots) tidyLocked(name string) {
 	if l := p.limits[name]; l != nil && len(l.taken) == 0 && len(l.asked) == 0 && len(l.line) == 0 {
 		delete(p.limits, name)
 	}
@@ -95,7 +107,7 @@ func (p *slots) tidyLocked(name string) {
 const maxKnown = 4096
 
 // forgetSomeLocked makes room for what was read of other limits. What is forgotten costs a refusal.
-func (p *slots) forgetSomeLocked() {
+func (p *Slots) forgetSomeLocked() {
 	if p.followed || len(p.limits) < maxKnown {
 		return
 	}
@@ -109,34 +121,34 @@ func (p *slots) forgetSomeLocked() {
 	}
 }
 
-// size is at how many limits an execution has to have a slot.
-func (p *slots) size(l *idem.Lock) (n int) {
+// Size returns at how many limits an execution has to have a slot.
+func (p *Slots) Size(l *idem.Lock) (n int) {
 	for _, slot := range l.Slots {
-		if p.store.size(l.Route, slot) > 0 {
+		if p.o.Size(l.Route, slot) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// coming is how an execution comes to a limit.
-type coming int
+// Arrival says how an execution comes to a limit.
+type Arrival int
 
 const (
-	comesLate     coming = iota // past the queue: after all who wait at the limit
-	asHead                      // as the first one of a queue, in its turn
-	forAnotherTry               // for another try: it came before who waits
+	Late       Arrival = iota // past the queue: after all who wait at the limit
+	AsHead                    // as the first one of a queue, in its turn
+	AnotherTry                // for another try: it came before who waits
 )
 
-// choose sets which slots l is to take, and reserves them here. full is the limit that has none for it; "" = they are chosen.
-func (p *slots) choose(l *idem.Lock, comes coming) (full string) {
+// Choose sets which slots l is to take, and reserves them in this process. It returns the limit that has none for it; "" = they are chosen.
+func (p *Slots) Choose(l *idem.Lock, comes Arrival) (full string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unchooseLocked(l)
 	chosen := make([]idem.Slot, len(l.Slots))
 	smallest := 0
 	for i, slot := range l.Slots {
-		most := p.store.size(l.Route, slot)
+		most := p.o.Size(l.Route, slot)
 		slot.N = -1
 		if chosen[i] = slot; most == 0 {
 			continue
@@ -169,8 +181,8 @@ func (in *limit) clear() {
 	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{}, map[idem.ExecutionID]*turnSeen{}, nil
 }
 
-// unchoose takes back what was reserved for a claim that came to nothing.
-func (p *slots) unchoose(l *idem.Lock) {
+// Unchoose takes back what Choose has reserved for a claim that came to nothing.
+func (p *Slots) Unchoose(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unchooseLocked(l)
@@ -181,7 +193,7 @@ func (p *slots) unchoose(l *idem.Lock) {
 	}
 }
 
-func (p *slots) unchooseLocked(l *idem.Lock) {
+func (p *Slots) unchooseLocked(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if in := p.limits[slot.Limit]; in != nil && in.asked[slot.N] == l.Execution {
 			delete(in.asked, slot.N)
@@ -190,8 +202,8 @@ func (p *slots) unchooseLocked(l *idem.Lock) {
 	}
 }
 
-// took notes that l has got what was chosen for it.
-func (p *slots) took(l *idem.Lock) {
+// Took notes that l has got the slots that were chosen for it.
+func (p *Slots) Took(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
@@ -205,8 +217,8 @@ func (p *slots) took(l *idem.Lock) {
 	p.unchooseLocked(l)
 }
 
-// oldest is the execution that has had a slot of a limit for longest; "" = none is known.
-func (p *slots) oldest(name string) (id idem.ExecutionID) {
+// Oldest returns the execution that has had a slot of a limit for longest; "" = none is known.
+func (p *Slots) Oldest(name string) (id idem.ExecutionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.limits[name]
@@ -222,8 +234,8 @@ func (p *slots) oldest(name string) (id idem.ExecutionID) {
 	return id
 }
 
-// freed is told of a lock that this process has nothing to do with any more. Where all is followed, the watch says what becomes of its slots.
-func (p *slots) freed(l *idem.Lock) {
+// Freed notes that this process has nothing to do with a lock any more. While all is followed, the watch says what becomes of its slots.
+func (p *Slots) Freed(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
@@ -235,27 +247,27 @@ func (p *slots) freed(l *idem.Lock) {
 	}
 }
 
-// knows reports whether all is followed.
-func (p *slots) knows() bool {
+// Knows reports whether all slots and turns are followed.
+func (p *Slots) Knows() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.followed
 }
 
-// look reads how things stand around an execution that counts against limits, and these. Who waits there it reads only where nobody follows that:
+// Look reads the state around an execution that counts against limits, and the slots of these. It reads who waits there only if that is not followed:
 // they may be many.
-func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
+func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
 	ops := protocol.LockRecordAndQueue(k)
 	around, step := len(ops), 2
-	if p.knows() {
+	if p.Knows() {
 		step = 1
 	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.store.layout.Taken(slot.Limit), p.store.layout.Line(slot.Limit)}[:step] {
+		for _, prefix := range []string{p.o.Layout.Taken(slot.Limit), p.o.Layout.Line(slot.Limit)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
-	answers, revision, err := p.store.pool.ReadOps(ctx, ops)
+	answers, revision, err := p.o.Pool.ReadOps(ctx, ops)
 	if err != nil {
 		return nil, err
 	}
@@ -280,10 +292,10 @@ func (p *slots) look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 }
 
 // sawLocked notes a slot or a turn that is there. One that this release cannot read is somebody's, too.
-func (p *slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
-	prefix := p.store.layout.Turns()
+func (p *Slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
+	prefix := p.o.Layout.Turns()
 	if slot {
-		prefix = p.store.layout.Slots()
+		prefix = p.o.Layout.Slots()
 	}
 	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 	if !ok {
@@ -309,10 +321,10 @@ func (p *slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 }
 
 // goneLocked notes a slot or a turn that is not there any more.
-func (p *slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
-	prefix := p.store.layout.Turns()
+func (p *Slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
+	prefix := p.o.Layout.Turns()
 	if slot {
-		prefix = p.store.layout.Slots()
+		prefix = p.o.Layout.Slots()
 	}
 	name, rest, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 	in := p.limits[name]
@@ -329,17 +341,18 @@ func (p *slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	return name
 }
 
-// ask is at which limit it is not the turn of who waits yet, and whether it is in the line there; "" = it is its turn at all of them. Until all is
-// followed nobody knows, and at is unknownLimit, as it is for what is paused. The waiter's news are closed, or its wake is called, when it is to ask again.
-func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotWaiter) {
+// Ask returns at which limit it is not the turn of an execution yet, and whether it has a turn there; "" = it is its turn at all of them. Until all is
+// followed that is not known, and at is no limit's name, as it is for what is paused. Woken of the waiter is closed, or wake is called, when it is to ask
+// again.
+func (p *Slots) Ask(l *idem.Lock, wake func()) (at string, inLine bool, w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w = p.waiters[l.Execution]
 	if w == nil {
-		w = &slotWaiter{lock: *l, wake: wake}
+		w = &Waiter{lock: *l, wake: wake}
 		p.waiters[l.Execution] = w
 	}
-	w.news, w.idle = make(chan struct{}), 0
+	w.Woken, w.idle = make(chan struct{}), 0
 	if p.paused(l) { // since it was looked at
 		p.wakeLocked(w)
 		return unknownLimit, true, w
@@ -350,7 +363,7 @@ func (p *slots) ask(l *idem.Lock, wake func()) (at string, inLine bool, w *slotW
 	}
 	smallest := 0
 	for _, slot := range l.Slots {
-		most := p.store.size(l.Route, slot)
+		most := p.o.Size(l.Route, slot)
 		if most == 0 {
 			continue
 		}
@@ -378,8 +391,15 @@ func (in *limit) freeOf(most int) int {
 	return free
 }
 
+// Waiters returns how many executions of this process wait for a slot.
+func (p *Slots) Waiters() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiters)
+}
+
 // tellLocked wakes those of this process whose turn it is at a limit.
-func (p *slots) tellLocked(name string) {
+func (p *Slots) tellLocked(name string) {
 	if !p.followed {
 		return
 	}
@@ -400,7 +420,7 @@ func (p *slots) tellLocked(name string) {
 }
 
 // openLocked is how many slots of a limit are free, by what those of this process say who wait there; ours is false where none does.
-func (p *slots) openLocked(name string) (free int, ours bool) {
+func (p *Slots) openLocked(name string) (free int, ours bool) {
 	in := p.limits[name]
 	for x := range in.line {
 		w := p.waiters[x]
@@ -411,7 +431,7 @@ func (p *slots) openLocked(name string) (free int, ours bool) {
 			if slot.Limit != name {
 				continue
 			}
-			if most := p.store.size(w.lock.Route, slot); most > 0 {
+			if most := p.o.Size(w.lock.Route, slot); most > 0 {
 				return in.freeOf(most), true
 			}
 			return len(in.line), true // there is no such limit any more
@@ -420,7 +440,7 @@ func (p *slots) openLocked(name string) (free int, ours bool) {
 	return 0, false
 }
 
-func (p *slots) wakeLocked(w *slotWaiter) {
+func (p *Slots) wakeLocked(w *Waiter) {
 	if w == nil {
 		return
 	}
@@ -429,14 +449,14 @@ func (p *slots) wakeLocked(w *slotWaiter) {
 		return
 	}
 	select {
-	case <-w.news:
+	case <-w.Woken:
 	default:
-		close(w.news)
+		close(w.Woken)
 	}
 }
 
-// leave is for who waits for a slot no more. It returns the limit at which it may still have a turn; "" = none.
-func (p *slots) leave(x idem.ExecutionID) (turn string) {
+// Leave forgets an execution that waits for a slot no more. It returns the limit at which it may still have a turn; "" = none.
+func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.waiters[x]
@@ -447,16 +467,16 @@ func (p *slots) leave(x idem.ExecutionID) (turn string) {
 	return w.turn
 }
 
-// leaveLine is leave, and gives up that turn.
-func (p *slots) leaveLine(x idem.ExecutionID) {
-	if turn := p.leave(x); turn != "" {
+// LeaveLine is Leave, and gives up that turn.
+func (p *Slots) LeaveLine(x idem.ExecutionID) {
+	if turn := p.Leave(x); turn != "" {
 		p.dropTurn(turn, x)
 	}
 }
 
-// pausesChanged lets those ask again that are paused now: each gives its turn to the next, and takes one again after the pause. What waits in a line of
-// parked executions does so when that is looked at.
-func (p *slots) pausesChanged() {
+// PausesChanged lets those ask again that are paused now: each gives its turn to the next, and takes one again after the pause. A parked execution does so
+// when its queue is looked at.
+func (p *Slots) PausesChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.waiters {
@@ -466,10 +486,10 @@ func (p *slots) pausesChanged() {
 	}
 }
 
-func (p *slots) paused(l *idem.Lock) bool { return p.store.pauses.of(l.Route, l.Scope.Workflow) != nil }
+func (p *Slots) paused(l *idem.Lock) bool { return p.o.Paused(l.Route, l.Scope.Workflow) }
 
-// turnOf is the limit at which an execution may have its turn; "" = none.
-func (p *slots) turnOf(x idem.ExecutionID) string {
+// TurnOf returns the limit at which an execution may have its turn; "" = none.
+func (p *Slots) TurnOf(x idem.ExecutionID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.waiters[x]; w != nil {
@@ -478,27 +498,27 @@ func (p *slots) turnOf(x idem.ExecutionID) string {
 	return ""
 }
 
-// begin lets an execution wait whose turn is taken with its place. at is the limit, as far as is known; "" = none has to be waited for.
-func (p *slots) begin(l *idem.Lock) (at string) {
+// Begin lets an execution wait whose turn is taken with its queue entry. It returns the limit, as far as is known; "" = it has to wait for none.
+func (p *Slots) Begin(l *idem.Lock) (at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	smallest := 0
 	for _, slot := range l.Slots {
-		in, most := p.limits[slot.Limit], p.store.size(l.Route, slot)
+		in, most := p.limits[slot.Limit], p.o.Size(l.Route, slot)
 		if in == nil || most == 0 || in.freeOf(most) > len(in.line) || at != "" && most >= smallest {
 			continue
 		}
 		at, smallest = slot.Limit, most
 	}
 	if at != "" {
-		p.waiters[l.Execution] = &slotWaiter{lock: *l, news: make(chan struct{}), turn: at}
+		p.waiters[l.Execution] = &Waiter{lock: *l, Woken: make(chan struct{}), turn: at}
 		link.Wake(p.wanted)
 	}
 	return at
 }
 
 // turned notes at which limit an execution has its turn.
-func (p *slots) turned(x idem.ExecutionID, at string) {
+func (p *Slots) turned(x idem.ExecutionID, at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.waiters[x]; w != nil {

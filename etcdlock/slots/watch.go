@@ -1,4 +1,4 @@
-package etcdlock
+package slots
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const slotsRound = time.Second
 // roundsToCome is for how many rounds the turn of a line waits for whoever carries that: then the next one has it.
 const roundsToCome = 3
 
-// run follows while somebody waits for a slot, until ctx ends.
-func (p *slots) run(ctx context.Context) {
+// Run follows all slots and turns while an execution waits for a slot, until ctx ends.
+func (p *Slots) Run(ctx context.Context) {
 	for {
 		select {
 		case <-p.wanted:
@@ -34,7 +34,7 @@ func (p *slots) run(ctx context.Context) {
 }
 
 // follow knows all slots and turns until nobody waits for a while.
-func (p *slots) follow(ctx context.Context) {
+func (p *Slots) follow(ctx context.Context) {
 	defer p.unfollow()
 	for {
 		revision, err := p.list(ctx)
@@ -47,7 +47,7 @@ func (p *slots) follow(ctx context.Context) {
 	}
 }
 
-func (p *slots) unfollow() {
+func (p *Slots) unfollow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.followed = false; !p.nobodyLocked() { // somebody came just now
@@ -55,11 +55,11 @@ func (p *slots) unfollow() {
 	}
 }
 
-func (p *slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
+func (p *Slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
 
 // list reads all slots and turns, and lets everybody ask again. The error is the context's.
-func (p *slots) list(ctx context.Context) (int64, error) {
-	answers, revision, err := p.store.pool.Read(ctx, clientv3.OpGet(p.store.layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.store.layout.Turns(), clientv3.WithPrefix()))
+func (p *Slots) list(ctx context.Context) (int64, error) {
+	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.Turns(), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
@@ -83,12 +83,12 @@ func (p *slots) list(ctx context.Context) (int64, error) {
 }
 
 // watch follows from a revision on; false: nobody waits any more, true: the watch broke.
-func (p *slots) watch(ctx context.Context, revision int64) (broke bool) {
+func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = p.store.pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever it was, all is read again
+		_ = p.o.Pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever it was, all is read again
 	}()
 	defer func() { cancel(); <-broken }()
 	round := time.NewTicker(slotsRound)
@@ -109,15 +109,15 @@ func (p *slots) watch(ctx context.Context, revision int64) (broke bool) {
 
 // changes is one watch of slots and turns, which are beside each other. Of two, the one could say that somebody waits no more before the other says which
 // slot he has: then the next one would try that.
-func (p *slots) changes(from int64) link.Watch {
+func (p *Slots) changes(from int64) link.Watch {
 	return link.Watch{
-		Key: p.store.layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.store.layout.Turns())), clientv3.WithRev(from)}, News: p.heard,
+		Key: p.o.Layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.o.Layout.Turns())), clientv3.WithRev(from)}, News: p.heard,
 	}
 }
 
-func (p *slots) heard(e *clientv3.Event) {
-	slot := strings.HasPrefix(string(e.Kv.Key), p.store.layout.Slots())
-	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.store.layout.Turns()) {
+func (p *Slots) heard(e *clientv3.Event) {
+	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Slots())
+	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Turns()) {
 		return // of a kind that this release does not know
 	}
 	p.mu.Lock()
@@ -130,8 +130,8 @@ func (p *slots) heard(e *clientv3.Event) {
 }
 
 // lookAfter lets those ask again whose turn may have got lost or whose limit may have changed, and gives up turns that nobody here waits with.
-func (p *slots) lookAfter() (nobody bool) {
-	session, _, err := p.store.keeper.Current()
+func (p *Slots) lookAfter() (nobody bool) {
+	session, err := p.o.Session()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -161,17 +161,17 @@ func (p *slots) lookAfter() (nobody bool) {
 }
 
 // mayComeLocked reports whether there is a slot of a limit for x now.
-func (p *slots) mayComeLocked(name string, x idem.ExecutionID) bool {
+func (p *Slots) mayComeLocked(name string, x idem.ExecutionID) bool {
 	free, _ := p.openLocked(name)
 	return slices.Contains(p.limits[name].next(free), x)
 }
 
 // dropTurn gives a turn up, in the background.
-func (p *slots) dropTurn(at string, x idem.ExecutionID) {
-	key := p.store.layout.Turn(at, x)
-	p.store.tasks.Help(func(life context.Context) {
+func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
+	key := p.o.Layout.Turn(at, x)
+	p.o.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.store.sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
+			answer := p.o.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
 			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
@@ -179,15 +179,15 @@ func (p *slots) dropTurn(at string, x idem.ExecutionID) {
 	})
 }
 
-// takeTurn takes a turn at a limit for who is first in its queue, and gives up the one that it had at another. A refusal means that the place is
-// gone: whoever waits there finds out.
-func (p *slots) takeTurn(life context.Context, w *slotWaiter, k protocol.Keys, q int64, session *session.Session, at string) error {
+// TakeTurn takes a turn at a limit for the head of a queue, and gives up the one that it had at another. A refusal means that its queue entry is gone, which
+// its waiter finds out.
+func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session, at string) error {
 	id := w.lock.Execution
-	k.T = p.store.layout.Turn(at, id)
+	k.T = p.o.Layout.Turn(at, id)
 	if w.turn != "" && w.turn != at {
-		k.U = p.store.layout.Turn(w.turn, id)
+		k.U = p.o.Layout.Turn(w.turn, id)
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
 	p.turned(id, at) // also where its answer gets lost
-	return p.store.sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
+	return p.o.Sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }

@@ -1,9 +1,10 @@
-package etcdlock
+package slots
 
 import (
 	"context"
 	"slices"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -12,9 +13,9 @@ import (
 // How what is parked counts against limits: it has its slots while it is tried, and takes them again for the next try. It has its lock all the time,
 // so it needs no turn: it came before those who wait in line, and takes what is free.
 
-// restSlots takes its slots from a lock that rests, and says which it had.
-func (s *core) restSlots(next *idem.Lock) []protocol.SlotKey {
-	had := s.layout.SlotsOf(next)
+// Rest takes the slots from a lock that rests, and returns which it had.
+func (p *Slots) Rest(next *idem.Lock) []protocol.SlotKey {
+	had := p.o.Layout.SlotsOf(next)
 	if len(had) > 0 {
 		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others stays as it is
 		for i := range next.Slots {
@@ -24,30 +25,30 @@ func (s *core) restSlots(next *idem.Lock) []protocol.SlotKey {
 	return had
 }
 
-// retakeSlots chooses slots for the next try. The error is idem.ErrNoSlot, and then the line is ripe when there may be some, or that nobody knows.
-func (h *owned) retakeSlots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-	p := h.store.slots
-	if next.HasSlot() || p.size(next) == 0 {
+// Retake chooses slots for the next try of the lock with the keys k. refused: the choice before was. It returns idem.ErrNoSlot if a limit has none, and then
+// calls wake when there may be one, or that etcd cannot be reached.
+func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool, wake func()) ([]protocol.SlotKey, error) {
+	if next.HasSlot() || p.Size(next) == 0 {
 		return nil, nil
 	}
 	for looked := false; ; looked = true {
 		if !refused || looked {
-			if full := p.choose(next, forAnotherTry); full == "" {
-				return h.store.slotsToTake(next), nil
+			if full := p.Choose(next, AnotherTry); full == "" {
+				return p.Chosen(next), nil
 			} else if looked {
-				p.waitAgain(next, full, func() { h.store.tasks.Help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) }) })
+				p.waitAgain(next, full, wake)
 				return nil, idem.ErrNoSlot
 			}
 		}
-		if _, err := p.look(ctx, h.keys, next.Slots); err != nil {
-			return nil, unavailable(err)
+		if _, err := p.Look(ctx, k, next.Slots); err != nil {
+			return nil, commit.Unavailable(err)
 		}
 	}
 }
 
-// slotsToTake are those that were chosen for l, with what is to be in them.
-func (s *core) slotsToTake(l *idem.Lock) []protocol.SlotKey {
-	keys := s.layout.SlotsOf(l)
+// Chosen returns the slots that were chosen for l, with what is to be in them.
+func (p *Slots) Chosen(l *idem.Lock) []protocol.SlotKey {
+	keys := p.o.Layout.SlotsOf(l)
 	n := 0
 	for i := range l.Slots {
 		if slot := &l.Slots[i]; slot.N >= 0 {
@@ -58,21 +59,21 @@ func (s *core) slotsToTake(l *idem.Lock) []protocol.SlotKey {
 	return keys
 }
 
-// changed is told of an own lock that rests, or is tried again.
-func (p *slots) changed(from, to *idem.Lock) {
+// Changed notes that an own lock rests, or is tried again.
+func (p *Slots) Changed(from, to *idem.Lock) {
 	switch had, has := from.HasSlot(), to.HasSlot(); {
 	case has && !had:
-		p.took(to)
+		p.Took(to)
 	case had && !has:
-		p.freed(from)
+		p.Freed(from)
 	}
 }
 
 // waitAgain lets an execution wait that has its lock, and that every slot of a limit is taken for. It is woken once.
-func (p *slots) waitAgain(l *idem.Lock, full string, wake func()) {
+func (p *Slots) waitAgain(l *idem.Lock, full string, wake func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := &slotWaiter{lock: *l, wake: wake}
+	w := &Waiter{lock: *l, wake: wake}
 	for _, slot := range l.Slots {
 		if slot.Limit == full {
 			w.turn = slot.Rule
@@ -83,12 +84,12 @@ func (p *slots) waitAgain(l *idem.Lock, full string, wake func()) {
 }
 
 // wakeAgainLocked wakes those who have their lock, and for whom there is a slot of each limit; of all, or of who counts against one.
-func (p *slots) wakeAgainLocked(name string) {
+func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
 		there, room := name == "", true
 		for _, slot := range w.lock.Slots {
 			there = there || slot.Limit == name
-			most, in := p.store.size(w.lock.Route, slot), p.limits[slot.Limit]
+			most, in := p.o.Size(w.lock.Route, slot), p.limits[slot.Limit]
 			room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
 		}
 		if there && room {
@@ -98,8 +99,8 @@ func (p *slots) wakeAgainLocked(name string) {
 	}
 }
 
-// waiting is how many of this process wait for a slot, by the rule of the limit.
-func (p *slots) waiting() map[string]int {
+// Waiting returns how many executions of this process wait for a slot, by the rule of the limit.
+func (p *Slots) Waiting() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := map[string]int{}

@@ -1,0 +1,143 @@
+package slots
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+func of(n int) func(string, idem.Slot) int { return func(string, idem.Slot) int { return n } }
+
+func never(string, string) bool { return false }
+
+func limitedLock(workflow, event string) idem.Lock {
+	sum := sha256.Sum256([]byte(event))
+	scope := idem.Scope{Workflow: workflow, Key: idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))}
+	return idem.Lock{
+		Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}), Scope: scope, Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}},
+	}
+}
+
+func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
+	in := New(nil).ofLocked("erp")
+	turn := func(workflow string, since int64) {
+		in.come(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
+	}
+	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
+	for _, w := range []struct {
+		workflow string
+		since    int64
+	}{{"a", 1}, {"b", 2}, {"b", 3}, {"c", 4}, {"d", 5}, {"b", 6}} {
+		turn(w.workflow, w.since)
+	}
+	if got, want := in.next(6), []idem.ExecutionID{"b2", "c4", "d5", "a1", "b3", "b6"}; !slices.Equal(got, want) {
+		t.Errorf("next are %v, want %v", got, want)
+	}
+	if got := in.next(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
+		t.Errorf("the next two are %v", got)
+	}
+	in.gone("c4")
+	delete(in.taken, 0)
+	turn("e", 0)
+	if got, want := in.next(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {
+		t.Errorf("next are %v, want %v", got, want)
+	}
+}
+
+func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
+	y := protocol.NewLayout("/hooklock")
+	p := New(&Options{Layout: y, Size: of(4), Paused: never})
+	p.followed = true
+	event := func(key string, revision int64, value []byte) {
+		kv := &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision, CreateRevision: revision, Value: value}
+		e := &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
+		if value == nil {
+			e.Type = clientv3.EventTypeDelete
+		}
+		p.heard(e)
+	}
+	slot := limitedLock("", "").Slots[0]
+	var lines []idem.ExecutionID
+	for n := range 4 {
+		l := limitedLock(fmt.Sprint("runs", n), "a")
+		event(y.Slot("erp", n), int64(n+1), protocol.EncodeSlot(&l, &slot))
+	}
+	for n := range 2 {
+		l := limitedLock(fmt.Sprint("waits", n), "a")
+		lines = append(lines, l.Execution)
+		event(y.Turn("erp", l.Execution), int64(10+n), protocol.EncodeTurn(&l, "erp", "s", int64(10+n)))
+	}
+	in := p.limits["erp"]
+	event(y.Slot("erp", 2), 20, nil)
+	if first, second := p.freeLocked(in, lines[0], AsHead, 4), p.freeLocked(in, lines[1], AsHead, 4); first != 2 || second != -1 {
+		t.Errorf("with one free they take %d and %d", first, second)
+	}
+	event(y.Slot("erp", 0), 21, nil)
+	if first, second := p.freeLocked(in, lines[0], AsHead, 4), p.freeLocked(in, lines[1], AsHead, 4); first != 2 || second != 0 {
+		t.Errorf("with another one they take %d and %d", first, second)
+	}
+	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
+	event(y.Turn("erp", lines[0]), 23, nil)
+	if second := p.freeLocked(in, lines[1], AsHead, 4); second != 2 {
+		t.Errorf("alone it takes %d", second)
+	}
+}
+
+// Another process may have run the event to its end between the look at its queue and the question.
+func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
+	p := New(&Options{
+		Layout: protocol.NewLayout("/hooklock"), Size: of(1), Paused: never,
+		Session: func() (*session.Session, error) { return &session.Session{Name: "s"}, nil },
+	})
+	ended := limitedLock("w", "ended")
+	p.Ask(&ended, func() {})
+	for range roundsToCome + 1 {
+		p.lookAfter()
+	}
+	if n := p.Waiters(); n != 0 {
+		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
+	}
+}
+
+// TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
+// process that does not follow them never hears that it is free.
+func TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits(t *testing.T) {
+	e := etcdtest.Start(t)
+	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	y := protocol.NewLayout("/hooklock")
+	p := New(&Options{Pool: pool, Layout: y, Size: of(1), Paused: never})
+	for i := range maxKnown + 10 { // as each refusal leaves it
+		other := limitedLock("w", fmt.Sprint(i))
+		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
+		p.mu.Lock()
+		p.sawLocked(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
+		p.mu.Unlock()
+	}
+	has, wants := limitedLock("one", "a"), limitedLock("two", "b")
+	if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), y.Slot("erp", 0), string(protocol.EncodeSlot(&has, &has.Slots[0]))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Look(etcdtest.Within(t, etcdtest.Patience), y.Keys(&wants), wants.Slots); err != nil {
+		t.Fatal(err)
+	}
+	if full := p.Choose(&wants, Late); full != "erp" {
+		t.Errorf("%q has no slot", full)
+	}
+	if known := len(p.limits); known > maxKnown {
+		t.Errorf("%d limits are known", known)
+	}
+}
