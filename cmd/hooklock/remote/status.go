@@ -279,13 +279,10 @@ func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago
 		last = ago(r.LastAt) + " ago"
 	}
 	took := func(seconds float64) string {
-		switch {
-		case seconds == 0:
+		if seconds == 0 {
 			return ""
-		case seconds < 0.001:
-			return "<1ms"
 		}
-		return cli.SpanSeconds(seconds)
+		return cli.SpanSeconds(max(seconds, 0.001)) // as precise as an estimate gets
 	}
 	row := []string{r.Route, mode, strconv.FormatFloat(float64(lately)/max(span.Minutes(), 1.0/60), 'f', 1, 64)}
 	n := &r.Total
