@@ -425,7 +425,11 @@ func TestOtherPeoplesWorkflowsAreNotThere(t *testing.T) {
 func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	f := newFleet(t, nil)
 	l := lockOf("stripe/w", "evt_1")
-	arrive := func(a idem.Arrival) { f.first.Arrived(l.Scope, "route", l.EventID, a, time.Hour) }
+	l.Labels = idem.Labels{{Name: "order", Value: "10%2542"}}
+	arrive := func(a idem.Arrival) {
+		a.Labels = l.Labels
+		f.first.Arrived(l.Scope, "route", l.EventID, a, time.Hour)
+	}
 	arrive(idem.Arrival{
 		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
 	})
@@ -441,7 +445,11 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" || len(arrivals["newest"].([]any)) != 2 {
 		t.Errorf("%v", x)
 	}
-	for query, want := range map[string]int{"event=evt_1": 1, "status=REFUSED": 1, "decision=locked": 0, "decision=mismatch&until=1h": 0, "": 0} {
+	if labels, _ := x["labels"].(map[string]any); labels["order"] != "10%2542" {
+		t.Errorf("%v", x)
+	}
+	f.want(400, "bad_request", "GET", "/v1/executions?label=order%3D", opsToken, "")
+	for query, want := range map[string]int{"event=evt_1": 1, "label=order%3D10%252542": 1, "label=10%2542": 1, "label=shop%3D1": 0, "status=REFUSED": 1, "decision=locked": 0, "decision=mismatch&until=1h": 0, "": 0} {
 		if found := list(opsToken, query); len(found) != want {
 			t.Errorf("%s: %v", query, found)
 		}

@@ -12,7 +12,7 @@ import (
 // executionFilters are what a list of executions may be asked for.
 func executionFilters() []string {
 	return []string{
-		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "parked", "state", "limit", "cursor",
+		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "limit", "cursor",
 	}
 }
 
@@ -21,6 +21,12 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
+	}
+	if text := c.query("label"); text != "" {
+		if q.Label = idem.ParseLabel(text); q.Label.Value == "" {
+			return q, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, or a value")
+		}
+		q.Label.Value = naming.SpelledLabel(q.Label.Value)
 	}
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err

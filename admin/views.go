@@ -12,7 +12,7 @@ import (
 func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	l, now := v.Lock, c.api.o.Now()
 	view := client.Lock{
-		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID, Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
+		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID, Labels: viewOfLabels(l.Labels), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
 		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
 	}
 	if l.Parked != nil && !l.Parked.Trying && !l.Held && !l.Cooling {
@@ -73,6 +73,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	}
 	if e := f.Entry(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
+		v.Labels = viewOfLabels(e.Labels)
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID, v.Order = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID(), viewOfOrder(e)
 		for _, s := range e.Slots {
@@ -91,6 +92,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		showShort(&v, f)
 	case f.Lock == nil:
 		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
+		v.Labels = viewOfLabels(f.Arrivals.Labels)
 		if v.StartedAt.IsZero() {
 			v.StartedAt.Time = f.Arrivals.Forgotten.At
 		}
@@ -103,6 +105,18 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		}
 	}
 	return v
+}
+
+// viewOfLabels is nil for an event without labels.
+func viewOfLabels(labels idem.Labels) map[string]string {
+	if len(labels) == 0 {
+		return nil
+	}
+	view := make(map[string]string, len(labels))
+	for _, l := range labels {
+		view[l.Name] = l.Value
+	}
+	return view
 }
 
 // viewOfParked is nil for what is not parked.

@@ -46,6 +46,15 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// ParseLabel reads NAME=VALUE, or a value alone. What stands before the first "=" is a name if a label can have it.
+func ParseLabel(text string) Label {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return Label{Value: text}
+	}
+	return Label{name, value}
+}
+
 // Has reports whether one of them is wanted: its value, and its name if that has one.
 func (l Labels) Has(wanted Label) bool {
 	return slices.ContainsFunc(l, func(o Label) bool { return o.Value == wanted.Value && (wanted.Name == "" || o.Name == wanted.Name) })

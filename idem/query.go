@@ -24,6 +24,7 @@ type ExecutionQuery struct {
 	Key          string // the idempotency key, or its first half
 	Beginning    string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
+	Label        Label  // that it has; without a name: one of that value; the zero value = any
 
 	Limit  int    // at most so many on a page; 0 = 100
 	Cursor string // of the page before; "" = the first page
@@ -62,7 +63,7 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		return false
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
 		return false
-	case !q.takesText(e.Workflow, e.EventID):
+	case !q.takesText(e.Workflow, e.EventID), !q.takesLabels(e.Labels):
 		return false
 	}
 	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) &&
@@ -91,6 +92,10 @@ func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
 	return false
 }
 
+func (q *ExecutionQuery) takesLabels(labels Labels) bool {
+	return q.Label == Label{} || labels.Has(q.Label)
+}
+
 func beginsFold(text, beginning string) bool {
 	return len(text) >= len(beginning) && strings.EqualFold(text[:len(beginning)], beginning)
 }
@@ -113,7 +118,7 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 	switch {
 	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
 		return false
-	case !q.takesText(h.Workflow, h.EventID):
+	case !q.takesText(h.Workflow, h.EventID), !q.takesLabels(h.Labels):
 		return false
 	}
 	return q.Arrived(h)

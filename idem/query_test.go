@@ -14,7 +14,7 @@ const (
 func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	entry := Entry{
-		Execution: "exec_mine", Scope: Scope{Workflow: "stripe/acme", Key: "00ab-cd"}, Route: "stripe", EventID: "hook-1/EVT-9", StartedAt: at, TraceParent: queryTrace,
+		Execution: "exec_mine", Scope: Scope{Workflow: "stripe/acme", Key: "00ab-cd"}, Route: "stripe", EventID: "hook-1/EVT-9", Labels: Labels{{"order", "1042"}}, StartedAt: at, TraceParent: queryTrace,
 		Earlier: []Attempt{{Execution: "exec_earlier", TraceParent: earlierTrace}},
 	}
 	ended := Found{Record: &Record{Entry: entry, End: End{Status: Failed, Outcome: Executed, FinishedAt: at.Add(time.Minute)}}}
@@ -22,7 +22,7 @@ func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 	arrived := ended
 	arrived.Arrivals = &History{Counts: map[Decision]int64{DecisionReplayed: 1}, First: Arrival{At: at, Decision: DecisionReplayed}}
 	refused := Found{Arrivals: &History{
-		Scope: entry.Scope, Route: "stripe", EventID: entry.EventID, Counts: map[Decision]int64{DecisionLocked: 9},
+		Scope: entry.Scope, Route: "stripe", EventID: entry.EventID, Labels: entry.Labels, Counts: map[Decision]int64{DecisionLocked: 9},
 		First:  Arrival{At: at, Decision: DecisionLocked, TraceID: "first"},
 		Newest: []Arrival{{At: at.Add(time.Hour), Decision: DecisionExecuted, Would: DecisionQueueFull, Execution: "exec_other", TraceID: "newest"}},
 	}}
@@ -56,6 +56,9 @@ func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 		"text of its second part":            {ExecutionQuery{Text: "evt-9"}, []string{"arrived", "ended", "refused", "runs"}},
 		"text longer than that":              {ExecutionQuery{Text: "evt-99"}, nil},
 		"text from within":                   {ExecutionQuery{Text: "ook"}, nil},
+		"a label":                            {ExecutionQuery{Label: Label{"order", "1042"}}, []string{"arrived", "ended", "refused", "runs"}},
+		"the value of one":                   {ExecutionQuery{Label: Label{"", "1042"}}, []string{"arrived", "ended", "refused", "runs"}},
+		"another label":                      {ExecutionQuery{Label: Label{"shop", "1042"}}, nil},
 		"its ID":                             {ExecutionQuery{Beginning: "exec_m"}, executions},
 		"that of an earlier attempt":         {ExecutionQuery{Beginning: "exec_earlier"}, executions},
 		"that of what an arrival met":        {ExecutionQuery{Beginning: "exec_o"}, []string{"refused"}},

@@ -45,38 +45,40 @@ const (
 
 // Execution is one attempt to run one delivery. Of an earlier attempt of an event the server knows what an Attempt says.
 type Execution struct {
-	ExecutionID    string    `json:"executionId"`
-	Workflow       string    `json:"workflow"`
-	Route          string    `json:"route"` // "" for a lock of the lock API
-	IdempotencyKey string    `json:"idempotencyKey"`
-	EventID        string    `json:"eventId,omitempty"`     // what the sender calls the event; "" where its payload is the key
-	Fingerprint    string    `json:"fingerprint,omitempty"` // "" for a lock of the lock API
-	Status         Status    `json:"status"`
-	Outcome        Outcome   `json:"outcome,omitempty"`
-	Token          int64     `json:"token,omitempty"` // the fencing token; 0 while it waits
-	Holder         string    `json:"holder,omitempty"`
-	Slots          []OwnSlot `json:"slots,omitempty"`   // of limits, that it has, or had
-	Attempt        int       `json:"attempt,omitempty"` // 1 for the first execution of the event
-	StartedAt      Time      `json:"startedAt"`
-	FinishedAt     Time      `json:"finishedAt,omitzero"`
-	Error          *Failure  `json:"error,omitempty"`    // of FAILED
-	AbortedAt      Time      `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
-	AbortedBy      string    `json:"abortedBy,omitempty"`
-	AbortReason    string    `json:"abortReason,omitempty"`
-	Final          bool      `json:"final,omitempty"`        // somebody has cancelled it for good: its event never runs again
-	SupersededBy   string    `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
-	Order          *Order    `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
-	Latest         *Latest   `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil
-	Steps          []Step    `json:"steps"`
-	Response       *Response `json:"response,omitempty"` // nil where no whole answer came
-	Duplicates     int64     `json:"duplicates"`
-	TraceID        string    `json:"traceId,omitempty"`
-	Parked         *Parked   `json:"parked,omitempty"`      // nil: it is not parked, or has ended
-	RequestKept    bool      `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
-	Tries          int       `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
-	ParkedOn       string    `json:"parkedOn,omitempty"`    // of what has ended: what it was parked for; "" = it was not, or an older release wrote it
-	Attempts       []Attempt `json:"attempts,omitempty"`    // all of the event, the oldest first; of a list, and where there is one alone, none
-	Arrivals       *Arrivals `json:"arrivals,omitempty"`    // how the event arrived besides; nil = nothing is kept, or it is of a list without Decision
+	ExecutionID    string `json:"executionId"`
+	Workflow       string `json:"workflow"`
+	Route          string `json:"route"` // "" for a lock of the lock API
+	IdempotencyKey string `json:"idempotencyKey"`
+	EventID        string `json:"eventId,omitempty"` // what the sender calls the event; "" where its payload is the key
+	// Labels are what the event is found by, besides; nil = it has none.
+	Labels       map[string]string `json:"labels,omitempty"`
+	Fingerprint  string            `json:"fingerprint,omitempty"` // "" for a lock of the lock API
+	Status       Status            `json:"status"`
+	Outcome      Outcome           `json:"outcome,omitempty"`
+	Token        int64             `json:"token,omitempty"` // the fencing token; 0 while it waits
+	Holder       string            `json:"holder,omitempty"`
+	Slots        []OwnSlot         `json:"slots,omitempty"`   // of limits, that it has, or had
+	Attempt      int               `json:"attempt,omitempty"` // 1 for the first execution of the event
+	StartedAt    Time              `json:"startedAt"`
+	FinishedAt   Time              `json:"finishedAt,omitzero"`
+	Error        *Failure          `json:"error,omitempty"`    // of FAILED
+	AbortedAt    Time              `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
+	AbortedBy    string            `json:"abortedBy,omitempty"`
+	AbortReason  string            `json:"abortReason,omitempty"`
+	Final        bool              `json:"final,omitempty"`        // somebody has cancelled it for good: its event never runs again
+	SupersededBy string            `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
+	Order        *Order            `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
+	Latest       *Latest           `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil
+	Steps        []Step            `json:"steps"`
+	Response     *Response         `json:"response,omitempty"` // nil where no whole answer came
+	Duplicates   int64             `json:"duplicates"`
+	TraceID      string            `json:"traceId,omitempty"`
+	Parked       *Parked           `json:"parked,omitempty"`      // nil: it is not parked, or has ended
+	RequestKept  bool              `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
+	Tries        int               `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
+	ParkedOn     string            `json:"parkedOn,omitempty"`    // of what has ended: what it was parked for; "" = it was not, or an older release wrote it
+	Attempts     []Attempt         `json:"attempts,omitempty"`    // all of the event, the oldest first; of a list, and where there is one alone, none
+	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // how the event arrived besides; nil = nothing is kept, or it is of a list without Decision
 	// FailedAnswers are the newest answers of the service that said that a try of a parked event failed, the oldest first.
 	FailedAnswers []FailedAnswer     `json:"failedAnswers,omitempty"`
 	Released      *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none

@@ -22,6 +22,7 @@ type ExecutionQuery struct {
 	Key      string // the idempotency key, or its first half
 	ID       string // the beginning of its ID, or of that of an earlier attempt
 	TraceID  string
+	Label    string // NAME=VALUE, or the value of a label
 	// Parked: only those whose request is kept, those first that have waited longest. Status and Decision do not go with it.
 	Parked bool
 	State  ParkState // with Parked; "" = any
@@ -40,7 +41,7 @@ func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*Executio
 		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
 		query: query(
 			"workflow", q.Workflow, "prefix", q.Prefix, "text", q.Text, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
-			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,
+			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID, "label", q.Label,
 			"parked", parked, "state", string(q.State), "limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
@@ -53,10 +54,12 @@ func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*Executio
 var (
 	hexKey   = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)
 	hexTrace = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	labelled = regexp.MustCompile(`^([0-9a-z_-]{1,32})[:=](.+)$`)
 )
 
 // Guesses are the searches for text, of which nobody need say what it is: an event ID, its beginning or that of a part of it, an execution ID or its
-// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning. The likeliest is the first.
+// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning, a label as NAME:VALUE or its value. The likeliest is the
+// first.
 func Guesses(text string) []ExecutionQuery {
 	text = strings.TrimSuffix(text, "…") // as the page cuts them
 	var all []ExecutionQuery
@@ -70,5 +73,8 @@ func Guesses(text string) []ExecutionQuery {
 	if hexTrace.MatchString(text) {
 		all = append(all, ExecutionQuery{TraceID: text})
 	}
-	return append(all, ExecutionQuery{Text: text})
+	if found := labelled.FindStringSubmatch(text); found != nil {
+		all = append(all, ExecutionQuery{Label: found[1] + "=" + found[2]})
+	}
+	return append(all, ExecutionQuery{Text: text}, ExecutionQuery{Label: "=" + text})
 }

@@ -11,22 +11,23 @@ import (
 
 // Lock is a workflow's lock and who has it.
 type Lock struct {
-	Workflow    string   `json:"workflow"`
-	ExecutionID string   `json:"executionId"`
-	Route       string   `json:"route,omitempty"`     // "" for a lock of the lock API
-	EventID     string   `json:"eventId,omitempty"`   // what its sender calls the event; "" where its payload is the key
-	Holder      string   `json:"holder"`              // host/pid/session of a delivery; a client's own words otherwise
-	Token       int64    `json:"token"`               // the fencing token: it grows with each new holder of the workflow
-	LockedAt    Time     `json:"lockedAt"`            // when the execution began
-	ExpiresAt   Time     `json:"expiresAt,omitzero"`  // the latest end if nobody renews it; zero = there is none
-	HeldFor     float64  `json:"heldFor"`             // seconds, by the server's clock
-	ExpiresIn   *float64 `json:"expiresIn,omitempty"` // seconds; nil where ExpiresAt is zero
-	EndsBy      string   `json:"endsBy,omitempty"`    // what ends it then: upstream.timeout, hold, max_duration or release_delay; "" where ExpiresAt is zero
-	Held        bool     `json:"held"`                // it outlives the answer of its delivery, or never had one
-	Waiting     int      `json:"waiting"`             // executions in the queue for it
-	IsStale     bool     `json:"isStale"`             // its owner is dead: the next one to come will take over
-	Cooling     bool     `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
-	Parked      *Parked  `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
+	Workflow    string            `json:"workflow"`
+	ExecutionID string            `json:"executionId"`
+	Route       string            `json:"route,omitempty"`     // "" for a lock of the lock API
+	EventID     string            `json:"eventId,omitempty"`   // what its sender calls the event; "" where its payload is the key
+	Labels      map[string]string `json:"labels,omitempty"`    // of the event; nil = it has none
+	Holder      string            `json:"holder"`              // host/pid/session of a delivery; a client's own words otherwise
+	Token       int64             `json:"token"`               // the fencing token: it grows with each new holder of the workflow
+	LockedAt    Time              `json:"lockedAt"`            // when the execution began
+	ExpiresAt   Time              `json:"expiresAt,omitzero"`  // the latest end if nobody renews it; zero = there is none
+	HeldFor     float64           `json:"heldFor"`             // seconds, by the server's clock
+	ExpiresIn   *float64          `json:"expiresIn,omitempty"` // seconds; nil where ExpiresAt is zero
+	EndsBy      string            `json:"endsBy,omitempty"`    // what ends it then: upstream.timeout, hold, max_duration or release_delay; "" where ExpiresAt is zero
+	Held        bool              `json:"held"`                // it outlives the answer of its delivery, or never had one
+	Waiting     int               `json:"waiting"`             // executions in the queue for it
+	IsStale     bool              `json:"isStale"`             // its owner is dead: the next one to come will take over
+	Cooling     bool              `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
+	Parked      *Parked           `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
 	// Of is how many executions of the workflow may run at a time, where that is more than one: then each of them has a lock. 0 = it is one.
 	Of int `json:"of,omitempty"`
 	// Executions are those that run, the oldest first; of Lock, and only where Of is not 0.

@@ -54,7 +54,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	}
 	text, media := asJSON(all), "application/json"
 	if v.query.Get("format") == "csv" {
-		text, media = asCSV(all), "text/csv; charset=utf-8"
+		text, media = asCSV(all, v.now), "text/csv; charset=utf-8"
 	}
 	w.Header().Set("Content-Type", media)
 	_, _ = w.Write(text) // the client may have disconnected
@@ -71,7 +71,7 @@ func asJSON(all []client.Execution) []byte {
 }
 
 // asCSV is a line for each event, with times in UTC.
-func asCSV(all []client.Execution) []byte {
+func asCSV(all []client.Execution, now time.Time) []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
 	_ = w.Write([]string{"time", "event", "route", "workflow", "status", "outcome", "what_happened", "duration_seconds", "execution"})
@@ -81,7 +81,7 @@ func asCSV(all []client.Execution) []byte {
 		if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
 			took = strconv.FormatFloat(x.FinishedAt.Sub(x.StartedAt.Time).Seconds(), 'f', 3, 64)
 		}
-		row := []string{at.UTC().Format(time.RFC3339), story.Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), whatHappened(x), took, x.ExecutionID}
+		row := []string{at.UTC().Format(time.RFC3339), story.Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), story.Short(x, now), took, x.ExecutionID}
 		for n := range row {
 			row[n] = inert(row[n])
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
@@ -38,7 +39,7 @@ func (v *visit) readSearch() {
 func find(v *visit) ([]section, error) {
 	v.readSearch()
 	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
-		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
+		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: label:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
 	}}}, Links: v.tabs()}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {
@@ -61,12 +62,12 @@ func find(v *visit) ([]section, error) {
 	case s.Count == 0 && len(q) == 0 && v.query.Get("text") == "":
 		s.Empty = "No event has arrived yet. Send one: hooklock sample --help"
 	default:
-		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes."
+		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes; labels whole."
 	}
 	if s.Count == 1 && !s.More && v.query.Get("text") != "" && v.query.Get("cursor") == "" {
 		s.Open = storyOf(&page.Executions[0])
 	}
-	s.Table = tableOf("Matching events", eventColumns(), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	s.Table = tableOf("Matching events", eventColumns(v.now), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
 	s.Table.Lines = true
 	s.Pick = s.Count > 0
 	if page.NextCursor != "" {
@@ -123,7 +124,7 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	page := &client.ExecutionPage{}
 	for _, guess := range client.Guesses(given) {
 		with := url.Values(mapsClone(q))
-		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID} {
+		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID, "label": guess.Label} {
 			if value != "" {
 				with.Set(name, value)
 			}
@@ -145,7 +146,7 @@ func mapsClone(q url.Values) map[string][]string {
 }
 
 // eventColumns show an event on one line.
-func eventColumns() []column[client.Execution] {
+func eventColumns(now time.Time) []column[client.Execution] {
 	return []column[client.Execution]{
 		{"Select", func(x *client.Execution) cell {
 			if x.ExecutionID == "" {
@@ -157,13 +158,17 @@ func eventColumns() []column[client.Execution] {
 		{"Event", func(x *client.Execution) cell {
 			c := middle(story.Name(x))
 			c.Href = storyOf(x)
+			if labels := story.Labels(x); labels != "" {
+				return cell{More: []cell{c, {Text: middle(labels).Text, Title: labels, Class: "dim"}}}
+			}
 			return c
 		}},
 		{"Route · workflow", func(x *client.Execution) cell {
 			return cell{Text: x.Route + " · " + middle(x.Workflow).Text, Title: x.Workflow}
 		}},
 		{"What happened", func(x *client.Execution) cell {
-			return cell{More: []cell{statusCell(x.Status), parkedCell(x), {Text: whatHappened(x), Title: whatHappened(x)}}}
+			said := story.Short(x, now)
+			return cell{More: []cell{statusCell(x.Status), parkedCell(x), {Text: said, Title: said}}}
 		}},
 		{"Duration", func(x *client.Execution) cell {
 			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
@@ -172,26 +177,6 @@ func eventColumns() []column[client.Execution] {
 			return text(story.Span(x.FinishedAt.Sub(x.StartedAt.Time)))
 		}},
 	}
-}
-
-// whatHappened says on one line how an event ended, with its attempts and duplicates.
-func whatHappened(x *client.Execution) string {
-	var parts []string
-	if said := why(x); said != "" {
-		parts = append(parts, said)
-	} else if x.Response != nil {
-		parts = append(parts, fmt.Sprint("answered ", x.Response.Status))
-	}
-	if x.Outcome == client.Unknown {
-		parts = append(parts, "outcome unknown")
-	}
-	if x.Attempt > 1 {
-		parts = append(parts, fmt.Sprint("attempt ", x.Attempt))
-	}
-	if x.Duplicates > 0 {
-		parts = append(parts, story.Count(x.Duplicates, "duplicate", "duplicates"))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // canDo lists the actions that are possible in the state of an execution.

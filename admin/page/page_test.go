@@ -82,7 +82,9 @@ func fill(v reflect.Value, text string) {
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(reflect.ValueOf(text), reflect.ValueOf(int64(20)))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value, text)
+		v.SetMapIndex(reflect.ValueOf(text), value)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			v.Set(reflect.ValueOf(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)))

@@ -9,7 +9,7 @@ import (
 )
 
 // qualifiers are the filters of the API that the search field takes as NAME:VALUE, in the order in which it shows them.
-var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "since", "until", "event", "key", "id", "trace"}
+var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "since", "until", "event", "key", "id", "trace", "label"}
 
 // parameter is the name of a qualifier in the API.
 func parameter(qualifier string) string {

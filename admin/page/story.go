@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,6 +132,9 @@ func eventFacts(x *client.Execution) (facts, details []fact) {
 		add(&facts, "answer", text(fmt.Sprintf("%d, %d B, %s", r.Status, r.Bytes, kept)))
 	}
 	add(&facts, "duplicates", number(x.Duplicates))
+	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
+		add(&facts, name, cell{Text: x.Labels[name], Href: to("find", "label", name+"="+x.Labels[name])})
+	}
 	w := text(x.Workflow)
 	w.Href = to("find", "workflow", x.Workflow)
 	add(&facts, "workflow", w)

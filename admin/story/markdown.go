@@ -22,6 +22,7 @@ func (s *Story) Markdown(link string) string {
 	b.WriteString("\n")
 	line("Route", code(s.Route))
 	line("Workflow", code(s.Workflow))
+	line("Labels", code(Labels(s.Execution)))
 	line("Execution", code(s.ExecutionID))
 	if !s.StartedAt.IsZero() {
 		line("Started", s.Stamp(s.StartedAt.Time))

@@ -12,17 +12,22 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 	failed := executionJSON("evt_1", "FAILED", `,"outcome":"unknown","finishedAt":"2026-11-21T10:00:02.000Z","error":{"code":"upstream_failed","detail":"reset"}`)
 	refused := `{"executionId":"","workflow":"stripe/acme","route":"stripe","idempotencyKey":"00112233445566aa-k","eventId":"evt_2","status":"REFUSED","steps":[],"duplicates":0,"arrivals":{"counts":{"locked":1},` +
 		`"first":{"at":"2026-11-21T10:00:00.000Z","decision":"locked","status":409},"newest":[{"at":"2026-11-21T10:00:00.000Z","decision":"locked","status":409}]}}`
+	labelled := strings.Replace(failed, `"eventId"`, `"labels":{"order":"1042"},"eventId"`, 1)
 	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?event=evt_1&limit=200":     `200 {"executions":[` + failed + `],"nextCursor":""}`,
-		"GET /v1/executions?event=evt_2&limit=200":     `200 {"executions":[` + refused + `],"nextCursor":""}`,
-		"GET /v1/executions?limit=200&text=stripe%2F":  `200 {"executions":[` + failed + "," + refused + `],"nextCursor":""}`,
-		"GET /v1/executions/" + id:                     "200 " + failed,
-		"GET /v1/routes":                               `200 {"routes":[{"route":"stripe","mode":"enforce","path":"/","answers":[],"sender":{"preset":"stripe","retriesFor":259200}}]}`,
-		"*":                                            `404 {"code":"lock_not_found"}`,
-		"GET /v1/executions?event=none&limit=200":      `200 {"executions":[],"nextCursor":""}`,
-		"GET /v1/executions?limit=200&text=none":       `200 {"executions":[],"nextCursor":""}`,
-		"GET /v1/executions?limit=200":                 `200 {"executions":[` + failed + `],"nextCursor":""}`,
-		"GET /v1/executions?event=stripe%2F&limit=200": `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?event=evt_1&limit=200":        `200 {"executions":[` + failed + `],"nextCursor":""}`,
+		"GET /v1/executions?event=evt_2&limit=200":        `200 {"executions":[` + refused + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&text=stripe%2F":     `200 {"executions":[` + failed + "," + refused + `],"nextCursor":""}`,
+		"GET /v1/executions/" + id:                        "200 " + failed,
+		"GET /v1/routes":                                  `200 {"routes":[{"route":"stripe","mode":"enforce","path":"/","answers":[],"sender":{"preset":"stripe","retriesFor":259200}}]}`,
+		"*":                                               `404 {"code":"lock_not_found"}`,
+		"GET /v1/executions?event=none&limit=200":         `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?limit=200&text=none":          `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?label=%3Dnone&limit=200":      `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?event=order%3A1042&limit=200": `200 {"executions":[],"nextCursor":""}`,
+		"GET /v1/executions?label=order%3D1042&limit=200": `200 {"executions":[` + labelled + `],"nextCursor":"more"}`,
+		"GET /v1/executions?label=order%3D1042&limit=50":  `200 {"executions":[` + labelled + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=200":                    `200 {"executions":[` + failed + `],"nextCursor":""}`,
+		"GET /v1/executions?event=stripe%2F&limit=200":    `200 {"executions":[],"nextCursor":""}`,
 	})
 	show := func(args ...string) (int, string, string) {
 		return command(t, nil, append([]string{"show", "--admin", api.url}, args...)...)
@@ -52,6 +57,12 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 	}
 	if code, _, problems := show("stripe/", "-o", "md"); code != cli.ExitUsage || !strings.Contains(problems, "means several events") {
 		t.Errorf("%d %s", code, problems)
+	}
+	if _, out, problems := show("order:1042"); !strings.HasPrefix(out, "The outcome is unknown") {
+		t.Errorf("%s%s", out, problems)
+	}
+	if _, out, problems := command(t, nil, "events", "--label", "order=1042", "-o", "wide", "--admin", api.url); !regexp.MustCompile(`^EXECUTION .* LABELS\n.* order=1042\n`).MatchString(out) {
+		t.Errorf("%s%s", out, problems)
 	}
 	if code, _, problems := show("none"); code != cli.ExitNotFound || !strings.Contains(problems, "no event found for none: tried ") {
 		t.Errorf("%d %s", code, problems)

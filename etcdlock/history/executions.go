@@ -73,7 +73,7 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	case q.Decision != "" || s == idem.Refused || s == idem.Released:
 		return []string{protocol.KindArrivals}, false
 	case s == "":
-		return kinds, q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != ""
+		return kinds, q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" || q.Label != idem.Label{}
 	case s == idem.Pending:
 		return kinds[:1], false
 	case s.Terminal():

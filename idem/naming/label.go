@@ -61,6 +61,9 @@ func readLabels(m *Message, labels []label) idem.Labels {
 	return found
 }
 
+// SpelledLabel is the value of a label as Names have it, of one that somebody has in hand as the sender writes it.
+func SpelledLabel(value string) string { return string(cutLabel([]byte(Spelled(value)), false)) }
+
 // cutMark ends a value that was cut.
 const cutMark = "…"
 

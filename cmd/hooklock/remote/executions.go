@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,6 +163,9 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 	add("workflow", x.Workflow)
 	add("route", x.Route)
 	add("event", x.EventID)
+	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
+		add("label "+name, x.Labels[name])
+	}
 	add("key", x.IdempotencyKey)
 	add("fingerprint", x.Fingerprint)
 	if x.Attempt > 0 {

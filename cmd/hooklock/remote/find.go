@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 )
@@ -107,7 +108,11 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 			return page.Executions, page.NextCursor, nil
 		},
 	}
-	if d.screen.Terminal() && d.output != outputWide {
+	switch {
+	case d.output == outputWide:
+		row := l.row
+		l.head, l.row = append(l.head, "LABELS"), func(x *client.Execution) []string { return append(row(x), story.Labels(x)) }
+	case d.screen.Terminal():
 		d.asEvents(l)
 	}
 	return l
@@ -133,6 +138,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since " + momentsHelp, nil},
 		{&f.q.Until, "until", "only what ended (or began) until then", nil},
 		{&f.q.EventID, "event", "only the event that its sender gave this ID", nil},
+		{&f.q.Label, "label", "only events with this label: order=1042, or the value alone", nil},
 	}
 	for _, t := range texts {
 		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
@@ -196,9 +202,10 @@ func eventOf(x *client.Execution) string {
 func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "find TEXT",
-		Short: "find executions by anything in hand: event ID, execution ID, key, trace, workflow",
+		Short: "find executions by anything in hand: event ID, label, execution ID, key, trace, workflow",
 		Long: `Find executions by an event ID, its beginning or that of a part of it (GitHub's GUID), an execution ID or its beginning, an idempotency key or
-its first half, a trace ID, a workflow or its beginning, or the last letters of one of the newest IDs: the first of these that finds something is shown.
+its first half, a trace ID, a label (order:1042) or its value, a workflow or its beginning, or the last letters of one of the newest IDs: the first of
+these that finds something is shown.
 Parts of event IDs are found in any case. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock executions find evt_123
   hooklock executions find 0af7651916cd43dd8448eb211c80319c

@@ -93,7 +93,7 @@ func endsSo(x *client.Execution, end string) bool {
 }
 
 // tried is what a search has looked for.
-const tried = "tried event IDs and their parts, execution IDs, keys, traces and workflows"
+const tried = "tried event IDs and their parts, execution IDs, keys, traces, workflows and labels"
 
 // notFound returns the answer of a search that has found nothing.
 func notFound(text, tried string) error {

@@ -26,10 +26,11 @@ func NewShow(e *cli.Environment) *cobra.Command {
 
 		Use:   "show TEXT",
 		Short: "say what happened to an event and what to do, by anything in hand",
-		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, an execution
-ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are listed. -o md writes
+		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, a label
+(order:1042) or its value, an execution ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are listed. -o md writes
 Markdown for a ticket, and --web prints the address of the event's page. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock show evt_1QRefused409
+  hooklock show order:1042
   hooklock show 72d3162e-cc78-11e3-81ab-4c9367dc0958 -o md
   hooklock show --web exec_7hq3p2k5wv6d4x3nbyc2`,
 		Args: OneArg("event, or anything of it"),
@@ -39,7 +40,7 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
 				if err != nil {
 					return err
 				}
-				if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID, args[0]) {
+				if len(found.events) > 1 || !found.complete && found.all.Label == "" && !called(found.events[0].EventID, args[0]) {
 					if d.output == outputMarkdown || web {
 						return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
 					}

@@ -1,0 +1,18 @@
+package story
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"hooklock/admin/client"
+)
+
+// Labels is what an event is found by besides its ID, on one line: order=1042 shop=acme.
+func Labels(x *client.Execution) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
+		all = append(all, name+"="+x.Labels[name])
+	}
+	return strings.Join(all, " ")
+}
