@@ -89,7 +89,7 @@ func (a *archive) record(i int) *idem.Record {
 	}
 	l := idem.Lock{Entry: idem.Entry{
 		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i), byte(i >> 8), byte(i >> 16), 7}), Scope: idem.Scope{Workflow: workflow, Key: key},
-		Route: route, EventID: event, Attempt: 1, StartedAt: end.FinishedAt.Add(-time.Second), Retention: 2 * week, TraceParent: "00-" + a.trace(i) + "-b7ad6b7169203331-01",
+		Route: route, EventID: event, Labels: idem.Labels{{Name: "order", Value: fmt.Sprint("SO-", i/10)}}, Attempt: 1, StartedAt: end.FinishedAt.Add(-time.Second), Retention: 2 * week, TraceParent: "00-" + a.trace(i) + "-b7ad6b7169203331-01",
 	}}
 	return protocol.RecordOf(&l, end)
 }
@@ -149,6 +149,9 @@ func (a *archive) lists() []listed {
 		{"id: its workflow", idem.ExecutionQuery{Beginning: string(old.Execution[:15])}, 10},
 		{"id: none", idem.ExecutionQuery{Beginning: "exec_aaaaaaaaa"}, 0},
 		{"trace: one", idem.ExecutionQuery{TraceID: a.trace(a.n / 3)}, 1},
+		{"label: ten", idem.ExecutionQuery{Label: old.Labels[0]}, 10},
+		{"label: its value", idem.ExecutionQuery{Label: idem.Label{Value: old.Labels[0].Value}}, 10},
+		{"label: none", idem.ExecutionQuery{Label: idem.Label{Name: "order", Value: "none"}}, 0},
 		{"trace: none", idem.ExecutionQuery{TraceID: "ffffffffffffffffffffffffffffffff"}, 0},
 	}
 }

@@ -35,6 +35,9 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	if q.TraceID != "" {
 		add(protocol.ProbeTrace(q.TraceID))
 	}
+	if q.Label.Value != "" {
+		add(protocol.ProbeLabel(q.Label.Value))
+	}
 	if q.Text != "" {
 		add(protocol.ProbeName(q.Text), protocol.ProbeEvent(q.Text))
 	}

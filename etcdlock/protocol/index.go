@@ -17,7 +17,7 @@ import (
 // of their own, because a search reads one or two of them on all leases.
 
 // rowsVersion is of all fields. A release that does not know it reads the keys on the lease instead.
-const rowsVersion = 1
+const rowsVersion = 2
 
 // Field is one thing that the keys on a lease are searched by.
 type Field string
@@ -30,6 +30,7 @@ const (
 	FieldTrace    Field = "trace"    // hashes of the traces of all attempts, or of all arrivals
 	FieldEnd      Field = "end"      // last letters of the IDs of event and executions
 	FieldNames    Field = "names"    // beginning of the workflow
+	FieldLabel    Field = "label"    // hashes of the values of labels
 	FieldEvents   Field = "events"   // beginnings of the event ID, and of its parts between slashes, whatever their case
 )
 
@@ -42,6 +43,7 @@ type Row struct {
 	EventID  string
 	IDs      []string // of its executions
 	Traces   []string // trace parents, or trace IDs
+	Labels   idem.Labels
 }
 
 // Class is what many rows have in common.
@@ -70,7 +72,7 @@ const maxClasses = 64
 func (y Layout) RowOf(key string, r *idem.Record) Row {
 	row := Row{
 		Name: strings.TrimPrefix(key, y.Records()), At: r.FinishedAt, Class: Class{Route: r.Route, Status: r.Status, Outcome: r.Outcome},
-		Workflow: r.Workflow, EventID: r.EventID, IDs: []string{string(r.Execution)}, Traces: []string{r.TraceParent},
+		Workflow: r.Workflow, EventID: r.EventID, IDs: []string{string(r.Execution)}, Traces: []string{r.TraceParent}, Labels: r.Labels,
 	}
 	for i := range r.Earlier {
 		row.IDs, row.Traces = append(row.IDs, string(r.Earlier[i].Execution)), append(row.Traces, r.Earlier[i].TraceParent)
@@ -80,7 +82,7 @@ func (y Layout) RowOf(key string, r *idem.Record) Row {
 
 // RowOfArrivals is the row of the arrivals of an event with that key, or with the beginning of it.
 func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
-	row := Row{Name: strings.TrimPrefix(key, y.Root+KindArrivals), Workflow: h.Workflow, EventID: h.EventID}
+	row := Row{Name: strings.TrimPrefix(key, y.Root+KindArrivals), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
 	if f := h.Forgotten; f != nil {
 		row.At, row.Class.Forgotten, row.IDs = f.At, true, []string{string(f.Execution)}
 	}
@@ -123,6 +125,9 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 		FieldWorkflow: func(r *Row) []uint32 { return []uint32{hashOf(r.Workflow)} },
 		FieldTrace: func(r *Row) []uint32 {
 			return hashes(r.Traces, func(t string) (uint32, bool) { return hashOf(traceOf(t)), t != "" })
+		},
+		FieldLabel: func(r *Row) []uint32 {
+			return hashes(r.Labels, func(l idem.Label) (uint32, bool) { return hashOf(l.Value), true })
 		},
 		FieldEnd: func(r *Row) []uint32 { return hashes(append(slices.Clone(r.IDs), r.EventID), endOf) },
 	} {
@@ -209,7 +214,7 @@ func endOf(id string) (uint32, bool) {
 	return binary.BigEndian.Uint32([]byte(id[len(id)-EndLetters:])), true
 }
 
-func hashes(texts []string, of func(string) (uint32, bool)) (all []uint32) {
+func hashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {
 	for _, text := range texts {
 		if h, ok := of(text); ok && !slices.Contains(all, h) {
 			all = append(all, h)

@@ -28,6 +28,9 @@ func ProbeHash16(digits string) Probe {
 // ProbeTrace finds the rows of a trace.
 func ProbeTrace(id string) Probe { return ofHash(FieldTrace, hashOf(id)) }
 
+// ProbeLabel finds the rows with a label of that value.
+func ProbeLabel(value string) Probe { return ofHash(FieldLabel, hashOf(value)) }
+
 // ProbeEnd finds the rows with an ID that ends so, of EndLetters at least.
 func ProbeEnd(end string) Probe {
 	h, _ := endOf(end)
