@@ -29,7 +29,7 @@ func main() {
 // run is main with its inputs and outputs as arguments. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
 	out := &cli.Output{To: stdout}
-	e := &cli.Environment{Env: env, Stdout: out, Stderr: stderr}
+	e := &cli.Environment{Env: env, Stdin: os.Stdin, Stdout: out, Stderr: stderr}
 	defer e.Close()
 	root := newRoot(e)
 	root.SetArgs(args)

@@ -20,6 +20,8 @@ type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 	over chan struct{}
+
+	person *os.File // the side on which a person types
 }
 
 // Write implements io.Writer.
@@ -46,7 +48,7 @@ func onScreen(t *testing.T, dir string, env []string, args ...string) (*screen, 
 		t.Fatal(err)
 	}
 	_ = program.Close() // the program has it, and its end is the end of the terminal
-	s := &screen{over: make(chan struct{})}
+	s := &screen{over: make(chan struct{}), person: person}
 	go func() {
 		defer close(s.over)
 		_, _ = person.WriteTo(s) // ends with an error when nobody has the other side any more
@@ -197,4 +199,34 @@ func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
 	testkit.Post(t, h.Addr, "/fail/acme", "{}", key("evt_with_a_long_name_of_its_own_2"))
 	testkit.Post(t, h.Addr, "/plain/acme", "{}", key("evt_3"))
 	return h, "hold/" + long
+}
+
+// A person at a terminal sees whose lock it is before it is taken away, and a script says --yes.
+func TestReleasingALockAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "taken") })
+	h := own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\n"+
+		"routes: [{name: assess, path: /assess, hold: {on_status: [202]}}]\n", up.URL, shared.etcd.Endpoint, ownPrefix()))
+	testkit.Post(t, h.Addr, "/assess", "{}", key("onboarding-7"))
+	release := func(answer string, args ...string) (string, error) {
+		s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, append([]string{"locks", "release", "assess", "--reason", "gone"}, args...)...)
+		if answer != "" {
+			testkit.Until(t, "it asks", func() bool { return strings.Contains(s.String(), "Release the lock? [y/N] ") })
+			if _, err := s.person.WriteString(answer + "\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := c.Wait()
+		<-s.over
+		return s.String(), err
+	}
+	if text, err := release("n"); err == nil || !strings.Contains(text, "nothing was released") || !regexp.MustCompile(`state +held`).MatchString(text) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text, err := release("y"); err != nil || !strings.Contains(text, "assess is released") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text, err := release("", "--yes"); err == nil || !strings.Contains(text, "needs --execution") {
+		t.Errorf("%v\n%s", err, text)
+	}
 }

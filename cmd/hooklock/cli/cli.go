@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ const (
 // Environment holds the inputs and outputs of a command.
 type Environment struct {
 	Env    []string
+	Stdin  *os.File // nil = nobody answers questions
 	Stdout io.Writer
 	Stderr io.Writer // a server's log replaces it
 	AtEnd  func()    // called when the command has ended; may be nil

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -27,6 +30,19 @@ func (e *Environment) ScreenOf(out io.Writer) Screen {
 		s.Width, s.Height = w, h
 	}
 	return s
+}
+
+// Asks reports whether a person at a terminal can answer questions.
+func (e *Environment) Asks() bool {
+	return e.Stdin != nil && term.IsTerminal(int(e.Stdin.Fd())) && e.ScreenOf(e.Stdout).Terminal()
+}
+
+// Confirm asks a question that only "y" or "yes" answers in the affirmative.
+func (e *Environment) Confirm(question string) bool {
+	fmt.Fprint(e.Stdout, question+" [y/N] ")
+	answer, _ := bufio.NewReader(e.Stdin).ReadString('\n') // the end of the input is a no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 // Terminal reports whether the output is a terminal.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -217,6 +218,7 @@ func printLock(d *Desk, l *client.Lock) error {
 
 func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
 	var execution, reason string
+	var yes bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, lockedWorkflows),
 
@@ -226,15 +228,25 @@ func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
 ABORTED with the reason. The upstream may still be busy with the closed call: "hooklock executions cancel" is the gentler way, which keeps
 the lock until the call has ended.
 
---execution names the holder as "hooklock locks get" shows it. If another has the lock by now, nothing happens and the exit code is 4.`,
+On a terminal it shows the lock and asks, unless --yes is given. --execution names the holder as "hooklock locks get" shows it; a terminal may leave it
+out. If another has the lock by now, nothing happens and the exit code is 4.`,
 		Example: `  hooklock locks release stripe/acme --execution exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "stuck since the deploy"`,
 		Args:    OneArg("WORKFLOW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "execution", execution, "exec_…: the holder, as hooklock locks get shows it"); err != nil {
-				return err
+			ask := !yes && e.Asks()
+			if !ask {
+				if err := needed(cmd, "execution", execution, "exec_…: the holder, as hooklock locks get shows it"); err != nil {
+					return err
+				}
 			}
 			if err := needed(cmd, "reason", reason, `"stuck since the deploy"`); err != nil {
 				return err
+			}
+			if ask {
+				var err error
+				if execution, err = r.confirmRelease(cmd.Context(), e, args[0], execution); err != nil {
+					return err
+				}
 			}
 			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				x, err := d.ForceRelease(ctx, args[0], execution, reason)
@@ -245,8 +257,35 @@ the lock until the call has ended.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&execution, "execution", "", "ID of the execution that holds the lock (required)")
+	cmd.Flags().StringVar(&execution, "execution", "", "ID of the execution that holds the lock (required, but on a terminal)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
 	reasonFlag(cmd, &reason)
 	return cmd
+}
+
+// errNotReleased is returned where a person has answered no.
+var errNotReleased = errors.New("nothing was released")
+
+// confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the execution that holds it.
+func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string, err error) {
+	err = r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+		l, err := d.lockToRelease(ctx, workflow, execution)
+		if err != nil {
+			return err
+		}
+		holder = l.ExecutionID
+		return printLock(d, l)
+	})
+	if err == nil && !e.Confirm("Another event of "+cli.Plain(workflow)+" can then run at the same time. Release the lock?") {
+		err = errNotReleased
+	}
+	return holder, err
+}
+
+func (d *Desk) lockToRelease(ctx context.Context, workflow, execution string) (*client.Lock, error) {
+	if execution == "" {
+		return d.Lock(ctx, workflow)
+	}
+	return d.LockOf(ctx, workflow, execution)
 }

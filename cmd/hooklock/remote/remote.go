@@ -140,7 +140,7 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), progress: newProgress(e)}
-	d.e = &cli.Environment{Env: e.Env, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
+	d.e = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
 	if err := r.zones(d); err != nil {
 		return nil, err
 	}
