@@ -33,17 +33,29 @@ func BenchmarkNamingADelivery(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	labelled, err := NewKeys(KeySpec{
+		Route: "stripe", Workflow: "stripe/{path.account}/{body.data.object.customer}", EventID: "{header.Idempotency-Key ?? body.id}",
+		Labels: []LabelSpec{{"customer", "{body.data.object.customer}"}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, kib := range []int{1, 16} {
-		b.Run(fmt.Sprintf("json=%dKiB", kib), func(b *testing.B) {
-			m := deliveryOf(kib << 10)
-			b.SetBytes(int64(len(m.Body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := keys.Name(m); err != nil {
-					b.Fatal(err)
+		for _, of := range []struct {
+			name string
+			keys *Keys
+		}{{"json", keys}, {"labelled", labelled}} {
+			b.Run(fmt.Sprintf("%s=%dKiB", of.name, kib), func(b *testing.B) {
+				m := deliveryOf(kib << 10)
+				b.SetBytes(int64(len(m.Body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := of.keys.Name(m); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

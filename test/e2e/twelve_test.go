@@ -19,7 +19,7 @@ const mostCommands = 2
 // nightRoutes are those of a night on call.
 const nightRoutes = `
 routes:
-  - {name: stripe, path: "/stripe/{account}", workflow: "stripe/{path.account}", event_id: "{body.id}", lock: {strategy: fail_fast, release_delay: 0s}}
+  - {name: stripe, path: "/stripe/{account}", workflow: "stripe/{path.account}", event_id: "{body.id}", labels: {order: "{body.order}"}, lock: {strategy: fail_fast, release_delay: 0s}}
   - {name: github, path: /github, workflow: github, event_id: "{header.X-GitHub-Hook-ID}/{header.X-GitHub-Delivery}"}
   - {name: orders, path: "/orders/{shop}", workflow: "orders/{path.shop}", park: {enabled: true, after: 0s, attempts: 1}}
   - {name: mails, path: "/mails/{to}", workflow: "mails/{path.to}", park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
@@ -45,7 +45,7 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		up.URL, shared.etcd.Endpoint, ownPrefix(), nightRoutes))
 	const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 	stripe := func(account, event string) *testkit.Answer {
-		return testkit.Post(t, h.Addr, "/stripe/"+account, `{"id":"`+event+`"}`)
+		return testkit.Post(t, h.Addr, "/stripe/"+account, `{"id":"`+event+`","order":"SO-`+account+`"}`)
 	}
 	stripe("cus_1", "evt_1QGood")
 	stripe("broken", "evt_1QFailed")
@@ -89,6 +89,10 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		}},
 		{"2 a delivery by GitHub's GUID", func(run func(string, ...string) string) {
 			run(`^The service answered 200 at `, "show", guid)
+		}},
+		{"3 an event by the number of an order", func(run func(string, ...string) string) {
+			run(`(?m)^The service answered 200 at (?s:.*)^event +evt_1QGood\n^label order +SO-cus_1$`, "show", "SO-cus_1")
+			run(`(?m)^It did not run: refused with 409 (?s:.*)^event +evt_1QRefused\n^label order +SO-cus_slow$`, "show", "order:SO-cus_slow")
 		}},
 		{"4 why a sender got 409 at that time", func(run func(string, ...string) string) {
 			run(` evt_1QRefused +REFUSED +409 locked, busy with evt_1QSlow `, "events", "--decision", "locked", "--since", minuteAgo)
