@@ -76,13 +76,12 @@ func fill(v reflect.Value, text string) {
 	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Uint8 {
 			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-			for i := range 2 {
-				fill(v.Index(i), text)
-			}
+			fill(v.Index(0), text)
+			fill(v.Index(1), text)
 		}
 	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
 		value := reflect.New(v.Type().Elem()).Elem()
+		v.Set(reflect.MakeMap(v.Type()))
 		fill(value, text)
 		v.SetMapIndex(reflect.ValueOf(text), value)
 	case reflect.Struct:
