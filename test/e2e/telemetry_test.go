@@ -162,7 +162,7 @@ func TestTheProgramShowsTheMetricsThatAreDocumentedAndNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^[|-] `([a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^(?:[|-] )?`([a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
 		documented[m[1]] = true
 	}
 	h := own(t, shared.config("documented", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+

@@ -4,7 +4,8 @@
 //
 //	table.go      the transactions, each with its compares, spelled as in etcdlock/protocol/table.go
 //	writes.go     what each does in etcd (store.go)
-//	delivery.go   what a delivery does before it has the lock, which in a queue protocol.Next says, running.go what it does then, attached.go what a copy does, world.go what happens to it
+//	delivery.go   what a delivery does before it has the lock, which in a queue protocol.Next says
+//	running.go    what it does then, attached.go what a copy does, world.go what happens to it
 //	parked.go     how a delivery is parked and what carries it on, and parked_writes.go what that does in etcd
 //	promises.go   what must hold
 //	scenarios.go  who is there and how much may go wrong; each is explored to its end
