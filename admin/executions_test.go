@@ -86,8 +86,15 @@ func TestAFailureAndAnAbortAreNeverConfused(t *testing.T) {
 
 func TestCancelReachesTheOwnerAtAnotherReplica(t *testing.T) {
 	f := newFleet(t, nil)
-	d := f.run("w", "1")
+	l := lockOf("w", "1")
+	l.Labels = idem.Labels{{Name: "order", Value: "1042"}}
+	d := f.start(l, 0)
 	a := f.post(202, "", d, "cancel", `{"reason":"wrong amount"}`)
+	for _, shown := range []*reply{a, f.want(200, "", "GET", "/v1/locks/w", opsToken, "")} {
+		if labels, _ := shown.json["labels"].(map[string]any); labels["order"] != "1042" {
+			t.Errorf("%s", shown.body)
+		}
+	}
 	if a.text("status") != "CANCEL_REQUESTED" || a.json["success"] != true || a.text("message") == "" {
 		t.Errorf("%s", a.body)
 	}
