@@ -110,7 +110,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		t.slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
-	case t.pauses.of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
+	case t.pauses.Of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
 		t.slots.LeaveLine(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it

@@ -34,7 +34,7 @@ import (
 // back by the Store.
 func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, err := s.assign(&l)
-	if pause := s.pauses.of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
+	if pause := s.pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
 		return nil, &idem.Seen{Paused: pause}, nil
 	}
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
-	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.store.pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
 	r = commit.NewRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
@@ -325,7 +325,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
 	}
-	if c.pause = c.store.pauses.of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.store.pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		r := c.whilePaused(ctx)
 		return &r
 	}

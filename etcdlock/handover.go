@@ -139,7 +139,7 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 		return nil
 	}
 	next.epoch = next.session.Epoch()
-	if h.store.pauses.of(waits.Route, waits.Scope.Workflow) != nil {
+	if h.store.pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}
 	next.lock.StartedAt = h.store.clock.Now().UTC()
@@ -177,5 +177,5 @@ func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 		return
 	}
 	s.sender.ExpectEnd(next.keys.L)
-	s.hub.deleted(next.keys.Q, answer.Revision)
+	s.hub.Deleted(next.keys.Q, answer.Revision)
 }

@@ -435,9 +435,7 @@ func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.
 	mustSettle(t, <-got)
 	place := b.layout.Queued(there.Scope)
 	eventually(t, "the process of the next one hears that his place is gone", func() bool {
-		b.hub.mu.Lock()
-		defer b.hub.mu.Unlock()
-		return b.hub.recent[b.hub.sum(place)] != 0
+		return b.hub.GoneAt(place, 0) != 0
 	})
 	behind := waitsAt(t, mustEnqueue(t, b, last), last)
 	next, err := inTurn(within(t, patience), slow, there)

@@ -11,8 +11,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
-	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
@@ -75,11 +73,7 @@ func releaseAll(tb testing.TB, holders []*owned) {
 
 func settled(tb testing.TB, s *Store, n int) {
 	tb.Helper()
-	eventually(tb, fmt.Sprintf("%d watch", n), func() bool {
-		s.hub.mu.Lock()
-		defer s.hub.mu.Unlock()
-		return s.hub.n == n
-	})
+	eventually(tb, fmt.Sprintf("%d watch", n), func() bool { subscribed, _ := s.hub.Watching(); return subscribed == n })
 }
 
 func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
@@ -108,11 +102,7 @@ func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
 		t.Fatalf("%d of %d ran", total, workflows*each)
 	}
 	settled(t, s, 0)
-	eventually(t, "it stops watching", func() bool {
-		s.hub.mu.Lock()
-		defer s.hub.mu.Unlock()
-		return !s.hub.watching && len(s.hub.waiters) == 0
-	})
+	eventually(t, "it stops watching", func() bool { _, watching := s.hub.Watching(); return !watching })
 }
 
 func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
@@ -123,7 +113,7 @@ func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	var ran atomic.Int32
 	wait := takeTurns(t, places, func(*Place) { ran.Add(1) })
 	settled(t, s, len(places))
-	s.hub.broke()
+	s.hub.Break()
 	settled(t, s, len(places))
 	proxy.Reset()
 	for range 20 { // and history goes while they come back
@@ -176,35 +166,5 @@ func TestAFreedLockWakesOneWaiter(t *testing.T) {
 		if err := p.Leave(within(t, patience)); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
-	h := newHub(nil, protocol.NewLayout("/p"), session.NewSet(), nil)
-	if h.subscribe(10, []string{"k"}) == nil {
-		t.Fatal("the first one begins the watch, where it has read")
-	}
-	h.deleted("gone", 12)
-	for _, tt := range []struct {
-		sentence string
-		revision int64
-		key      string
-		waits    bool
-	}{
-		{"gone since", 11, "gone", false},
-		{"made anew since", 12, "gone", true},
-		{"another key", 11, "other", true},
-		{"read before the watch began", 9, "other", false},
-		{"a session that nobody knows", 12, h.layout.Session("s"), false},
-	} {
-		if n := h.subscribe(tt.revision, []string{tt.key}); (n != nil) != tt.waits {
-			t.Errorf("%s: waits is %v", tt.sentence, n != nil)
-		}
-	}
-	for i := range maxRecent + 1 {
-		h.deleted(fmt.Sprint(i), int64(20+i))
-	}
-	if len(h.recent) != maxRecent || len(h.order) != maxRecent || h.subscribe(19, []string{"other"}) != nil {
-		t.Error("what is not known any more counts as changed")
 	}
 }

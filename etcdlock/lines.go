@@ -151,7 +151,7 @@ func (p *lines) pausesChanged() {
 }
 
 func (p *lines) spareLocked(e *entry) {
-	if e.old && e.State != idem.ParkDeadLetter && p.store.pauses.of(e.Route, e.Workflow) != nil {
+	if e.old && e.State != idem.ParkDeadLetter && p.store.pauses.Of(e.Route, e.Workflow) != nil {
 		e.spared = true
 	}
 }

@@ -361,7 +361,7 @@ func (s *core) goneAt(p *Place) int64 {
 	if at := slices.IndexFunc(p.queue.line.Places, p.is); at < 0 || at == len(p.queue.line.Places)-1 && !p.queue.followed() {
 		return 0
 	}
-	return s.hub.goneAt(p.key(), p.q)
+	return s.hub.GoneAt(p.key(), p.q)
 }
 
 // ahead is the place that p waits for next and the revision at which that was taken, as far as this process knows without asking; "" = p has to look. It
@@ -382,7 +382,7 @@ func (s *core) ahead(p *Place) (place string, since int64) {
 		other := line[i]
 		place = other.Key
 		switch {
-		case s.hub.goneAt(place, other.Place) != 0:
+		case s.hub.GoneAt(place, other.Place) != 0:
 			continue
 		case place == p.before && other.Place == p.since:
 			return "", 0
@@ -408,7 +408,7 @@ func (h *owned) known() protocol.Line {
 		line = later(line, q.line)
 	}
 	s.mu.Unlock()
-	for len(line.Places) > 0 && s.hub.goneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // who has left since costs a refusal
+	for len(line.Places) > 0 && s.hub.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // who has left since costs a refusal
 		line.Places = line.Places[1:]
 	}
 	return line

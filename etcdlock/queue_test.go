@@ -93,7 +93,7 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 	s.changed(s.layout.Lock(p.scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
 		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
 	}})
-	s.hub.deleted(key("c"), 70)
+	s.hub.Deleted(key("c"), 70)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
 		if got, _ := s.ahead(p); got != want {
 			t.Errorf("it waits for %q, and not for %q", got, want)
@@ -103,7 +103,7 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 		t.Errorf("the first of two waits for %q and for %q", one.before, got)
 	}
 	for _, gone := range []string{"a", "b", "here"} {
-		s.hub.deleted(key(gone), 80)
+		s.hub.Deleted(key(gone), 80)
 	}
 	if got, _ := s.ahead(one); got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
 		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
@@ -215,11 +215,11 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 	}
 	watching, stop := context.WithCancel(within(t, patience))
 	watched := make(chan struct{})
-	go func() { defer close(watched); s.hub.wait(watching, nil, nil, q.q, "somebody else waits") }()
+	go func() { defer close(watched); s.hub.Wait(watching, nil, nil, q.q, "somebody else waits") }()
 	defer func() { stop(); <-watched }()
 	settled(t, s, 1)
 	mustCancel(t, other, two.Execution, byOps(false))
-	eventually(t, "its place is heard to be gone", func() bool { return s.hub.goneAt(s.layout.Queued(two.Scope), q.q) != 0 })
+	eventually(t, "its place is heard to be gone", func() bool { return s.hub.GoneAt(s.layout.Queued(two.Scope), q.q) != 0 })
 	mustSettle(t, held) // to one, at a later revision
 	if p.store.ours(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")

@@ -100,9 +100,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 	}()
 	onClient := func(n int) func() bool {
 		return func() bool {
-			s.hub.mu.Lock()
-			defer s.hub.mu.Unlock()
-			return len(s.hub.waiters[s.hub.sum(s.layout.Lock(idem.Scope{Workflow: "w"}))]) == n
+			return s.hub.Waiters(s.layout.Lock(idem.Scope{Workflow: "w"})) == n
 		}
 	}
 	eventually(t, "it to wait for the client's lock", onClient(1))

@@ -19,10 +19,12 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/slots"
+	"hooklock/etcdlock/watch"
 	"hooklock/idem"
 )
 
@@ -163,14 +165,14 @@ type core struct {
 	sender   *commit.Sender
 	keeper   *session.Keeper
 	live     *session.Set
-	hub      *hub
+	hub      *watch.Watcher
 	looks    chan struct{} // has a token for each place that is reading
 	leases   *commit.Leases
 	finisher *finish.Finisher
 	reaper   *reap.Reaper
 	sweeper  *reap.Sweeper
 	lines    *lines
-	pauses   *pauses
+	pauses   *pauses.Pauses
 	slots    *slots.Slots
 	release  *link.Releases
 
@@ -238,13 +240,13 @@ func Open(o Options) (*Store, error) {
 	})
 	s.sweeper = reap.NewSweeper(s.reaper)
 	s.lines = newLines(s)
-	s.pauses = newPauses(s.layout, s.pauseChanged)
+	s.pauses = pauses.New(s.layout, s.pauseChanged)
 	s.slots = slots.New(&slots.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.size,
 		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
-		Paused:  func(route, workflow string) bool { return s.pauses.of(route, workflow) != nil },
+		Paused:  func(route, workflow string) bool { return s.pauses.Of(route, workflow) != nil },
 	})
-	s.hub = newHub(p, s.layout, s.live, s.came)
+	s.hub = watch.New(p, s.layout, s.live, s.came)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}
@@ -253,7 +255,7 @@ func Open(o Options) (*Store, error) {
 	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.waitReady, Find: control.Execution})
 	s.keeping.Go(func() { s.keeper.Run(keeping) })
 	s.keeping.Go(func() { s.sweeper.Run(keeping) })
-	s.keeping.Go(func() { s.hub.run(keeping) })
+	s.keeping.Go(func() { s.hub.Run(keeping) })
 	s.keeping.Go(func() { s.lines.run(keeping) })
 	s.keeping.Go(func() { s.slots.Run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
@@ -271,7 +273,7 @@ func (s *core) newKeeper() *session.Keeper {
 			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: s.sessionExpired,
 			Died: func(names []string) {
 				s.sweeper.Died(names)
-				s.hub.died(names)
+				s.hub.Died(names)
 				s.lines.died(names)
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },

@@ -17,7 +17,7 @@ import (
 // Attempt implements idem.Held.
 func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
 	l := h.Lock()
-	done, paused := h.store.pauses.begin(l.Route, l.Scope.Workflow)
+	done, paused := h.store.pauses.Begin(l.Route, l.Scope.Workflow)
 	if paused {
 		return idem.ErrPaused
 	}

@@ -154,7 +154,7 @@ func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	if err != nil {
 		return at
 	}
-	at.state, at.news = st, p.store.pauses.change(p.route, p.scope.Workflow)
+	at.state, at.news = st, p.store.pauses.Change(p.route, p.scope.Workflow)
 	at.Saw(st.State, p.execution, protocol.Seen{Q: p.q, Prev: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.limits != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
@@ -196,7 +196,7 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
 func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
-	p.store.hub.wait(ctx, p.session.Over, news, revision, append(keys, p.key())...)
+	p.store.hub.Wait(ctx, p.session.Over, news, revision, append(keys, p.key())...)
 }
 
 // outcome is what Await returns at the end of the wait.

@@ -18,7 +18,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	p.leaveLine()
-	if at.L != 0 || at.O != 0 || p.store.pauses.of(p.route, p.scope.Workflow) != nil {
+	if at.L != 0 || at.O != 0 || p.store.pauses.Of(p.route, p.scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
 	limit := p.store.slots.Begin(p.waits())

@@ -1,4 +1,4 @@
-package etcdlock
+package watch
 
 import (
 	"context"
@@ -14,30 +14,29 @@ import (
 	"hooklock/etcdlock/session"
 )
 
-// hub tells those who wait in this process that a key is gone: the place before their own, the lock, or what proves its holder alive.
-// It has one watch on each kind of key for all of them, and only while somebody waits: watches of etcd's client for each waiter cost
-// four goroutines and 23 KiB (measured). Each key wakes only those who asked for it, so a free lock wakes one waiter.
+// Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the lock, or its alive key. It has one watch on each kind of
+// key for all of them, and only while there are waiters: a watch of etcd's client for each waiter costs four goroutines and 23 KiB (measured). A key wakes
+// only the waiters that named it, so a free lock wakes one. It is safe for concurrent use.
 //
-// Of places it also tells who has come, so that a queue that was read need not be read again (see queue).
-//
-// Otherwise only deletions matter. What becomes of a lock while it is held, a new session or a cooling, ends with a deletion that its
-// first waiter asked for, too: of the old session, or of the hold that bears the execution's name.
-type hub struct {
+// It also reports new queue entries, so that a queue that was read need not be read again. Otherwise only deletions matter: what becomes of a lock while it
+// is held, a new session or a release delay, ends with a deletion that its first waiter named, too: of the old session, or of the hold with the
+// execution's name.
+type Watcher struct {
 	pool   *link.Pool
 	layout protocol.Layout
 	live   *session.Set
-	came   func(places []*mvccpb.KeyValue, watch int) // is told of places that were taken, in their order, of those of one revision together
-	wanted chan struct{}                              // somebody waits, and nothing is watched
-	idle   chan struct{}                              // nobody waits any more
+	came   func(places []*mvccpb.KeyValue, watch int) // is called with new queue entries in their order, with those of one revision together
+	wanted chan struct{}                              // there is a waiter, and nothing is watched
+	idle   chan struct{}                              // there is no waiter any more
 
 	mu       sync.Mutex
 	watching bool
-	watch    int             // the how many-th watch this is: what one has told of goes on in no other
-	n        int             // waiters
-	waiters  map[sum][]*news // by key
-	from     int64           // deletions after this revision are known
-	recent   map[sum]int64   // some of them, to be told to those who come a little late
-	order    []sum           // their keys, the oldest first
+	watch    int                     // the how many-th watch this is: what one has told of goes on in no other
+	n        int                     // waiters
+	waiters  map[sum][]*subscription // by key
+	from     int64                   // deletions after this revision are known
+	recent   map[sum]int64           // some of them, to be told to those who come a little late
+	order    []sum                   // their keys, the oldest first
 	seed     maphash.Seed
 }
 
@@ -45,27 +44,29 @@ type hub struct {
 // him to who is next; the seed is this process's own, so that nobody can choose names that meet.
 type sum uint64
 
-func (h *hub) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
+func (h *Watcher) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
 
 // maxRecent bounds what is kept for those who have read just before a deletion and ask just after.
 const maxRecent = 4096
 
-// news is what one waiter waits for.
-type news struct {
+// subscription is what one waiter waits for.
+type subscription struct {
 	keys []sum
 	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
 }
 
-func newHub(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb.KeyValue, int)) *hub {
-	return &hub{
+// New returns a watcher that watches nothing before Run. came is called with new queue entries, in their order, and with the number of the watch that reports
+// them; it must not block.
+func New(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb.KeyValue, int)) *Watcher {
+	return &Watcher{
 		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
-		waiters: map[sum][]*news{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
+		waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
 
-// wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
+// Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
 // reads again.
-func (h *hub) wait(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
+func (h *Watcher) Wait(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
 	n := h.subscribe(revision, keys)
 	if n == nil {
 		return
@@ -82,8 +83,8 @@ func (h *hub) wait(ctx context.Context, over, news <-chan struct{}, revision int
 	h.forgetLocked(n)
 }
 
-// subscribe returns nil when the caller has to read again: something happened since, or the hub did not watch yet.
-func (h *hub) subscribe(revision int64, keys []string) *news {
+// subscribe returns nil when the caller has to read again: something happened since, or nothing was watched yet.
+func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.watching {
@@ -99,7 +100,7 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 			return nil
 		}
 	}
-	n := &news{keys: make([]sum, len(keys)), told: make(chan struct{})}
+	n := &subscription{keys: make([]sum, len(keys)), told: make(chan struct{})}
 	for i, key := range keys {
 		n.keys[i] = h.sum(key)
 		h.waiters[n.keys[i]] = append(h.waiters[n.keys[i]], n)
@@ -109,7 +110,7 @@ func (h *hub) subscribe(revision int64, keys []string) *news {
 }
 
 // forgetLocked takes n out. It does nothing the second time.
-func (h *hub) forgetLocked(n *news) {
+func (h *Watcher) forgetLocked(n *subscription) {
 	for _, key := range n.keys {
 		rest := h.waiters[key]
 		for i, other := range rest {
@@ -135,15 +136,15 @@ func (h *hub) forgetLocked(n *news) {
 }
 
 // tellLocked wakes who asked for key.
-func (h *hub) tellLocked(key sum) {
-	for _, n := range append([]*news(nil), h.waiters[key]...) {
+func (h *Watcher) tellLocked(key sum) {
+	for _, n := range append([]*subscription(nil), h.waiters[key]...) {
 		h.forgetLocked(n)
 		close(n.told)
 	}
 }
 
-// died is told of sessions that ended, by whoever watches those.
-func (h *hub) died(names []string) {
+// Died wakes the waiters for sessions that have ended.
+func (h *Watcher) Died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
@@ -151,8 +152,22 @@ func (h *hub) died(names []string) {
 	}
 }
 
-// goneAt is the revision after since at which the key name has gone; 0 = that was not heard.
-func (h *hub) goneAt(name string, since int64) int64 {
+// Waiters returns how many waiters a key has.
+func (h *Watcher) Waiters(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiters[h.sum(name)])
+}
+
+// Watching returns how many waiters there are, and whether keys are watched for them.
+func (h *Watcher) Watching() (waiters int, watching bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n, h.watching
+}
+
+// GoneAt returns the revision after since at which the key name has gone; 0 = none is known.
+func (h *Watcher) GoneAt(name string, since int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if at := h.recent[h.sum(name)]; at > since {
@@ -161,8 +176,8 @@ func (h *hub) goneAt(name string, since int64) int64 {
 	return 0
 }
 
-// deleted is told of the key name, which is gone since revision.
-func (h *hub) deleted(name string, revision int64) {
+// Deleted wakes the waiters for the key name, which is gone since revision.
+func (h *Watcher) Deleted(name string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := h.sum(name)
@@ -178,8 +193,8 @@ func (h *hub) deleted(name string, revision int64) {
 	h.tellLocked(key)
 }
 
-// run watches while somebody waits, until ctx ends.
-func (h *hub) run(ctx context.Context) {
+// Run watches while there are waiters, until ctx ends.
+func (h *Watcher) Run(ctx context.Context) {
 	for {
 		select {
 		case <-h.wanted:
@@ -191,7 +206,7 @@ func (h *hub) run(ctx context.Context) {
 }
 
 // follow watches until nobody waits, or until the watch breaks: then everybody reads again.
-func (h *hub) follow(ctx context.Context) {
+func (h *Watcher) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
 	h.watch++
@@ -206,7 +221,7 @@ func (h *hub) follow(ctx context.Context) {
 	for {
 		select {
 		case <-broken:
-			h.broke()
+			h.Break()
 			return
 		case <-h.idle:
 			if h.stop() {
@@ -216,8 +231,8 @@ func (h *hub) follow(ctx context.Context) {
 	}
 }
 
-func (h *hub) watches(from int64, n int) []link.Watch {
-	gone := func(e *clientv3.Event) { h.deleted(string(e.Kv.Key), e.Kv.ModRevision) }
+func (h *Watcher) watches(from int64, n int) []link.Watch {
+	gone := func(e *clientv3.Event) { h.Deleted(string(e.Kv.Key), e.Kv.ModRevision) }
 	watch := func(prefix string, but ...clientv3.OpOption) link.Watch {
 		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: gone}
 	}
@@ -242,7 +257,7 @@ func (h *hub) watches(from int64, n int) []link.Watch {
 }
 
 // stop ends the watching, unless somebody has come since.
-func (h *hub) stop() bool {
+func (h *Watcher) stop() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.n > 0 {
@@ -252,8 +267,8 @@ func (h *hub) stop() bool {
 	return true
 }
 
-// broke sends everybody to read again; Place.look lets some of them do so at a time.
-func (h *hub) broke() {
+// Break wakes all waiters, which then read again: the watch has missed something.
+func (h *Watcher) Break() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, waiting := range h.waiters {
@@ -269,7 +284,7 @@ func (h *hub) broke() {
 	h.resetLocked()
 }
 
-func (h *hub) resetLocked() {
+func (h *Watcher) resetLocked() {
 	h.watching, h.order = false, nil
 	clear(h.recent)
 }
