@@ -126,8 +126,8 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = as, ""
-			var answer commit.Reply
-			if answer, err = p.sendPark(life, &l, k, kept); err == nil && answer.Succeeded {
+			var applied bool
+			if applied, err = p.sendPark(life, &l, k, kept); applied {
 				return nil
 			}
 			if full = errors.Is(err, rpctypes.ErrNoSpace); full || err == nil {
@@ -163,19 +163,19 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (commit.Reply, error) {
+func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (applied bool, err error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return commit.Reply{}, notSent(err)
+		return false, notSent(err)
 	}
 	keep, err := p.store.parking(life, l, kept)
 	if err != nil {
-		return commit.Reply{}, notSent(err)
+		return false, notSent(err)
 	}
 	r := commit.NewRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
 	answer := p.store.sender.Do(life, r)
 	p.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
-	return answer, answer.Err
+	return answer.Err == nil && answer.Succeeded, answer.Err
 }
 
 // parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
