@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -325,6 +328,20 @@ func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
 	want := success().Answer
 	if a.json["status"] != float64(want.Status) || a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s", a.body)
+	}
+	long := success()
+	long.Answer.Body = bytes.Repeat([]byte("a"), 100)
+	apart := f.run("stripe/w", "3")
+	f.settle(apart, long)
+	path = "/v1/executions/" + apart.id
+	if a = f.want(200, "", "GET", path+"/answer", bodiesToken, ""); a.text("bodyBase64") != base64.StdEncoding.EncodeToString(long.Answer.Body) {
+		t.Errorf("%s", a.body)
+	}
+	f.etcd.Expire(t, "/hooklock/v1/answers/")
+	f.want(404, "answer_not_kept", "GET", path+"/answer", bodiesToken, "")
+	response := f.want(200, "", "GET", path, opsToken, "").json["response"].(map[string]any)
+	if sum := sha256.Sum256(long.Answer.Body); response["kept"] != true || response["hash"] != hex.EncodeToString(sum[:16]) {
+		t.Errorf("%v", response)
 	}
 	failed := f.run("stripe/w", "2")
 	f.settle(failed, idem.End{ // with in_flight: attach the answer of any status is there for those who were attached

@@ -94,7 +94,7 @@ func lockOf(workflow, event string) idem.Lock {
 			Fingerprint: sha256.Sum256([]byte("body")), CallbackHash: hex.EncodeToString(hash[:16]), Attempt: 1, StartedAt: time.Now(),
 			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Retention: time.Hour,
 		},
-		MaxDuration: time.Hour, ReplayBody: 64 << 10,
+		MaxDuration: time.Hour, ReplayBody: 64 << 10, ReplayFor: time.Minute,
 	}
 }
 

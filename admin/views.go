@@ -154,7 +154,7 @@ func showEnd(v *client.Execution, e *idem.End) {
 		showAbort(v, e.Abort)
 	}
 	if e.Answer != nil {
-		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Kept && e.Answer.Whole}
+		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Kept && (e.Answer.Whole || e.Answer.Apart || e.Answer.Left), Hash: e.Answer.Hash}
 	}
 }
 

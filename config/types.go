@@ -447,6 +447,9 @@ type Idempotency struct {
 	// Longest answer that is kept for duplicates; of a longer one they get the status without a body. Default 64KiB, at most
 	// 512KiB. 0B keeps no body.
 	ReplayBody Size `koanf:"replay_body"`
+	// How long the first answer is kept at least: after that duplicates get its status, with Hooklock-Recorded: false. Answers of a few bytes stay
+	// longer. Default 10m. A time that is not shorter than retention keeps it that long.
+	ReplayRetention time.Duration `koanf:"replay_retention"`
 	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
 	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
 	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
@@ -536,6 +539,7 @@ func DefaultRoute() Route {
 			Retention:        168 * time.Hour,
 			PayloadRetention: 10 * time.Minute,
 			ReplayBody:       64 * KiB,
+			ReplayRetention:  10 * time.Minute,
 			OnMismatch:       idem.MismatchReject,
 			Credentials:      []string{},
 			OnUnknown:        idem.UnknownRetry,

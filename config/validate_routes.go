@@ -242,6 +242,7 @@ func (v *validator) idempotency(path string, r *Route) {
 	}{
 		{".retention", i.Retention > 0 && i.Retention <= maxRetention},
 		{".payload_retention", i.PayloadRetention > 0 && i.PayloadRetention <= maxRetention},
+		{".replay_retention", i.ReplayRetention > 0 && i.ReplayRetention <= maxRetention},
 	} {
 		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", idem.DurationText(maxRetention))
 	}
@@ -365,6 +366,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	v.warnIdle(path+".retention", i.Retention != usual.Retention, off)
 	v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, off)
 	v.warnIdle(path+".replay_body", i.ReplayBody != usual.ReplayBody, off)
+	v.warnIdle(path+".replay_retention", i.ReplayRetention != usual.ReplayRetention, off)
 	v.warnIdle(path+".on_mismatch", i.OnMismatch != usual.OnMismatch, off)
 	v.warnIdle(path+".credentials", len(i.Credentials) > 0, off)
 	v.warnIdle(path+".on_unknown", i.OnUnknown != usual.OnUnknown, off)

@@ -134,14 +134,15 @@ func settleEvents(b *testing.B, s *Store, n int) {
 func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 	b.Helper()
 	remote := etcdtest.ThroughOf(etcdtest.Dial(b, e.endpoint))
-	holder := s.holder(currentSession(b, s))
+	session := currentSession(b, s)
+	holder := s.holder(session)
 	for ; from < to; from += 100 {
 		ops := make(protocol.Writes, min(100, to-from))
 		for i := range ops {
 			l := settledEvent(from+i, b.N)
 			l.Holder, l.Token = holder, int64(from)
 			record := protocol.RecordOf(&l, settledEnd())
-			value, err := protocol.EncodeRecord(record, s.writer)
+			value, err := protocol.EncodeRecord(record, session.Name)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -195,7 +195,7 @@ func (s *Control) rerun(ctx context.Context, at *history.State, next idem.Execut
 // again is the next execution of the event of r.
 func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
-		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
+		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody, ReplayFor: was.ReplayFor,
 		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -33,6 +34,11 @@ func (s *Control) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Fou
 			return nil, err
 		}
 		found.Attempts = at.Attempts()
+		if r := found.Record; r != nil && r.Answer != nil && r.Answer.Apart {
+			if err := s.Answer(ctx, r); err != nil {
+				return nil, err
+			}
+		}
 		return found, s.AddArrivals(ctx, found, scope)
 	}
 }
@@ -119,4 +125,16 @@ func (s *Control) buryOnce(ctx context.Context, views []idem.LockView, tried map
 		tried[v.Lock.Revision] = true
 	}
 	return buried
+}
+
+// Answer implements idem.Ledger.
+func (s *core) Answer(ctx context.Context, r *idem.Record) error {
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(s.layout.Answer(r.Execution)))
+	if err == nil {
+		err = protocol.DecodeAnswer(protocol.First(answers[0]), r.Answer)
+	}
+	if err != nil {
+		return unavailable(fmt.Errorf("answer of %s: %w", r.Execution, err))
+	}
+	return nil
 }

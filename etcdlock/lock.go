@@ -40,7 +40,11 @@ type owned struct {
 var _ idem.Held = (*owned)(nil)
 
 func newOwned(s *core, l idem.Lock, k protocol.Keys, session *session.Session) *owned {
-	return &owned{store: s, keys: k, writer: s.writer, since: s.clock.Instant(), lock: &l, session: session}
+	writer := s.writer
+	if session != nil { // most records have it as the end of their holder, and need not say it twice
+		writer = session.Name
+	}
+	return &owned{store: s, keys: k, writer: writer, since: s.clock.Instant(), lock: &l, session: session}
 }
 
 // keysOf are the keys of the lock as it was seen in l: the slots of what is parked come and go.
@@ -338,6 +342,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 				return h.concluded(sent, answer), nil
 			}
 			h.store.leases.DropIfGone(sent.SharedLease, err)
+			h.store.leases.DropIfGone(sent.AnswerLease, err)
 		}
 		switch {
 		case err == nil && !h.mine(st):

@@ -22,8 +22,9 @@ type script struct {
 	copies  int
 }
 
-func (*script) Paused(string, string) *Pause { return nil }
-func (*script) Ahead(Scope) *Lock            { return nil }
+func (*script) Paused(string, string) *Pause          { return nil }
+func (*script) Answer(context.Context, *Record) error { return nil }
+func (*script) Ahead(Scope) *Lock                     { return nil }
 
 type answered struct {
 	seen *Seen // nil and no err: the lock is taken

@@ -40,6 +40,14 @@ func (r *Request) slots() []Slot {
 	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), N: -1}}, r.Limits...)
 }
 
+// replayFor is Lock.ReplayFor.
+func (r *Request) replayFor() time.Duration {
+	if r.Policy.ReplayRetention >= r.retention() {
+		return 0
+	}
+	return r.Policy.ReplayRetention
+}
+
 func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
 // Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev, or, where Bury

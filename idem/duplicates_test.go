@@ -15,8 +15,9 @@ type counting struct {
 	kept   time.Duration
 }
 
-func (*counting) Paused(string, string) *Pause { return nil }
-func (*counting) Ahead(Scope) *Lock            { return nil }
+func (*counting) Paused(string, string) *Pause          { return nil }
+func (*counting) Answer(context.Context, *Record) error { return nil }
+func (*counting) Ahead(Scope) *Lock                     { return nil }
 
 func (c *counting) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	seen := c.seen

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -111,6 +112,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {
 		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
 	}
+	if err := g.whole(&a.Verdict); err != nil {
+		a = unavailable(err)
+	}
 	if a.WhileWaiting && r.Policy.Observe {
 		g.o.Ledger.Drop(a.Record)
 	}
@@ -140,6 +144,23 @@ func (g *Guard) turn(sender context.Context, a Admission, r *Request) Admission 
 // mayParkRefused reports whether a delivery is refused only because others are before it.
 func (a *Admission) mayParkRefused(p *Policy) bool {
 	return a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && p.Observe
+}
+
+// whole reads the answer that a duplicate gets, where it is apart from its record.
+func (g *Guard) whole(v *Verdict) error {
+	if v.Decision != DecisionReplayed && v.Decision != DecisionAttached || v.StatusOnly {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	return g.readAnswer(ctx, v.Record)
+}
+
+func (g *Guard) readAnswer(ctx context.Context, rec *Record) error {
+	if rec.Answer == nil || !rec.Answer.Apart {
+		return nil
+	}
+	return g.o.Ledger.Answer(ctx, rec)
 }
 
 // queued lets a delivery wait for its turn that came as far as a, at most for limit.
@@ -212,6 +233,7 @@ func unavailable(err error) Admission {
 func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey string, v Verdict, err error) {
 	v = Verdict{Attempt: 1}
 	var seenAt moment
+	var unread error
 	held, err = ClaimLock(ctx, func() (Held, *Seen, error) {
 		var lock Lock
 		seenAt = g.cache.seenAt(g.o.Now())
@@ -226,6 +248,11 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 		return g.o.Ledger.Claim(ctx, lock, v.Prev)
 	}, func(seen *Seen) (dead *Lock, over bool) {
 		if rec := seen.Record; rec != nil { // written at any time before
+			if rec.Settled() {
+				if unread = g.readAnswer(ctx, rec); unread != nil {
+					return nil, true
+				}
+			}
 			g.remember(r.Policy, rec, seenAt, Slack(rec.Retention))
 		}
 		if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
@@ -236,7 +263,7 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 		}
 		return dead, false
 	}, g.o.Ledger.Bury)
-	return held, callbackKey, v, err
+	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
 // ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. Judge is shown what stands in the way;
@@ -290,7 +317,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(), Slots: r.slots(),
 		},
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, Latest: r.Policy.series(),
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, ReplayFor: r.replayFor(), Latest: r.Policy.series(),
 	}, callbackKey
 }
 

@@ -112,11 +112,7 @@ func spell(credentials string, a *Answer) []byte {
 	if a == nil {
 		return b
 	}
-	whole := uint64(0)
-	if a.Whole {
-		whole = 1
-	}
-	b = binary.AppendUvarint(b, whole)
+	b = binary.AppendUvarint(b, formOf(a))
 	b = binary.AppendVarint(b, int64(a.Status))
 	b = binary.AppendVarint(b, a.Bytes)
 	b = binary.AppendUvarint(b, uint64(len(a.Header)))
@@ -124,6 +120,23 @@ func spell(credentials string, a *Answer) []byte {
 		b = appendText(appendText(b, f.Name), f.Value)
 	}
 	return append(b, a.Body...)
+}
+
+// The forms of an answer.
+const (
+	formBare uint64 = iota
+	formWhole
+	formLeft
+)
+
+func formOf(a *Answer) uint64 {
+	switch {
+	case a.Whole:
+		return formWhole
+	case a.Left:
+		return formLeft
+	}
+	return formBare
 }
 
 func appendText(b []byte, text string) []byte {
@@ -139,7 +152,8 @@ func unspell(b []byte) (credentials string, a *Answer) {
 	if credentials = r.text(); len(r.b) == 0 {
 		return credentials, nil
 	}
-	a = &Answer{Whole: r.count() == 1, Status: int(r.number()), Bytes: r.number()}
+	form := r.count()
+	a = &Answer{Whole: form == formWhole, Left: form == formLeft, Status: int(r.number()), Bytes: r.number()}
 	if n := r.count(); n > 0 {
 		a.Header = make([]HeaderField, n)
 	}

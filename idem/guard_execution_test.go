@@ -19,8 +19,9 @@ type oneLock struct {
 	release error
 }
 
-func (*oneLock) Paused(string, string) *Pause { return nil }
-func (*oneLock) Ahead(Scope) *Lock            { return nil }
+func (*oneLock) Paused(string, string) *Pause          { return nil }
+func (*oneLock) Answer(context.Context, *Record) error { return nil }
+func (*oneLock) Ahead(Scope) *Lock                     { return nil }
 
 func (o *oneLock) Claim(_ context.Context, l Lock, _ int64) (Held, *Seen, error) {
 	o.claims++

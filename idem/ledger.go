@@ -57,6 +57,8 @@ type Ledger interface {
 	// Ahead is the lock that was seen last by who waits for it in this process, of another event; nil = nobody does, or it was free. It asks nobody:
 	// for who is going to wait there, too, it saves a claim that would be refused.
 	Ahead(scope Scope) *Lock
+	// Answer reads the answer of r that is Apart: then it is Whole, or has Left. The error is ErrStoreUnavailable, or the context's.
+	Answer(ctx context.Context, r *Record) error
 	// Drop takes back the record of an execution that was ended while it waited: its delivery is forwarded all the same. It never blocks.
 	Drop(r *Record)
 	// Duplicate counts one copy of an execution that was answered without running. It never blocks. The count is kept for retention.

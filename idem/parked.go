@@ -31,6 +31,7 @@ type ParkedEntry struct {
 	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`
 	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
 	ReplayBody   int           `json:"replayBody,omitempty"`
+	ReplayFor    time.Duration `json:"replayForNs,omitempty"`
 }
 
 // ParkedQuery selects kept requests. The zero value is all of them.

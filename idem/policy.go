@@ -147,10 +147,13 @@ type Policy struct {
 	PayloadRetention time.Duration
 	// NewPerSecond bounds the new events that a process takes for the route; 0 = no bound.
 	NewPerSecond int
-	ReplayBody   int // bytes; a longer answer is not kept, its duplicate gets the first status alone
-	OnMismatch   OnMismatch
-	OnUnknown    OnUnknown
-	Keep         StatusSet // upstream answers that settle the event
+	// ReplayRetention is how long the answer of a record is kept at least; then duplicates get its status alone. 0, or a time that is not shorter than
+	// that of the record: as long as the record.
+	ReplayRetention time.Duration
+	ReplayBody      int // bytes; a longer answer is not kept, its duplicate gets the first status alone
+	OnMismatch      OnMismatch
+	OnUnknown       OnUnknown
+	Keep            StatusSet // upstream answers that settle the event
 	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
 	// the upstream asks for in its answer comes before both.
 	HoldOn  StatusSet

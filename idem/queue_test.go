@@ -31,8 +31,9 @@ type line struct {
 	bury     error
 }
 
-func (*line) Paused(string, string) *Pause { return nil }
-func (l *line) Ahead(Scope) *Lock          { return l.ahead }
+func (*line) Paused(string, string) *Pause          { return nil }
+func (*line) Answer(context.Context, *Record) error { return nil }
+func (l *line) Ahead(Scope) *Lock                   { return l.ahead }
 
 type queued struct {
 	seen *Seen

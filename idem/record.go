@@ -105,6 +105,8 @@ type Lock struct {
 	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"` // 0 = the lock is free at once after an unknown outcome
 	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
 	ReplayBody int `json:"replayBody,omitempty"`
+	// ReplayFor is the policy's ReplayRetention, for them, too; 0 = the kept answer stays as long as its record.
+	ReplayFor time.Duration `json:"replayForNs,omitempty"`
 
 	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was asked and not yet carried out
 
@@ -303,8 +305,14 @@ type Answer struct {
 	Status int `json:"status"`
 	// Bytes is the length of the body as the first sender got it, kept or not.
 	Bytes int64 `json:"bytes"`
-	// Whole: Header and Body are here. Otherwise the answer was too long and duplicates get the status alone.
+	// Whole: Header and Body are here. Otherwise duplicates get the status alone: the answer was too long, or has left.
 	Whole bool `json:"whole,omitempty"`
+	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see Ledger.Answer.
+	Apart bool `json:"-"`
+	// Left: they were apart, and their time is over.
+	Left bool `json:"-"`
+	// Hash is half of the SHA-256 of the body, in hex, where that is apart or has left; else "".
+	Hash string `json:"-"`
 
 	Header []HeaderField `json:"-"` // this and the body are bytes, which JSON cannot spell
 	Body   []byte        `json:"-"`

@@ -77,8 +77,9 @@ type asked struct {
 	claims *int
 }
 
-func (*asked) Paused(string, string) *Pause { return nil }
-func (*asked) Ahead(Scope) *Lock            { return nil }
+func (*asked) Paused(string, string) *Pause          { return nil }
+func (*asked) Answer(context.Context, *Record) error { return nil }
+func (*asked) Ahead(Scope) *Lock                     { return nil }
 
 func (a *asked) Claim(context.Context, Lock, int64) (Held, *Seen, error) {
 	*a.claims++

@@ -125,8 +125,9 @@ type failing struct {
 	err error
 }
 
-func (*failing) Paused(string, string) *Pause { return nil }
-func (*failing) Ahead(Scope) *Lock            { return nil }
+func (*failing) Paused(string, string) *Pause          { return nil }
+func (*failing) Answer(context.Context, *Record) error { return nil }
+func (*failing) Ahead(Scope) *Lock                     { return nil }
 
 func (f *failing) Claim(context.Context, Lock, int64) (Held, *Seen, error) { return nil, nil, f.err }
 

@@ -97,6 +97,7 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	switch a.Decision {
 	case idem.DecisionReplayed, idem.DecisionAttached:
 		end.source, end.first = fromFirst, a.Record.Answer
+		end.left = end.first.Left && !a.StatusOnly
 		if end.bare = !end.first.Whole || a.StatusOnly; !end.bare {
 			end.body = end.first.Body
 		}

@@ -31,6 +31,7 @@ type ending struct {
 	err        error // for the report; nil: nothing to add
 	hangUp     bool
 	unrecorded bool // the answer is true, and the ledger does not have it yet
+	left       bool // of the first answer only the status is in the ledger, because the time of the rest is over
 }
 
 // source says where an answer comes from. The zero value is Hooklock itself.
@@ -221,7 +222,7 @@ func (d *reply) mark(end *ending) {
 			h.Set(fasthttp.HeaderAllow, strings.Join(end.rejected.About.Methods, ", ")) // RFC 9110 section 15.5.6 wants it
 		}
 	}
-	if end.unrecorded {
+	if end.unrecorded || end.left {
 		h.Set(headerRecorded, "false")
 	}
 	if end.decision == idem.DecisionReplayed {

@@ -207,7 +207,7 @@ func TestAnswersAreReadWhole(t *testing.T) {
 		t.Errorf("raw: %s", l.RawJSON())
 	}
 	x, err := s.client.Execution(t.Context(), "exec_a")
-	if err != nil || x.Status != Aborted || x.Outcome != Unknown || x.Attempt != 2 || x.Duplicates != 3 || *x.Response != (Response{200, 31, true}) ||
+	if err != nil || x.Status != Aborted || x.Outcome != Unknown || x.Attempt != 2 || x.Duplicates != 3 || *x.Response != (Response{Status: 200, Bytes: 31, Kept: true}) ||
 		*x.Error != (Failure{"c", "d"}) || x.AbortedBy != "ops" || x.AbortReason != "why" || !x.AbortedAt.Equal(at.Add(time.Second)) ||
 		!x.FinishedAt.Equal(at.Add(1500*time.Millisecond)) || len(x.Steps) != 2 || x.Steps[1] != (Step{Name: "b", Status: "skipped"}) || x.TraceID != "t" {
 		t.Errorf("%v %+v", err, x)

@@ -112,6 +112,8 @@ type Response struct {
 	Status int   `json:"status"`
 	Bytes  int64 `json:"bytes"` // of the body, as the first sender got it
 	Kept   bool  `json:"kept"`  // it settles the event: duplicates get it
+	// Hash is half of the SHA-256 of the body, in hex, where idempotency.replay_retention bounds how long that is kept; else "".
+	Hash string `json:"hash,omitempty"`
 }
 
 // Step is one step that the upstream told with guard.

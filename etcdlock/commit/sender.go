@@ -41,6 +41,7 @@ type Request struct {
 	OnApplied   func(Reply)
 	Done        chan struct{}      // closed after the answer and OnApplied; nil = none
 	SharedLease clientv3.LeaseID   // of Leases; 0 = none
+	AnswerLease clientv3.LeaseID   // as SharedLease, of the answer of a record
 	OwnLeases   []clientv3.LeaseID // granted for this request alone; unused if it is not applied
 	EndedLease  clientv3.LeaseID   // unused once it is applied; 0 = none
 

@@ -159,3 +159,19 @@ func (e *Etcd) Compact(tb testing.TB) {
 		tb.Fatalf("compact: %v", err)
 	}
 }
+
+// Expire ends the leases of all keys below prefix; there must be such keys.
+func (e *Etcd) Expire(tb testing.TB, prefix string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	found, err := e.Client.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil || len(found.Kvs) == 0 {
+		tb.Fatalf("no keys below %s: %v", prefix, err)
+	}
+	for _, kv := range found.Kvs {
+		if _, err := e.Client.Revoke(ctx, clientv3.LeaseID(kv.Lease)); err != nil && (kv.Lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound)) {
+			tb.Fatal(err)
+		}
+	}
+}

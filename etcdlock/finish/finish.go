@@ -37,29 +37,50 @@ type Ending func(record protocol.Leased, cool *protocol.Cooling) protocol.Op
 // Request returns a request with the transaction that ends the execution of l with the record r. writer marks the record: a caller that has to recognise
 // its own record gives a writer of its own.
 func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn Ending, k protocol.Keys) (*commit.Request, error) {
-	value, err := protocol.EncodeRecord(r, writer)
-	if err != nil {
-		return nil, err
-	}
-	row := f.Layout.RowOf(k.I, r)
-	lease, err := f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row)
+	record, err := f.record(ctx, l, r, writer)
 	if err != nil {
 		return nil, err
 	}
 	var cool *protocol.Cooling
-	size := len(value)
+	size := len(record.Value)
+	if record.Apart != nil {
+		size += len(record.Apart.Value)
+	}
 	if f.mayStillRun(l, r) {
 		if cool, err = f.coolDown(ctx, l); err != nil {
 			return nil, err
 		}
 		size += len(cool.Lock.Value) + len(cool.Hold.Value)
 	}
-	request := commit.NewRequest(k.L, txn(protocol.Leased{Value: value, Lease: lease}, cool), size).AddSlots(k)
-	if request.SharedLease = lease; cool != nil {
+	request := commit.NewRequest(k.L, txn(record, cool), size).AddSlots(k)
+	if request.SharedLease = record.Lease; record.Apart != nil {
+		request.AnswerLease = record.Apart.Lease
+	}
+	if cool != nil {
 		request.OwnLeases, request.Unbatched = []clientv3.LeaseID{cool.Hold.Lease}, true
 	}
 	request.EndedLease = clientv3.LeaseID(l.Limit)
 	return request, nil
+}
+
+// record returns r as it is stored, with the leases that it is on.
+func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, writer string) (stored protocol.Leased, err error) {
+	var answer []byte
+	if l.ReplayFor == 0 {
+		stored.Value, err = protocol.EncodeRecord(r, writer)
+	} else {
+		stored.Value, answer, err = protocol.SplitRecord(r, writer)
+	}
+	if err != nil {
+		return stored, err
+	}
+	row := f.Layout.RowOf(f.Layout.Record(r.Scope), r)
+	if stored.Lease, err = f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row); err != nil || answer == nil {
+		return stored, err
+	}
+	stored.Apart = &protocol.Apart{Key: f.Layout.Answer(r.Execution), Leased: protocol.Leased{Value: answer}}
+	stored.Apart.Lease, err = f.Leases.Take(ctx, l.ReplayFor, "", nil)
+	return stored, err
 }
 
 // mayStillRun reports whether the upstream may still work on an execution that ends as r. For a parked one its latest try says so: r has the outcome of all

@@ -31,7 +31,7 @@ const week = 7 * 24 * time.Hour
 // fill writes n records: each customer has ten, and one of 20,000 events has failed.
 func fill(tb testing.TB, n int) *archive {
 	tb.Helper()
-	a := &archive{Etcd: etcdtest.Start(tb), n: n, begun: time.Now().Add(-week), step: week / time.Duration(n)}
+	a := &archive{Etcd: etcdtest.Start(tb), n: n, begun: time.Now().Add(-week).Truncate(time.Microsecond), step: week / time.Duration(n)}
 	var at atomic.Pointer[time.Time]
 	at.Store(&a.begun)
 	clock := link.Clock{Now: func() time.Time { return *at.Load() }, Boot: func() time.Duration { return 0 }}

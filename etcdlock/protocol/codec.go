@@ -95,22 +95,19 @@ func (c *codec) flags(flags ...*bool) {
 	}
 }
 
-// seconds are two numbers, most of few bytes: whole seconds, and nanoseconds.
-func (c *codec) seconds(whole, nanos *int64) {
-	c.number(whole)
-	rest := uint64(*nanos) //nolint:gosec // it is not negative
-	c.unsigned(&rest)
-	if *nanos = int64(rest); rest >= uint64(time.Second) { //nolint:gosec // checked here
-		c.fail(errors.New("more than a second of nanoseconds"))
-	}
-}
-
+// duration is two numbers, most of few bytes: whole seconds, and nanoseconds.
 func (c *codec) duration(d *time.Duration) {
 	whole, nanos := int64(*d/time.Second), int64(*d%time.Second)
 	if nanos < 0 {
 		whole, nanos = whole-1, nanos+int64(time.Second)
 	}
-	c.seconds(&whole, &nanos)
+	c.number(&whole)
+	rest := uint64(nanos) //nolint:gosec // it is not negative
+	if c.unsigned(&rest); rest >= uint64(time.Second) {
+		c.fail(errors.New("more than a second of nanoseconds"))
+		return
+	}
+	nanos = int64(rest) //nolint:gosec // checked here
 	if most := int64(math.MaxInt64/time.Second) - 1; whole > most || whole < -most {
 		c.fail(errors.New("a time is too long"))
 		return
@@ -120,9 +117,22 @@ func (c *codec) duration(d *time.Duration) {
 
 // time is one in UTC, as the difference to another one.
 func (c *codec) time(t *time.Time, base time.Time) {
-	whole, nanos := t.Unix()-base.Unix(), int64(t.Nanosecond())
-	if c.seconds(&whole, &nanos); c.reads {
-		*t = time.Unix(base.Unix()+whole, nanos).UTC()
+	since, nanos := t.Unix()-base.Unix(), uint64(t.Nanosecond()) //nolint:gosec // it is not negative
+	c.number(&since)
+	if c.unsigned(&nanos); nanos >= uint64(time.Second) {
+		c.fail(errors.New("more than a second of nanoseconds"))
+		return
+	}
+	if c.reads {
+		*t = time.Unix(base.Unix()+since, int64(nanos)).UTC() //nolint:gosec // checked here
+	}
+}
+
+// micros is time in whole microseconds, in fewer bytes.
+func (c *codec) micros(t *time.Time, base time.Time) {
+	since := t.UnixMicro() - base.UnixMicro()
+	if c.number(&since); c.reads {
+		*t = time.UnixMicro(base.UnixMicro() + since).UTC()
 	}
 }
 

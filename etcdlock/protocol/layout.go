@@ -34,6 +34,7 @@ const (
 	KindLocks    = "locks/"
 	KindHolds    = "holds/"
 	KindRecords  = "r/"
+	kindAnswers  = "answers/"
 	kindCancels  = "cancels/"
 	KindForgets  = "forgets/"
 	kindCounts   = "duplicates/"
@@ -63,6 +64,9 @@ func (y Layout) Queues() string { return y.Root + KindQueue }
 
 // Records is the prefix of all records.
 func (y Layout) Records() string { return y.Root + KindRecords }
+
+// Answer is the answer of an execution's record that leaves before it.
+func (y Layout) Answer(id idem.ExecutionID) string { return y.Root + kindAnswers + string(id) }
 
 // OlderRecords is where an earlier release kept its records, in another form.
 func (y Layout) OlderRecords() string { return y.Root + "keys/" }

@@ -168,6 +168,7 @@ func (v *lockValue) spell() ([]byte, error) {
 	s.count("maxDurationNs", int64(v.MaxDuration))
 	s.count("releaseDelayNs", int64(v.ReleaseDelay))
 	s.count("replayBody", int64(v.ReplayBody))
+	s.count("replayForNs", int64(v.ReplayFor))
 	s.any("cancel", v.Cancel, v.Cancel != nil)
 	s.any("parked", v.Parked, v.Parked != nil)
 	s.any("latest", v.Latest, v.Latest != nil)

@@ -70,6 +70,14 @@ type Seen struct {
 type Leased struct {
 	Value []byte
 	Lease clientv3.LeaseID
+	// Apart is the answer of a record that leaves before it, in a key of its own; nil = it has none. No compare reads that key.
+	Apart *Apart
+}
+
+// Apart is the answer of one execution's record. Its key names the execution, so an answer is never taken for that of another one.
+type Apart struct {
+	Key string
+	Leased
 }
 
 // Cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
@@ -144,7 +152,7 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), modified(next.I, first.Prev)},
-		append(append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), readMark(next)...),
+		append(append(append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
 		nil)
 }
 
@@ -441,9 +449,17 @@ func dropHold(k Keys) Writes {
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
 	if cool != nil {
-		return Writes{Put(k.L, cool.Lock), Put(k.H, cool.Hold), Put(k.I, record)}
+		return append(Writes{Put(k.L, cool.Lock), Put(k.H, cool.Hold), Put(k.I, record)}, answerOf(record)...)
 	}
-	return append(freeLock(k), Put(k.I, record))
+	return append(append(freeLock(k), Put(k.I, record)), answerOf(record)...)
+}
+
+// answerOf puts the answer of a record that leaves before it.
+func answerOf(record Leased) Writes {
+	if record.Apart == nil {
+		return nil
+	}
+	return Writes{Put(record.Apart.Key, record.Apart.Leased)}
 }
 
 // readMark lets the transaction that takes the lock bring the mark: while it is held, nothing of the workflow goes through.

@@ -39,7 +39,7 @@ func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
 func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 	p := &idem.ParkedEntry{
 		Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, State: idem.ParkWaiting,
-		MaxAge: l.Parked.MaxAge, MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, ReplayBody: l.ReplayBody,
+		MaxAge: l.Parked.MaxAge, MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, ReplayBody: l.ReplayBody, ReplayFor: l.ReplayFor,
 	}
 	if l.Parked.Blocked != "" {
 		p.State = idem.ParkBlocked

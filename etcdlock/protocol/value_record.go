@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +13,13 @@ import (
 )
 
 // recordVersion is the first byte of a record. Its fields follow as codec writes them, and behind them the answer's body.
-const recordVersion = 2
+const recordVersion = 3
+
+// answerVersion is the first byte of an answer that has a key of its own.
+const answerVersion = 1
+
+// smallAnswer is how many bytes an answer has at most that stays in its record: a key of its own costs etcd more.
+const smallAnswer = 64
 
 // EncodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too. writer is the Store that writes
 // it: after a lost answer it recognises its own record.
@@ -27,6 +35,42 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	}
 	r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
 	return encodeRecord(r, writer)
+}
+
+// SplitRecord is EncodeRecord for a record whose answer leaves before it: r stays as it is, and the answer is a value of its own. That is nil where it is
+// so small that it stays with the record.
+func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err error) {
+	if r.Answer == nil || !r.Answer.Whole {
+		record, err = EncodeRecord(r, writer)
+		return record, nil, err
+	}
+	c := &codec{b: append(make([]byte, 0, 64+len(r.Answer.Body)), answerVersion)}
+	if c.content(r.Answer); len(c.b) <= smallAnswer || len(c.b) > MaxRecordBytes {
+		record, err = EncodeRecord(r, writer)
+		return record, nil, err
+	}
+	bare := *r
+	sum := sha256.Sum256(r.Answer.Body)
+	bare.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Apart: true, Hash: hex.EncodeToString(sum[:len(sum)/2])}
+	record, err = EncodeRecord(&bare, writer)
+	return record, c.b, err
+}
+
+// DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the value. kv is nil where it has left.
+func DecodeAnswer(kv *mvccpb.KeyValue, a *idem.Answer) error {
+	if kv == nil {
+		a.Apart, a.Left = false, true
+		return nil
+	}
+	if err := checkByte("an answer", kv.Value, answerVersion); err != nil {
+		return err
+	}
+	c := &codec{b: kv.Value[1:], reads: true}
+	if c.content(a); c.err != nil {
+		return fmt.Errorf("read answer: %w", errors.Join(errCorrupt, c.err))
+	}
+	a.Apart, a.Whole = false, true
+	return nil
 }
 
 func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
@@ -80,20 +124,26 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	answered := r.Answer != nil
 	whole := answered && r.Answer.Whole
 	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0
-	c.flags(&r.Kept, &r.Final, &r.RequestKept, &answered, &whole, &rare)
+	apart := answered && r.Answer.Apart
+	own := strings.HasSuffix(r.Holder, "/"+*writer)
+	c.flags(&r.Kept, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
 	c.entry(&r.Entry, key)
 	word(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
 	word(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
-	c.time(&r.FinishedAt, r.StartedAt)
+	c.micros(&r.FinishedAt, r.StartedAt)
 	c.int(&r.Tries)
 	word(c, &r.ParkedOn, parkOns)
 	if rare {
 		c.json(&r.Error, &r.Abort, &r.Failed)
 	}
-	c.text(writer)
+	if !own {
+		c.text(writer)
+	} else if c.reads {
+		*writer = r.Holder[strings.LastIndexByte(r.Holder, '/')+1:]
+	}
 	switch {
 	case answered && c.reads:
-		r.Answer = &idem.Answer{Whole: whole}
+		r.Answer = &idem.Answer{Whole: whole, Apart: apart}
 		fallthrough
 	case answered:
 		c.answer(r.Answer)
@@ -107,7 +157,14 @@ var parkOns = []idem.ParkOn{"", idem.ParkLocked, idem.ParkSlow, idem.ParkUnreach
 
 func (c *codec) answer(a *idem.Answer) {
 	c.int(&a.Status)
-	c.number(&a.Bytes)
+	if c.number(&a.Bytes); a.Apart {
+		c.text(&a.Hash)
+	}
+	c.content(a)
+}
+
+// content is the head of an answer, and the body behind it.
+func (c *codec) content(a *idem.Answer) {
 	lines := len(a.Header)
 	if c.int(&lines); c.reads {
 		if lines < 0 || lines > len(c.b)/2 {
@@ -173,7 +230,7 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	c.text(&e.CallbackHash)
 	c.text(&e.TraceParent)
 	c.int(&e.Attempt)
-	c.time(&e.StartedAt, epoch)
+	c.micros(&e.StartedAt, epoch)
 	c.number(&e.Token)
 	c.duration(&e.Retention)
 	if rare {

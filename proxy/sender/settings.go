@@ -57,6 +57,9 @@ func (p *Preset) settings() map[string]string {
 	if p.Strategy == idem.Wait {
 		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}
+	if p.Facts.UsesAnswer != nil && p.Facts.RetriesFor > 0 {
+		s["idempotency.replay_retention"] = idem.DurationText(p.Facts.RetriesFor)
+	}
 	maps.Copy(s, p.Facts.park())
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")

@@ -109,7 +109,8 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 		"takeSlots":     `for _, slot := range k.Slots { w = append(w, put(slot.key, leased{value: slot.value})) } if k.T != "" { w = append(w, del(k.T)) } return w`,
 		"takeTurn":      `if k.T == "" { return nil } return writes{put(k.T, turn)}`,
 		"leaveLine":     `if k.U == "" { return nil } return writes{del(k.U)}`,
-		"endLock":       "if cool != nil { return writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)} } return append(freeLock(k), put(k.I, record))",
+		"endLock":       "if cool != nil { return append(writes{put(k.L, cool.lock), put(k.H, cool.hold), put(k.I, record)}, answerOf(record)...) } return append(append(freeLock(k), put(k.I, record)), answerOf(record)...)",
+		"answerOf":      "if record.apart == nil { return nil } return writes{put(record.apart.key, record.apart.leased)}",
 	} {
 		if helpers[name] != meaning {
 			t.Errorf("%s is { %s } in etcdlock, and the model takes it for { %s }: see what the model's compares and writes do, then change this line", name, helpers[name], meaning)

@@ -73,6 +73,8 @@ const (
 	replacedForNobody
 	replacedMayRun // again, as a copy
 	toldTooEarly   // that a newer one waits
+	answerLater    // a kept answer is not written with its record
+	leftAnswerRuns // a duplicate, where the kept answer has left
 	passesClient   // whose lock of the workflow it has seen
 )
 

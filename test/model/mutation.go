@@ -183,6 +183,8 @@ var rules = []mutation{
 	{name: "a forget leaves a mark that something newer has raised", scenario: "order, forget", breaks: forgetDropsAnyMark},
 	{name: "a mark that two locks share only rises", scenario: "order, two locks", breaks: raisesBlindly},
 	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
+	{name: "a kept answer is written with its record", scenario: "answers apart", breaks: answerLater},
+	{name: "an event whose kept answer has left stays settled", scenario: "answers apart", breaks: leftAnswerRuns},
 	{name: "a hold that its lock names goes with it", scenario: "hold, retry", breaks: holdIsKept},
 	{name: "a slot is freed with its lock", scenario: "limit, wait", breaks: slotIsKept},
 	{name: "a slot is kept while its lock cools", scenario: "limit, release delay, force", breaks: slotFreedEarly},

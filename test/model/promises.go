@@ -33,6 +33,7 @@ const (
 	clientHoldsBack     promise = "a client's lock of a workflow holds back what has a lock for each event under a lock.limit"
 	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
 	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
+	answerStays         promise = "the kept answer of a settled event is there until its time is over"
 	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
 	oneWaits            promise = "under latest one waits while another one runs"
 	hasSuccessor        promise = "who is replaced has a successor in the queue"
@@ -120,11 +121,21 @@ func (m *model) checkHolds(s *state) {
 	}
 }
 
+// checkAnswers: an answer is written with its record.
+func (m *model) checkAnswers(s *state) {
+	for _, r := range s.records {
+		if m.apart && r.outcome == success && s.answers[r.by] == noKeptAnswer {
+			m.broke(answerStays)
+		}
+	}
+}
+
 // checkPlaces compares where every execution is with where it was before the step.
 func (m *model) checkPlaces(s *state) {
 	var in [maxExecutions]uint8
 	m.checkSlots(s)
 	m.checkHolds(s)
+	m.checkAnswers(s)
 	for i := range m.lockCount {
 		if l := &s.locks[i]; l.created != 0 && !l.cooling {
 			in[l.by]++

@@ -29,6 +29,7 @@ type scenario struct {
 	cuts         bool // its answer may be cut
 	unreachable  bool
 	final        bool // cancels are final
+	apart        bool // kept answers are stored apart from their records, for less long
 
 	// What becomes of a delivery whose sender does not wait any longer.
 	parkWaits, parkAtOnce, parkRuns [maxDeliveries]bool
@@ -87,6 +88,8 @@ func scenarios() []scenario {
 		bounded("release delay, force", others, budget{ambiguous: 1, crash: 1, expire: 1, force: 1}, func(sc *scenario) { sc.releaseDelay, sc.cuts = true, true }),
 		bounded("cancel, guard", copies, budget{ambiguous: 2, expire: 1, cancel: 1, guard: 1}, func(sc *scenario) { sc.cuts = true }),
 		bounded("adopt twice", others, budget{ambiguous: 1, expire: 2}, func(sc *scenario) { sc.releaseDelay = true }),
+		bounded("answers apart", copies, budget{ambiguous: 2, crash: 1, expire: 1, answer: 1}, func(sc *scenario) { sc.apart, sc.cuts = true, true }),
+		bounded("answers apart, wait, forget", []int{0, 0, 1}, budget{ambiguous: 1, forget: 1, answer: 2}, func(sc *scenario) { sc.apart = true; all(&sc.waits) }),
 		bounded("known failure", copies, budget{ambiguous: 2, expire: 1}, func(sc *scenario) { sc.fails = true }),
 		bounded("known failure, forget", copies, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.fails = true }),
 		bounded("max duration", others, budget{ambiguous: 1, crash: 1, expire: 1, cancel: 1, age: 1}, func(sc *scenario) { sc.fails, sc.releaseDelay = true, true }),

@@ -94,6 +94,13 @@ const (
 	agedAndAnew       // and somebody has let it run since, of which its carrier may not have heard yet
 )
 
+// What became of the answer of a record that has a key of its own.
+const (
+	noKeptAnswer uint8 = iota
+	answerKept
+	answerLeft // its time is over
+)
+
 // store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself stands in L.
 type store struct {
 	clock    revision
@@ -111,6 +118,7 @@ type store struct {
 	turns    [maxExecutions]session // of those who wait for a slot; 0 = none
 	acked    [maxSessions + 1]bool  // what S says: its process had heard of the pause
 	mark     uint8                  // M: the newest of its scope that went through; 0 = none has
+	answers  [maxExecutions]uint8   // of records; nothing but an answer to a duplicate depends on them
 }
 
 func (s *store) next() revision { s.clock++; return s.clock }

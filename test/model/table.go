@@ -135,7 +135,7 @@ func table() [kinds]row {
 		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, otherIs, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", []compare{lIs}, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
-		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), readMark(next)...)", nil, (*model).handedOver},
+		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...)", nil, (*model).handedOver},
 		release:     {"release", []compare{lIs}, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
 		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},

@@ -123,6 +123,12 @@ func (m *model) leases(s *state, to visit) {
 		}
 	}
 	for x := execution(1); x < maxExecutions; x++ {
+		if s.left.answer > 0 && s.answers[x] == answerKept {
+			n := m.copy(s)
+			n.left.answer--
+			n.answers[x] = answerLeft
+			to(n, step{what: "the time of its kept answer is over", about: uint8(x)})
+		}
 		if h := s.holds[x]; h.modified != 0 && s.leaseLives(x, h.lease) {
 			n := m.copy(s)
 			m.loseHold(n, x, h.lease)

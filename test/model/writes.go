@@ -304,5 +304,8 @@ func (m *model) putRecord(s *state, t *txn) {
 	if m.breaks == forceForgetsFinal && t.kind == forceRelease {
 		final = false
 	}
+	if m.apart && t.outcome == success && m.breaks != answerLater {
+		s.answers[t.by] = answerKept
+	}
 	s.records[m.event(t.by)] = record{modified: s.clock, by: t.by, outcome: t.outcome, final: final, letter: t.letter}
 }
