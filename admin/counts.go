@@ -51,11 +51,11 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 	if q.Since.IsZero() {
 		q.Since = now.Add(-countsSince)
 	}
-	if oldest := now.Add(-idem.CountHours); q.Since.Before(oldest) {
+	if oldest := now.Add(-idem.HourRetention); q.Since.Before(oldest) {
 		q.Since = oldest
 	}
 	whole := time.Minute
-	if now.Sub(q.Since.Truncate(time.Hour)) > idem.CountMinutes+time.Hour {
+	if now.Sub(q.Since.Truncate(time.Hour)) > idem.MinuteRetention+time.Hour {
 		whole = time.Hour
 	}
 	text := c.query("step")

@@ -220,7 +220,7 @@ func TestCountsByTheHourAreKeptForAMonth(t *testing.T) {
 		mustWrite(t, a)
 	}
 	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon.Add(-1000 * 24 * time.Hour), Step: 6 * time.Hour})
-	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 || len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.CountHours+6*time.Hour {
+	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 || len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.HourRetention+6*time.Hour {
 		t.Errorf("%+v, %v", h, err)
 	}
 	for kind, kept := range map[string]time.Duration{protocol.KindMinutes: 25 * time.Hour, protocol.KindHours: 31 * 24 * time.Hour} {

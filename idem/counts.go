@@ -119,19 +119,19 @@ func (c *RouteCounts) Add(more *RouteCounts) {
 }
 
 const (
-	// CountMinutes is for how long counts by the minute are kept.
-	CountMinutes = 24 * time.Hour
-	// CountHours is for how long counts by the hour are kept.
-	CountHours = 30 * 24 * time.Hour
+	// MinuteRetention is how long counts by the minute are kept.
+	MinuteRetention = 24 * time.Hour
+	// HourRetention is how long counts by the hour are kept.
+	HourRetention = 30 * 24 * time.Hour
 	// MaxCountSteps bounds the steps of one answer.
 	MaxCountSteps = 1440
 )
 
 // CountQuery asks for counts, over all replicas.
 type CountQuery struct {
-	// Since is rounded down to a whole Step, and is not longer ago than CountHours.
+	// Since is rounded down to a whole Step, and is not longer ago than HourRetention.
 	Since time.Time
-	// Step is a whole number of minutes, or of hours where Since is longer ago than CountMinutes.
+	// Step is a whole number of minutes, or of hours where Since is longer ago than MinuteRetention.
 	Step time.Duration
 }
 

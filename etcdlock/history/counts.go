@@ -20,7 +20,8 @@ import (
 const (
 	// MaxCountedRoutes bounds the routes that one key tells apart; the rest is counted together, as OtherRoutes.
 	MaxCountedRoutes = 100
-	OtherRoutes      = "(others)"
+	// OtherRoutes is the name of that rest.
+	OtherRoutes = "(others)"
 
 	maxCountKeys = 2000
 	countSlack   = time.Second // after the end of a minute, in which what is collected belongs to that minute
@@ -34,7 +35,7 @@ type series struct {
 }
 
 func minutesAndHours() [2]series {
-	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.CountMinutes}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.CountHours}}
+	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
 }
 
 // Counts writes down once a minute what this process has counted, and reads what all have. Each process has a key of its own for each hour, with its
@@ -208,10 +209,10 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	now := c.o.Clock.Now().UTC()
 	of := minutesAndHours()[0]
 	since := q.Since.UTC().Truncate(q.Step)
-	if now.Sub(since) > idem.CountMinutes+time.Hour {
+	if now.Sub(since) > idem.MinuteRetention+time.Hour {
 		of = minutesAndHours()[1]
 	}
-	if oldest := now.Add(-idem.CountHours).Truncate(q.Step); since.Before(oldest) {
+	if oldest := now.Add(-idem.HourRetention).Truncate(q.Step); since.Before(oldest) {
 		since = oldest
 	}
 	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*mergedRoute{}}

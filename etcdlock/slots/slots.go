@@ -134,6 +134,7 @@ func (p *Slots) Size(l *idem.Lock) (n int) {
 // Arrival says how an execution comes to a limit.
 type Arrival int
 
+// How executions come to a limit.
 const (
 	Late       Arrival = iota // past the queue: after all who wait at the limit
 	AsHead                    // as the first one of a queue, in its turn
