@@ -61,7 +61,7 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 	if _, out, problems := show("order:1042"); !strings.HasPrefix(out, "The outcome is unknown") {
 		t.Errorf("%s%s", out, problems)
 	}
-	if _, out, problems := command(t, nil, "events", "--label", "order=1042", "-o", "wide", "--admin", api.url); !regexp.MustCompile(`^EXECUTION .* LABELS\n.* order=1042\n`).MatchString(out) {
+	if _, out, problems := command(t, nil, "events", "--label", "order=1042", "-o", "wide", "--admin", api.url); !regexp.MustCompile(`^EXECUTION .* EVENT +WHY\n.* \(order=1042\) `).MatchString(out) {
 		t.Errorf("%s%s", out, problems)
 	}
 	if code, _, problems := show("none"); code != cli.ExitNotFound || !strings.Contains(problems, "no event found for none: tried ") {

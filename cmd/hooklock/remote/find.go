@@ -110,8 +110,14 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 	}
 	switch {
 	case d.output == outputWide:
-		row := l.row
-		l.head, l.row = append(l.head, "LABELS"), func(x *client.Execution) []string { return append(row(x), story.Labels(x)) }
+		row, event := l.row, slices.Index(l.head, "EVENT")
+		l.row = func(x *client.Execution) []string {
+			cells := row(x)
+			if labels := story.Labels(x); labels != "" {
+				cells[event] += " (" + labels + ")"
+			}
+			return cells
+		}
 	case d.screen.Terminal():
 		d.asEvents(l)
 	}
