@@ -63,10 +63,11 @@ func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, wr
 	return request, nil
 }
 
-// record returns r as it is stored, with the leases that it is on.
+// record returns r as it is stored, with the leases that it is on. An answer that does not settle its event stays in the record, which the next attempt
+// replaces: apart, those of a hundred attempts would be there at a time.
 func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, writer string) (stored protocol.Leased, err error) {
 	var answer []byte
-	if l.ReplayFor == 0 {
+	if l.ReplayFor == 0 || !r.Kept {
 		stored.Value, err = protocol.EncodeRecord(r, writer)
 	} else {
 		stored.Value, answer, err = protocol.SplitRecord(r, writer)
