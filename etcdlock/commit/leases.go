@@ -123,6 +123,9 @@ func (b *Leases) nextLocked(c *current, of class) {
 		if err == nil {
 			old = c.lease
 			c.lease, c.left, c.granted = lease, LeaseKeys, granted
+			if of.listedAs != "" {
+				b.rows[lease] = []protocol.Row{}
+			}
 		}
 		c.err, c.granting = err, nil
 		close(done)
@@ -135,12 +138,14 @@ func (b *Leases) nextLocked(c *current, of class) {
 	}
 }
 
-// index has the index of a lease written that takes no more keys.
+// index has the index of a lease written that takes no more keys. Once it is written, its rows are gone from here, and an index without them would hide what
+// is on the lease.
 func (b *Leases) index(ctx context.Context, kind string, lease clientv3.LeaseID) {
-	if lease == 0 || kind == "" {
+	rows := b.Rows(lease)
+	if rows == nil {
 		return
 	}
-	b.list.IndexLease(ctx, kind, lease, b.Rows(lease))
+	b.list.IndexLease(ctx, kind, lease, rows)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.rows, lease)
@@ -158,6 +163,7 @@ func (b *Leases) Finish(ctx context.Context) {
 	b.mu.Lock()
 	kinds := map[clientv3.LeaseID]string{}
 	for of, c := range b.current {
+		_ = b.awaitLocked(ctx, c) // what is on its way has an index, too
 		kinds[c.lease] = of.listedAs
 	}
 	b.mu.Unlock()

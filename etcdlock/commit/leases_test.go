@@ -2,7 +2,11 @@ package commit
 
 import (
 	"context"
+	"hooklock/etcdlock/protocol"
+	"reflect"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -42,4 +46,50 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			t.Errorf("retention %v: %d leases", retention, len(ends))
 		}
 	}
+}
+
+// noted is the list of leases, which keeps how many rows each index was written with.
+type noted struct {
+	mu   sync.Mutex
+	rows map[clientv3.LeaseID][]int
+}
+
+func (n *noted) ListLease(context.Context, string, clientv3.LeaseID, time.Duration) error { return nil }
+
+func (n *noted) IndexLease(_ context.Context, _ string, lease clientv3.LeaseID, rows []protocol.Row) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rows[lease] = append(n.rows[lease], len(rows))
+}
+
+// An index that is written once more, without the rows, would hide what is on its lease.
+func TestAnIndexIsWrittenOnceAlsoWhereTheNextLeaseIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spawned sync.WaitGroup
+		arrive := make(chan struct{}, 1)
+		arrive <- struct{}{}
+		leases := clientv3.LeaseID(0)
+		grant := func(context.Context, time.Duration) (clientv3.LeaseID, error) {
+			<-arrive
+			leases++
+			return leases, nil
+		}
+		n := &noted{rows: map[clientv3.LeaseID][]int{}}
+		clock := link.Clock{Now: time.Now, Boot: func() time.Duration { return 0 }}
+		b := NewLeases(grant, n, clock, func(f func(context.Context)) bool { spawned.Go(func() { f(t.Context()) }); return true })
+		taken := LeaseKeys - leaseLow + 1
+		for range taken {
+			if _, err := b.Take(t.Context(), time.Hour, "records", &protocol.Row{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait() // the second lease is asked for
+		spawned.Go(func() { b.Finish(t.Context()) })
+		synctest.Wait()
+		arrive <- struct{}{}
+		spawned.Wait()
+		if want := map[clientv3.LeaseID][]int{1: {taken}, 2: {0}}; !reflect.DeepEqual(n.rows, want) {
+			t.Errorf("rows of the indexes: %v, want %v", n.rows, want)
+		}
+	})
 }
