@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"hooklock/etcdlock/protocol"
 	"reflect"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
