@@ -12,7 +12,7 @@ import (
 	"hooklock/idem"
 )
 
-// Why an execution failed that somebody else had to end.
+// Why an execution failed that another process or a person had to end.
 const (
 	CodeHoldExpired = "hold_expired"                // nobody renewed its hold
 	CodeLockLost    = string(idem.DecisionLockLost) // its process is dead

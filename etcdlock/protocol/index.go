@@ -28,7 +28,6 @@ const (
 	FieldRows     Field = "rows"     // all rows: the name of the event, when it ended, its class
 	FieldWorkflow Field = "workflow" // hash of the workflow
 	FieldTrace    Field = "trace"    // hashes of the traces of all attempts, or of all arrivals
-	FieldEnd      Field = "end"      // last letters of the IDs of event and executions
 	FieldNames    Field = "names"    // beginning of the workflow
 	FieldLabel    Field = "label"    // hashes of the values of labels
 	FieldEvents   Field = "events"   // beginnings of the event ID, and of its parts between slashes, whatever their case
@@ -41,7 +40,6 @@ type Row struct {
 	Class    Class
 	Workflow string
 	EventID  string
-	IDs      []string // of its executions
 	Traces   []string // trace parents, or trace IDs
 	Labels   idem.Labels
 }
@@ -72,10 +70,10 @@ const maxClasses = 64
 func (y Layout) RowOf(key string, r *idem.Record) Row {
 	row := Row{
 		Name: strings.TrimPrefix(key, y.Records()), At: r.FinishedAt, Class: Class{Route: r.Route, Status: r.Status, Outcome: r.Outcome},
-		Workflow: r.Workflow, EventID: r.EventID, IDs: []string{string(r.Execution)}, Traces: []string{r.TraceParent}, Labels: r.Labels,
+		Workflow: r.Workflow, EventID: r.EventID, Traces: []string{r.TraceParent}, Labels: r.Labels,
 	}
 	for i := range r.Earlier {
-		row.IDs, row.Traces = append(row.IDs, string(r.Earlier[i].Execution)), append(row.Traces, r.Earlier[i].TraceParent)
+		row.Traces = append(row.Traces, r.Earlier[i].TraceParent)
 	}
 	return row
 }
@@ -84,7 +82,7 @@ func (y Layout) RowOf(key string, r *idem.Record) Row {
 func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
 	row := Row{Name: strings.TrimPrefix(key, y.Root+KindArrivals), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
 	if f := h.Forgotten; f != nil {
-		row.At, row.Class.Forgotten, row.IDs = f.At, true, []string{string(f.Execution)}
+		row.At, row.Class.Forgotten = f.At, true
 	}
 	var decisions []string
 	for _, a := range append(slices.Clone(h.Newest), h.First) {
@@ -92,7 +90,6 @@ func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
 			row.At = a.At
 		}
 		row.Traces = append(row.Traces, a.TraceID)
-		row.IDs = append(row.IDs, string(a.Execution))
 		decisions = append(decisions, string(a.Decision), string(a.Would))
 	}
 	slices.Sort(decisions)
@@ -129,7 +126,6 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 		FieldLabel: func(r *Row) []uint32 {
 			return hashes(r.Labels, func(l idem.Label) (uint32, bool) { return hashOf(l.Value), true })
 		},
-		FieldEnd: func(r *Row) []uint32 { return hashes(append(slices.Clone(r.IDs), r.EventID), endOf) },
 	} {
 		fields[field] = encodeHashes(rows, of)
 	}
@@ -202,16 +198,6 @@ func traceOf(s string) string {
 		return id
 	}
 	return s
-}
-
-// EndLetters are looked up of the end of an ID.
-const EndLetters = 4
-
-func endOf(id string) (uint32, bool) {
-	if len(id) < EndLetters {
-		return 0, false
-	}
-	return binary.BigEndian.Uint32([]byte(id[len(id)-EndLetters:])), true
 }
 
 func hashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {

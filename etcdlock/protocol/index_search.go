@@ -31,12 +31,6 @@ func ProbeTrace(id string) Probe { return ofHash(FieldTrace, hashOf(id)) }
 // ProbeLabel finds the rows with a label of that value.
 func ProbeLabel(value string) Probe { return ofHash(FieldLabel, hashOf(value)) }
 
-// ProbeEnd finds the rows with an ID that ends so, of EndLetters at least.
-func ProbeEnd(end string) Probe {
-	h, _ := endOf(end)
-	return ofHash(FieldEnd, h)
-}
-
 // ProbeName finds the rows of workflows that begin so.
 func ProbeName(beginning string) Probe { return Probe{Field: FieldNames, beginning: beginning} }
 

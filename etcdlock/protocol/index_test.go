@@ -56,11 +56,6 @@ func TestAnIndexFindsEachRowByAllThatItIsCalled(t *testing.T) {
 		for _, trace := range r.Traces {
 			probes = append(probes, ProbeTrace(idem.ParseTrace(trace).TraceID()))
 		}
-		for _, id := range append(slices.Clone(r.IDs), r.EventID) {
-			if len(id) >= EndLetters {
-				probes = append(probes, ProbeEnd(id[len(id)-EndLetters-rand.IntN(len(id)-EndLetters+1):]))
-			}
-		}
 		for part := range strings.SplitSeq(r.EventID, "/") {
 			if part != "" {
 				probes = append(probes, ProbeEvent(part), ProbeEvent(strings.ToUpper(part[:1+rand.IntN(len(part))])))
@@ -94,7 +89,7 @@ func TestAnIndexFindsHardlyAnythingElse(t *testing.T) {
 func TestTheSizeOfAnIndexIsBounded(t *testing.T) {
 	rows := rowsFor(1000)
 	_, fields := EncodeLeaseIndex(rows)
-	for field, most := range map[Field]int{FieldRows: 17, FieldWorkflow: 4, FieldTrace: 7, FieldEnd: 14, FieldNames: 9, FieldEvents: 11} {
+	for field, most := range map[Field]int{FieldRows: 17, FieldWorkflow: 4, FieldTrace: 7, FieldNames: 9, FieldEvents: 11} {
 		if got := len(fields[field]) / len(rows); got > most {
 			t.Errorf("%s: %d B for each row, want %d", field, got, most)
 		}
@@ -138,7 +133,7 @@ func FuzzWhatIsNoIndexIsRefusedAndReadNowhereElse(f *testing.F) {
 		if err == nil && len(rows) > len(b) {
 			t.Errorf("%d rows in %d bytes", len(rows), len(b))
 		}
-		for _, p := range []Probe{ProbeWorkflow("w"), ProbeName("w"), ProbeEvent("e"), ProbeEnd("abcd"), ProbeTrace("t")} {
+		for _, p := range []Probe{ProbeWorkflow("w"), ProbeName("w"), ProbeEvent("e"), ProbeTrace("t")} {
 			_ = p.Search(b, func(int) {})
 		}
 	})
