@@ -142,7 +142,7 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conf := config.Default()
-			conf.Upstream.URL, conf.Upstream.TLS.CAFile = c.url, c.ca
+			conf.Upstream.URL, conf.Upstream.TLS.CAFile, conf.Upstream.ConnectTimeout = c.url, c.ca, time.Minute
 			f := doctor.UpstreamFinding(t.Context(), conf)
 			if f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != diagnose.OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
