@@ -68,19 +68,6 @@ func BenchmarkOrder(b *testing.B) {
 	benchPrice(b, e, 64, claimAndSettle(s, func(n int) idem.Lock { return ordered(fmt.Sprintf("o%d", n), "one", strconv.Itoa(n)) }))
 }
 
-// BenchmarkLabels is the price of one label in the lock, the record and the index.
-//
-//	go test -run '^$' -bench Labels -benchtime 21x ./etcdlock
-func BenchmarkLabels(b *testing.B) {
-	e := startMember(b)
-	s := openStore(b, Options{Endpoints: []string{e.endpoint}})
-	benchPrice(b, e, 64, claimAndSettle(s, func(n int) idem.Lock {
-		l := lockFor(fmt.Sprintf("l%d", n), "one")
-		l.Labels = idem.Labels{{Name: "order", Value: fmt.Sprintf("SO-%08d", n)}}
-		return l
-	}))
-}
-
 // BenchmarkSlotsThatNeverBind is the price of a limit with room for all.
 //
 //	go test -run '^$' -bench SlotsThatNeverBind -benchtime 20x ./etcdlock

@@ -261,22 +261,6 @@ func FuzzDecodeHold(f *testing.F) {
 	})
 }
 
-// BenchmarkDuplicate is what counting costs a copy that is answered in process.
-func BenchmarkDuplicate(b *testing.B) {
-	e := etcdtest.Start(b)
-	s := openStore(b, Options{Endpoints: []string{e.Endpoint}})
-	ids := make([]idem.ExecutionID, 1000)
-	for i := range ids {
-		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for i := 0; pb.Next(); i++ {
-			s.Duplicate(ids[i%len(ids)], time.Hour)
-		}
-	})
-}
-
 // The names of events may be as long as senders like, and JSON takes six bytes for some of their characters.
 func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.T) {
 	t.Parallel()

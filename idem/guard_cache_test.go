@@ -122,18 +122,6 @@ func BenchmarkCacheMemory(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/record")
 }
 
-func BenchmarkDecide(b *testing.B) {
-	seen := &Seen{}
-	record()(seen, nil)
-	r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}
-	b.ReportAllocs()
-	for b.Loop() {
-		if Decide(seen, r, time.Time{}).Decision != DecisionReplayed {
-			b.Fatal("not replayed")
-		}
-	}
-}
-
 // TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered: the short half of a key is the event ID's alone.
 func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T) {
 	c := NewCache(0)

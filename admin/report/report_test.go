@@ -161,16 +161,6 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 	}
 }
 
-func BenchmarkNote(b *testing.B) {
-	tally := New("host/1", nil, nil)
-	tally.SetRoutes([]Route{{Name: "stripe", Mode: "observe"}})
-	d := &Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Key: "0123456789abcdef", Workflow: "stripe/acme"}
-	b.ReportAllocs()
-	for b.Loop() {
-		tally.Note(d)
-	}
-}
-
 func TestWhatASenderChangesBetweenAttemptsIsReported(t *testing.T) {
 	members := func(attempt uint64) []idem.Member {
 		return []idem.Member{{Path: "body.id", Sum: 1}, {Path: "body.delivery_attempts", Sum: attempt}}

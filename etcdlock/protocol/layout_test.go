@@ -153,13 +153,3 @@ func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkKeys is done once for each new event.
-func BenchmarkKeys(b *testing.B) {
-	y := NewLayout("/hooklock")
-	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Scope: idem.Scope{Workflow: "acme", Key: "00000000000000ff-0123"}}, Alive: SessionAlive("abc")}
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = y.Keys(l)
-	}
-}

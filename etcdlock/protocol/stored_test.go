@@ -67,17 +67,3 @@ func TestWhatIsStoredStays(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkEncodeLock(b *testing.B) {
-	l := sampleLock()
-	for b.Loop() {
-		_, _ = EncodeLock(l)
-	}
-}
-
-func BenchmarkDecodeLock(b *testing.B) {
-	value, _ := EncodeLock(sampleLock())
-	for b.Loop() {
-		_, _ = DecodeLock(value)
-	}
-}

@@ -203,19 +203,3 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkEncodeRecord(b *testing.B) {
-	r := settledRecord()
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = EncodeRecord(r, "qrw772hapqfrldz6")
-	}
-}
-
-func BenchmarkDecodeRecord(b *testing.B) {
-	kv := encoded(b, settledRecord())
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _, _ = DecodeRecord(kv)
-	}
-}

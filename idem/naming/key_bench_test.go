@@ -58,17 +58,3 @@ func BenchmarkNamingADelivery(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkScanningJSON(b *testing.B) {
-	m := deliveryOf(16 << 10)
-	set := new(bodySet)
-	set.add([]pathStep{{name: "id"}})
-	var scan jsonScan
-	b.SetBytes(int64(len(m.Body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if !scan.run(m.Body, set) {
-			b.Fatal("not JSON")
-		}
-	}
-}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"hooklock/idem/naming"
 )
 
 // BenchmarkVerify compares a verification with the bare MAC over the same body (hmac.New, one Write, one Sum), turn by
@@ -72,36 +70,4 @@ func resign(b *testing.B, preset string, secret, body []byte) *Delivery {
 		b.Fatal(err)
 	}
 	return s.request.delivery()
-}
-
-func BenchmarkVerifyOthers(b *testing.B) {
-	for _, preset := range []string{"sendgrid", "discord", "paypal", "sns", "adyen", "mailgun", "twilio"} {
-		b.Run(preset, func(b *testing.B) {
-			c, secret := credentials(b, preset)
-			d, v := mustSample(b, preset, secret), mustNew(b, c)
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := v.Verify(d, testNow()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkGeneric measures the scheme hmac with common settings.
-func BenchmarkGeneric(b *testing.B) {
-	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s")}, Header: "X-Sig", Prefix: "sha256=", Content: "{header.X-Time}.{body}"}
-	body := bytes.Repeat([]byte("x"), 256)
-	signature := string(newMAC(sha256.New, []byte("s")).sign(inHex, append([]byte("1767225600."), body...)))
-	d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Body: body, Fields: []naming.Field{
-		{Name: []byte("Content-Type"), Value: []byte("application/json")}, {Name: []byte("X-Time"), Value: []byte("1767225600")}, {Name: []byte("X-Sig"), Value: []byte("sha256=" + signature)},
-	}}
-	v := mustNew(b, c)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := v.Verify(d, testNow()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

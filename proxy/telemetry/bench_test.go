@@ -7,17 +7,6 @@ import (
 	"hooklock/proxy"
 )
 
-// BenchmarkPassed is what a request costs that no route takes: two histograms.
-func BenchmarkPassed(b *testing.B) {
-	r := open(b)
-	d := executed()
-	d.Route, d.Decision = "", ""
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Passed(d)
-	}
-}
-
 // BenchmarkDelivered is what an executed delivery costs, its lines in the log apart and included, and with a trace that is not sampled.
 func BenchmarkDelivered(b *testing.B) {
 	for name, env := range map[string][]string{

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -76,30 +75,6 @@ func delivery(log *slog.Logger) {
 		slog.Int("status", 200), slog.String("workflow", "stripe/acct_1"), slog.String("key", "0123456789abcdef"),
 		slog.String("execution", "exec_abcdefghijklmnopqrstuvwxyz234567"), slog.Int("attempt", 1),
 		slog.String("trace_id", "0af7651916cd43dd8448eb211c80319c"), slog.Float64("duration_ms", 12.345), slog.Float64("upstream_ms", 10.1))
-}
-
-// The same without making the text of the line.
-func BenchmarkHandOver(b *testing.B) {
-	line := bytes.Repeat([]byte{'x'}, 400)
-	line[399] = '\n'
-	b.Run("written", func(b *testing.B) {
-		pipe := readPipe(b)
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = pipe.Write(line)
-		}
-	})
-	b.Run("handed over", func(b *testing.B) {
-		w := handOver(b, readPipe(b)).(*Writer)
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			if _, _ = w.Write(line); n%1000 == 0 { // or most would be lost
-				b.StopTimer()
-				w.Flush(context.Background())
-				b.StartTimer()
-			}
-		}
-	})
 }
 
 func handOver(b *testing.B, to io.Writer) io.Writer {
