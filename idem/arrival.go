@@ -9,11 +9,11 @@ import (
 type Arrival struct {
 	At       time.Time `json:"at"`
 	Decision Decision  `json:"decision"`
-	// Would is what a delivery would have got that was forwarded all the same.
+	// Would is the decision that a delivery would have got if it had not been forwarded all the same.
 	Would     Decision    `json:"would,omitempty"`
-	Status    int         `json:"status"`                // what its sender was told
-	Execution ExecutionID `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
-	From      string      `json:"from,omitempty"`        // the IP address of whoever connected
+	Status    int         `json:"status"`                // the status sent in response
+	Execution ExecutionID `json:"executionId,omitempty"` // the execution that stood in the way or gave the answer, or the delivery's own
+	From      string      `json:"from,omitempty"`        // the client's IP address
 	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
 	TraceID   string      `json:"traceId,omitempty"`
 	// Labels are those of its event; its History has them.
@@ -36,7 +36,7 @@ type History struct {
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 }
 
-// Forgotten is an execution whose record was removed, and how it had ended.
+// Forgotten is an execution whose record was removed, and how that execution had ended.
 type Forgotten struct {
 	Execution ExecutionID `json:"executionId"`
 	Status    Status      `json:"status"`
@@ -46,7 +46,7 @@ type Forgotten struct {
 	At        time.Time   `json:"at"`
 }
 
-// Empty reports whether it says nothing of the event.
+// Empty reports whether h holds neither counts nor a forgotten execution.
 func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil }
 
 // Add notes one more arrival, which is the newest.
@@ -62,7 +62,7 @@ func (h *History) Add(a Arrival) {
 	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
 }
 
-// Merge adds what another process knows of the same event.
+// Merge adds the history of the same event that another process has.
 func (h *History) Merge(other *History) {
 	if other.Forgotten != nil && (h.Forgotten == nil || other.Forgotten.At.After(h.Forgotten.At)) {
 		h.Forgotten = other.Forgotten

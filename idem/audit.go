@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Audit is one thing that somebody with a token asked for: who, what, why, and what came of it. Nothing in it is a secret. What is not known, or does
-// not apply, is "".
+// Audit is one action that the owner of a token asked for: who, what, why, and the result. It holds no secrets. A field that is not known, or
+// does not apply, is "".
 type Audit struct {
 	At        time.Time   `json:"at"`
 	Who       string      `json:"who"`    // the token's name
@@ -29,10 +29,10 @@ const (
 
 // AuditQuery selects audits: those for which all holds that is given. The zero value is all of them.
 type AuditQuery struct {
-	Who          string // "" = anybody
-	What         string // its beginning: "execution." are all that have to do with one
+	Who          string // "" = any token
+	What         string // a prefix of Audit.What: "execution." matches all actions on executions
 	Workflow     string // a pattern, see MatchPattern; "" = any
-	Prefix       string // of the workflow
+	Prefix       string // a prefix of the workflow
 	Execution    ExecutionID
 	Since, Until time.Time // zero = unbounded
 	Limit        int       // at most so many on a page; 0 = 100

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// What people, upstreams and clients of the lock API are told when the ledger does not do what they ask, beside ErrStoreUnavailable,
-// ErrLockLost and ErrCancelled.
+// Errors for operators, upstreams and clients of the lock API, beside ErrStoreUnavailable, ErrLockLost and ErrCancelled.
 var (
 	// ErrNoExecution: the ledger has no trace of the execution. It never ran, its record has expired or was forgotten, or provably
 	// nothing of it had reached the upstream.
@@ -19,19 +18,19 @@ var (
 	ErrAlive = errors.New("execution has not ended")
 	// ErrSuperseded: the event has run again since, so the ledger has this execution in short only.
 	ErrSuperseded = errors.New("the event has run again since")
-	// ErrMoved: the execution is not in the status that whoever asks has seen, so it is not what they meant.
+	// ErrMoved: the execution is no longer in the status that the caller has seen, so it may not be what the caller meant.
 	ErrMoved = errors.New("execution is in another status by now")
 	// ErrStaleToken: the fencing token is not the one of the execution's lock.
 	ErrStaleToken = errors.New("fencing token is not current")
-	// ErrLockExpired: the hold ran out before anybody renewed it.
+	// ErrLockExpired: the hold ran out without being renewed.
 	ErrLockExpired = errors.New("hold ran out")
 	// ErrCallbackKey: the callback key is not the execution's own.
 	ErrCallbackKey = errors.New("callback key is not the execution's")
-	// ErrLockHeld: somebody else has the lock, or the time to wait for it was over.
+	// ErrLockHeld: another execution has the lock, or the time to wait for it is over.
 	ErrLockHeld = errors.New("lock is held")
 	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
 	ErrTooManySteps = errors.New("too many steps")
-	// ErrNotParked: the execution's sender waits for its answer, so nobody can say that it is to be tried later.
+	// ErrNotParked: the execution's sender waits for its answer, so the execution cannot be tried later.
 	ErrNotParked = errors.New("execution is not parked")
 	// ErrNoRequest: the ledger does not keep the request of the execution.
 	ErrNoRequest = errors.New("request is not kept")
@@ -43,10 +42,10 @@ var (
 
 // LockHeldError is ErrLockHeld with what is known of the holder.
 type LockHeldError struct {
-	Holder *Lock // nil: others wait for the lock, and who is next is not decided
+	Holder *Lock // nil: others wait for the lock, and the next holder is not decided
 }
 
-// Error says what ErrLockHeld says.
+// Error returns the text of ErrLockHeld.
 func (e *LockHeldError) Error() string { return ErrLockHeld.Error() }
 
 // Unwrap makes it an ErrLockHeld.
@@ -59,10 +58,10 @@ type StepStatus string
 const (
 	StepRunning StepStatus = "running"
 	StepDone    StepStatus = "done"
-	StepSkipped StepStatus = "skipped" // the execution was cancelled before it began
+	StepSkipped StepStatus = "skipped" // the execution was cancelled before the step began
 )
 
-// Step is one step of an execution, as its upstream told it with guard.
+// Step is one step of an execution, as its upstream reported it with guard.
 type Step struct {
 	Name       string     `json:"name"`
 	Status     StepStatus `json:"status"`
@@ -70,8 +69,8 @@ type Step struct {
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
 }
 
-// Found is an execution where it is now. Lock is set while it waits (Place is then true), runs or is held, Record when it has ended,
-// Short alone when the event has run again since.
+// Found is an execution and where it is now. Lock is set while it waits (then Place is true), runs or is held; Record when it has ended. Short
+// alone is set when the event has run again since.
 type Found struct {
 	Lock   *Lock
 	Place  bool // it waits in the queue
@@ -81,17 +80,18 @@ type Found struct {
 	ShortOf Scope
 	// Later is what the ledger says of the execution that knows of Short: a later one of the same event. nil where nothing does.
 	Later *Entry
-	// Attempts are all executions of the event in short, the oldest first; nil where nobody asked.
+	// Attempts are all executions of the event in short, the oldest first; nil if they were not asked for.
 	Attempts []Attempt
-	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or nobody asked. Alone: there is no execution at all.
+	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or they were not asked for. If only Arrivals is
+	// set, the event has no execution.
 	Arrivals *History
-	// Duplicates are the copies that were answered without running, right within a second.
+	// Duplicates counts the duplicates that were answered without running. It lags by up to a second.
 	Duplicates int64
 	// Revision of the ledger at which this was read; for waiting for the next change.
 	Revision int64
 }
 
-// Entry is what the ledger says of the execution, wherever it is; nil where only Short is left of it.
+// Entry returns the entry of the execution's lock or record; nil if only Short is left of it.
 func (f *Found) Entry() *Entry {
 	switch {
 	case f.Record != nil:
@@ -102,7 +102,7 @@ func (f *Found) Entry() *Entry {
 	return nil
 }
 
-// ID is the execution's; "" where there is none.
+// ID returns the execution's ID; "" if there is no execution.
 func (f *Found) ID() ExecutionID {
 	switch e := f.Entry(); {
 	case e != nil:
@@ -113,7 +113,7 @@ func (f *Found) ID() ExecutionID {
 	return ""
 }
 
-// IDs are those of the execution and of the attempts before it.
+// IDs returns the IDs of the execution and of the attempts before it.
 func (f *Found) IDs() (ids []ExecutionID) {
 	if e := f.Entry(); e != nil {
 		e.any(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
@@ -121,7 +121,7 @@ func (f *Found) IDs() (ids []ExecutionID) {
 	return ids
 }
 
-// Status is the status that the execution's place in the ledger means.
+// Status returns the status of the execution.
 func (f *Found) Status() Status {
 	switch {
 	case f.Record != nil:
@@ -140,7 +140,7 @@ func (f *Found) Status() Status {
 	return Running
 }
 
-// Workflow is the execution's workflow.
+// Workflow returns the execution's workflow.
 func (f *Found) Workflow() string {
 	switch e := f.Entry(); {
 	case e != nil:
@@ -158,13 +158,14 @@ type LockQuery struct {
 	Cursor string
 }
 
-// LockView is a lock as people see it.
+// LockView is a lock as operators see it.
 type LockView struct {
 	Lock    *Lock
 	Waiting int // executions in its queue
-	// Of is how many executions of the workflow may run at a time, as this process has it, where that is more than one; 0 = it is one.
+	// Of is how many executions of the workflow may run at a time, by the configuration of this process; 0 = one.
 	Of int
-	// Holders are those that do, the oldest first, the one of Lock among them. Only where one workflow was asked for, and Of is not 0.
+	// Holders are the running executions of the workflow, the oldest first, the one of Lock included. It is set only if one workflow was asked
+	// for and Of is not 0.
 	Holders []ExecutionID
 }
 
@@ -174,10 +175,10 @@ type LockPage struct {
 	NextCursor string
 }
 
-// SlotView is a slot that is taken, and who has it.
+// SlotView is a slot that is taken, and the execution that has it.
 type SlotView struct {
 	Slot
-	Of        int // how many there are, as this process has it; 0 = it knows no such limit
+	Of        int // slots of the limit, by the configuration of this process; 0 = it has no such limit
 	Execution ExecutionID
 	Workflow  string
 	Route     string
@@ -185,30 +186,30 @@ type SlotView struct {
 
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
 type SlotCount struct {
-	Limit          string // as limits.shared has it; lock.limit is those of workflows
+	Limit          string // the name in limits.shared, or lock.limit for the limits of workflows
 	Taken, Waiting int
 }
 
-// SlotPage is a part of the slots that are taken, or of those who wait for one, whose N is -1; see ExecutionPage.
+// SlotPage is a part of the taken slots, or of the slot waiters, whose N is -1; see ExecutionPage.
 type SlotPage struct {
 	Slots      []SlotView
 	NextCursor string
 }
 
-// Callback is what an upstream, or a client of the lock API, shows to speak about its own execution.
+// Callback is how an upstream, or a client of the lock API, proves that it may act on an execution.
 type Callback struct {
 	Execution ExecutionID
-	// Workflow, where it is not "", is the one that the execution has to be of; otherwise there is no such execution.
+	// Workflow, if not "", must be the workflow of the execution; otherwise the execution is not found.
 	Workflow string
-	// Token is the fencing token; 0 where the lock covers the event alone, whose upstream is given none.
+	// Token is the fencing token; 0 if the lock covers the event alone, because its upstream is given no token.
 	Token int64
-	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API are known by
-	// a token of the admin API instead: they leave it empty, and AnyKey is true.
+	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API authenticate
+	// with a token of the admin API instead: they leave Key empty, and AnyKey is true.
 	Key    string
 	AnyKey bool
 }
 
-// Final is the end of a held execution as its upstream tells it.
+// Final is the end of a held execution as its upstream reports it.
 type Final struct {
 	Status Status // Success or Failed
 	// Answer is what duplicates get; nil means 200 without a body for SUCCESS, and nothing for FAILED.
@@ -216,11 +217,11 @@ type Final struct {
 	Error  *Failure // of FAILED; nil = the upstream gave no reason
 }
 
-// AcquireRequest asks for a lock that is nobody's delivery.
+// AcquireRequest asks for a lock that belongs to no delivery.
 type AcquireRequest struct {
 	Workflow string
-	Holder   string        // for people
-	TTL      time.Duration // the lock is lost when nobody renews it for so long; whole seconds
+	Holder   string        // free text for operators
+	TTL      time.Duration // the lock is lost if it is not renewed for this long; whole seconds
 	Wait     time.Duration // how long to wait for it in the queue; 0 = not at all
 }
 

@@ -106,7 +106,7 @@ type RouteCounts struct {
 	Route  string
 	Counts Counts
 	Took   Durations // of requests to the service
-	Last   time.Time // when the newest delivery ended; zero = none came
+	Last   time.Time // when the newest delivery ended; zero = none has arrived
 }
 
 // Add adds more of the same route.

@@ -4,13 +4,13 @@ import "time"
 
 // Request is a delivery that has its names and asks to run.
 type Request struct {
-	// Scope is what it locks. Without a key the delivery is an event of its own, and Admit makes one.
+	// Scope is what the delivery locks. If it has no key, the delivery is an event of its own, and Admit makes a key.
 	Scope       Scope
 	EventID     string
 	Labels      Labels
 	Fingerprint Fingerprint
 	Parts       Parts
-	// Order is where the event stands in its scope; nil = that is not asked, or not known.
+	// Order is the position of the event in its scope; nil = the route does not judge order, or the position is not known.
 	Order *Order
 	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's PayloadRetention.
 	ByPayload   bool
@@ -19,7 +19,7 @@ type Request struct {
 	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
 	// Nil means that it came with none.
 	Credentials func(ExecutionID) string
-	// Limits are those that it counts against, besides its workflow's own; nobody changes them.
+	// Limits are the limits that the delivery counts against, besides its workflow's own. They must not be changed.
 	Limits []Slot
 	// Parking is nil where the delivery may not be parked.
 	Parking *Parking
@@ -32,7 +32,7 @@ func (r *Request) credentials(id ExecutionID) string {
 	return r.Credentials(id)
 }
 
-// slots are the limits that an execution of r counts against; nil = there are none.
+// slots returns the limits that an execution of r counts against; nil = none.
 func (r *Request) slots() []Slot {
 	if r.Policy.Limit <= 1 {
 		return r.Limits
@@ -40,7 +40,7 @@ func (r *Request) slots() []Slot {
 	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), N: -1}}, r.Limits...)
 }
 
-// replayFor is Lock.ReplayFor.
+// replayFor returns Lock.ReplayFor.
 func (r *Request) replayFor() time.Duration {
 	if r.Policy.ReplayRetention >= r.retention() {
 		return 0
@@ -50,8 +50,8 @@ func (r *Request) replayFor() time.Duration {
 
 func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
-// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev, or, where Bury
-// is set, has to bury that lock first and look again.
+// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev. If Bury is set, it must
+// first reap the execution of that lock and read again.
 type Verdict struct {
 	Decision Decision
 	// Holder is the execution that stands in the way, or the first one of a replay; empty when it is not known.
@@ -63,55 +63,56 @@ type Verdict struct {
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
 	Limit      string        // of limited: the limit that has no slot for it
-	Full       bool          // of locked: as many events of its workflow run as its Policy.Limit lets; Holder is the oldest of them
-	// ClosedUntil: Holder has ended, its outcome is unknown, and until then its lock stays closed. The zero time: it has not ended.
+	Full       bool          // of locked: as many events of its workflow run as Policy.Limit allows; Holder is the oldest of them
+	// ClosedUntil is until when the lock of Holder, which has ended with an unknown outcome, stays closed. The zero time: Holder has not ended.
 	ClosedUntil time.Time
-	// Differs are the parts that differ from the first delivery (of mismatch); nil where that is not known, or not for this sender to know.
+	// Differs are the parts that differ from the first delivery (of mismatch); nil if they are not known, or may not be shown to this sender.
 	Differs []string
 	Copy    *Lock  // of in_flight: the execution of the same event
 	Paused  *Pause // of paused
 
-	// WhileWaiting: (of aborted) it is this delivery that was cancelled, while it waited. Otherwise an earlier one was, for good.
+	// WhileWaiting: (of aborted) this delivery was cancelled while it waited. Otherwise an earlier one was cancelled for good.
 	WhileWaiting bool
-	// Stale: (of superseded and stale) by how much it is older than what went through, and which execution that was. nil of a copy.
+	// Stale: (of superseded and stale) by how much the event is older than the newest one that went through, and which execution that was. nil
+	// for a duplicate.
 	Stale *Stale
 
-	// Newer: (of superseded) the execution that waits and is newer, so that this one took no place; "" = it had ended for it.
+	// Newer: (of superseded) the newer execution that waits, because of which this one was not enqueued; "" = this one had been enqueued.
 	Newer ExecutionID
 
-	// Accepted: (of parked) it is this delivery that was parked, for On. Otherwise a copy of it was.
+	// Accepted: (of parked) this delivery was parked, for On. Otherwise an earlier delivery of the event was.
 	Accepted bool
 	On       ParkOn
-	// Unsure: (of store_unavailable) nobody knows whether the delivery was parked, so it may run.
+	// Unsure: (of store_unavailable) it is not known whether the delivery was parked, so it may run.
 	Unsure bool
 
 	Bury *Lock
 	Prev int64
-	// Behind is the revision of the lock that stands in the way; 0 = it is free. For whoever waits for it.
+	// Behind is the revision of the lock that stands in the way, for a delivery that waits for it; 0 = the lock is free.
 	Behind  int64
 	Attempt int
 	Earlier []Attempt
 }
 
-// taken reports whether somebody else has the lock, or the event.
+// taken reports whether another execution has the lock, or the event.
 func (v *Verdict) taken() bool {
 	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight || v.Decision == DecisionLimited
 }
 
-// before reports whether other events are before it, or somebody has said that it is to wait.
+// before reports whether other events are before this one, or it is paused.
 func (v *Verdict) before() bool {
 	return v.Decision == DecisionLocked || v.Decision == DecisionLimited || v.Decision == DecisionPaused
 }
 
-// Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its
-// questions is the promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
+// Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its checks is the
+// promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
 	return v
 }
 
-// traceOf is the trace context of the execution that stands in the way.
+// traceOf returns the trace context of the execution that stands in the way.
 func (s *Seen) traceOf(id ExecutionID) string {
 	switch {
 	case id == "":
@@ -135,7 +136,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 			return r.mismatch(&copied.Entry)
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
-		if copied.Parked != nil { // it was accepted, and each copy of it is
+		if copied.Parked != nil { // the event was accepted, and so is each duplicate of it
 			v.Decision = DecisionParked
 		}
 		return v
@@ -154,7 +155,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	return r.decideLock(seen, rec, now)
 }
 
-// copyOf is the execution of the same event that runs or waits, nil without one.
+// copyOf returns the execution of the same event that runs or waits; nil if there is none.
 func (s *Seen) copyOf(key Key) *Lock {
 	if l := s.Lock; l != nil && !l.Cooling && !l.Dead && l.Scope.Key == key {
 		return l
@@ -162,12 +163,12 @@ func (s *Seen) copyOf(key Key) *Lock {
 	return s.Waiting
 }
 
-// other reports whether fp is another request than this one, where the route refuses that. Under MismatchExecute the key tells them apart.
+// other reports whether fp is of another request than this one and the route refuses that. Under MismatchExecute the key tells them apart.
 func (r *Request) other(fp Fingerprint) bool {
 	return r.Policy.OnMismatch == MismatchReject && fp != r.Fingerprint
 }
 
-// decideLock is the last question: is the lock free? rec is the record that would be written over.
+// decideLock makes the last check: is the lock free? rec is the record that would be overwritten.
 func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	switch lock := seen.Lock; {
 	case lock != nil && lock.Dead:
@@ -176,7 +177,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
 		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now)}
-		if lock.Scope.PerEvent == r.Scope.PerEvent { // else it is a client's, and the own lock is free
+		if lock.Scope.PerEvent == r.Scope.PerEvent { // else a client has it, and this event's own lock is free
 			v.Behind = lock.Revision
 		}
 		if lock.Cooling {
@@ -209,8 +210,8 @@ func (r *Request) mismatch(first *Entry) Verdict {
 	return v
 }
 
-// stranger reports whether the delivery came with other credentials than the first one of its event. It may know that there was one and that it
-// is settled, and no more.
+// stranger reports whether the delivery came with other credentials than the first one of its event. Its sender may learn only that there was a
+// first one and that it is settled.
 func (r *Request) stranger(first *Entry) bool {
 	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && first.Credentials != r.credentials(first.Execution)
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/decisions.md, and whatever makes it.
+// Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/decisions.md, and the code that decides
+// it.
 type Decision string
 
 // The decisions, in the order of the table in docs/decisions.md.
@@ -43,49 +44,51 @@ const (
 type DecisionRow struct {
 	Decision Decision
 	Class    Class
-	// Status is that of the answer that Hooklock makes itself; 0: the answer is the upstream's, or the first one's.
+	// Status is the status of the answer that Hooklock makes itself; 0: the answer is the upstream's, or the first delivery's.
 	Status int
 	// Code is the answer's, for programs; "" where the delivery has one of its own (rejected), or where Status is 0.
 	Code string
-	// Effect answers the one question that a sender has, whether the event was executed; "" where Status is 0.
+	// Effect tells the sender whether the event was executed; "" if Status is 0.
 	Effect Effect
 	Title  string
-	// Detail is what a sender reads unless more is known. "EXECUTION" in it is the one that stands in the way.
+	// Detail is the text for the sender if nothing more precise is known. "EXECUTION" in it is replaced by the execution that stands in the
+	// way.
 	Detail string
-	// Happened and Todo are for the operator: what happened, as the end of a sentence, and what to do about it; Todo is "" where nothing is to be done.
+	// Happened and Todo are for the operator: what happened, as the end of a sentence, and what to do about it. Todo is "" if there is nothing
+	// to do.
 	Happened, Todo string
-	// Droppable: the route says that the event need not run, so a 2xx for it loses nothing. Otherwise a 2xx tells the sender that all is well
-	// with an event that did not surely run.
+	// Droppable: the route decides that the event need not run, so a 2xx loses nothing. Otherwise a 2xx would tell the sender that an event
+	// succeeded that may not have run.
 	Droppable bool
-	// Conflict: the answer has the fields that callers of the older in-application locks read.
+	// Conflict: the answer has the fields that clients of the older in-application locks read.
 	Conflict bool
-	// Taken: a lock was in the way, and the log says so as lock.refused.
+	// Taken: a lock was in the way, and the log has it as lock.refused.
 	Taken bool
-	// Routine: nobody will ask about such a delivery, so its line of the log may be left out.
+	// Routine: the delivery needs no attention, so its log line may be sampled away.
 	Routine bool
-	// Acquisition is the result that is counted for the lock; "" where the lock was not what it was about.
+	// Acquisition is the result that is counted for the lock; "" if the decision was not about the lock.
 	Acquisition string
-	// Lookup is the result that is counted for the event; "" where nobody looks one up.
+	// Lookup is the result that is counted for the event; "" if no event was looked up.
 	Lookup string
 	Level  slog.Level // of the delivery's line
 }
 
-// Class says what a decision is about. The zero value: the delivery ran, or there is no more to say.
+// Class says what a decision is about. The zero value: the delivery ran, or there is nothing more to say.
 type Class uint8
 
 // The classes.
 const (
-	ClassDuplicate Class = iota + 1 // a copy of an event that is settled, runs, or ended in a way that lets no copy run
+	ClassDuplicate Class = iota + 1 // a duplicate of an event that is settled, runs, or ended in a way that lets no duplicate run
 	ClassOverlap                    // another event of the workflow ran
 	ClassMismatch                   // a known event ID with another request
 	ClassForged                     // the signature was not valid
 	ClassUnnamed                    // no workflow or key could be made of it, or it was refused for its form
 	ClassFailed                     // the execution ended without an answer
-	ClassBug                        // so did it, and Hooklock is to blame
+	ClassBug                        // the same, because of a bug in Hooklock
 	ClassStale                      // it is older than an event of its scope that went through
 )
 
-// Effect is what a sender is told about whether its event was executed.
+// Effect is what the response says about whether the event was executed.
 type Effect string
 
 // The effects. The zero value: the answer speaks for itself.
@@ -98,7 +101,7 @@ const (
 // LookupRetry is counted in place of the Lookup of DecisionExecuted where the event ran before.
 const LookupRetry = "retry"
 
-// decisions is the table: there is no second one.
+// decisions is the only table of decisions.
 var decisions = [...]DecisionRow{
 	{Decision: DecisionExecuted, Routine: true, Acquisition: "acquired", Lookup: "miss", Happened: "it ran"},
 	{Decision: DecisionReplayed, Class: ClassDuplicate, Routine: true, Lookup: "hit", Happened: "a duplicate, which got the first answer again"},

@@ -21,9 +21,9 @@ const executionPrefix = "exec_"
 
 var executionEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// NewExecutionID makes the ID of one execution. It holds XXH64 of the workflow, the XXH64 half of the key and 32 random bits,
-// so its lock and its record are found by prefix. XXH64 can be forged: whoever looks an execution up compares the whole ID with
-// the one in the value that it found.
+// NewExecutionID makes the ID of one execution. It holds XXH64 of the workflow, the XXH64 half of the key and 32 random bits, so its lock and
+// its record are found by prefix. XXH64 can be forged: a caller that looks up an execution must compare the whole ID with the one in the value
+// that it found.
 func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
 	var b [20]byte
 	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
@@ -39,21 +39,21 @@ func executionID(b [20]byte) ExecutionID {
 	return ExecutionID(text[:])
 }
 
-// Random is what of the ID does not come from the workflow and the key; false: it was not made of these.
+// Random returns the random bits of the ID; false: the ID was not made of this workflow and key.
 func (id ExecutionID) Random(workflow string, key Key) (random [4]byte, ok bool) {
 	b, err := id.binary()
 	copy(random[:], b[16:])
 	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) && binary.BigEndian.Uint64(b[8:]) == key.half()
 }
 
-// Parse takes the ID apart: XXH64 of the workflow, and the XXH64 half of the key.
+// Parse returns XXH64 of the workflow, and the XXH64 half of the key.
 func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	b, err := id.binary()
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
 }
 
-// BeginningHex is what the beginning of an ID says of the hash of its workflow and of the half of its key: as many of their hex digits as are
-// certain. Of what is no beginning of an ID nothing is.
+// BeginningHex returns what the beginning of an ID says of the hash of its workflow and of the half of its key: as many of their hex digits as
+// are certain. It returns "" for a text that is no beginning of an ID.
 func BeginningHex(beginning string) (workflow, key string) {
 	letters, ok := strings.CutPrefix(beginning, executionPrefix)
 	letters = letters[:min(len(letters), 32)]
@@ -66,7 +66,7 @@ func BeginningHex(beginning string) (workflow, key string) {
 	return digits[:min(len(digits), 16)], digits[min(len(digits), 16):min(len(digits), 32)]
 }
 
-// binary is the ID without its spelling.
+// binary decodes the ID.
 func (id ExecutionID) binary() (b [20]byte, err error) {
 	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
 		return b, ErrExecutionID
@@ -78,16 +78,16 @@ func (id ExecutionID) binary() (b [20]byte, err error) {
 	return b, nil
 }
 
-// half is the XXH64 half as a number; 0 for what is not a key.
+// half returns the XXH64 half as a number; 0 for a text that is not a key.
 func (k Key) half() uint64 {
 	n, _ := strconv.ParseUint(k.Short(), 16, 64)
 	return n
 }
 
-// KeyBytes is how long a Key is in binary.
+// KeyBytes is the length of a Key in binary.
 const KeyBytes = 24
 
-// Binary is k without its spelling, and whether KeyOf makes k of it again. What is no key gets bytes of its own, with the same first half.
+// Binary returns k in binary, and whether KeyOf restores k from it. A text that is not a key gets bytes of its own, with the same first half.
 func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 	if len(k) == keyLength && k[16] == '-' {
 		_, err := hex.Decode(b[:8], []byte(k[:16]))
@@ -102,7 +102,7 @@ func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 	return b, false
 }
 
-// KeyOf is the key of these bytes.
+// KeyOf returns the key of these bytes.
 func KeyOf(b [KeyBytes]byte) Key {
 	var text [keyLength]byte
 	hex.Encode(text[:16], b[:8])
@@ -113,11 +113,11 @@ func KeyOf(b [KeyBytes]byte) Key {
 
 const keyLength = 16 + 1 + 32
 
-// EventHalf is the first half of the keys of all events that their senders call so, in any route and workflow: its XXH64. Where the payload is the
-// event, it is called by its fingerprint, in hex.
+// EventHalf returns the first half of the keys of all events with this ID, in any route and workflow: its XXH64. If the payload is the event,
+// the ID is its fingerprint in hex.
 func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
 
-// MakeKey is the key of two hashes: the short one picks the shard, the long one is why nobody can forge a collision.
+// MakeKey makes the key of two hashes: the short one picks the shard, the long one makes a collision impossible to forge.
 func MakeKey(short uint64, long [16]byte) Key {
 	var b [KeyBytes]byte
 	binary.BigEndian.PutUint64(b[:], short)

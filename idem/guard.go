@@ -21,18 +21,16 @@ type GuardOptions struct {
 	Base context.Context
 	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
 	RequestTimeout time.Duration
-	// Cache answers duplicates without the ledger. Whoever fills in Ledger also tells the Cache of forgotten records and of lost
-	// sessions.
+	// Cache answers duplicates without the ledger. The owner of the Ledger must also tell the Cache of forgotten records and of lost sessions.
 	Cache *Cache
-	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is asked each time, because it may be
-	// reloaded. Nil means that none may.
+	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is called each time, because the limit may be
+	// reloaded. Nil means that none may wait.
 	MaxWaiting func() int
-	// OvertakenWait is how long an event waits that fail_fast has refused before, for another execution than the one that has the lock now. Many
-	// short calls end in that time, and of a long one it is little: who comes again and again is there when one ends. Zero means 1 s, a negative
-	// one that nobody waits.
+	// OvertakenWait is how long an event waits that fail_fast has refused before and that now meets another execution. Many short calls end in
+	// that time, so that an event which comes again and again is present when one ends. Zero means 1 s, a negative value no wait.
 	OvertakenWait time.Duration
-	// Parks is what the ledger knows of parked executions, and ParkLimits bounds them; it is asked each time, because it may be reloaded. Nil
-	// means that nothing is parked.
+	// Parks is what the ledger knows of parked executions. ParkLimits bounds them; it is called each time, because the limits may be reloaded.
+	// Nil means that nothing is parked.
 	Parks      ParkLedger
 	ParkLimits func() ParkLimits
 	Now        func() time.Time // nil means time.Now
@@ -47,10 +45,10 @@ type Guard struct {
 	refusals refusals
 	quotas   quotas
 	cache    *Cache
-	carrier  *Carrier // of what was parked here while it ran; nil where nothing is parked
+	carrier  *Carrier // runs executions that were parked here while they ran; nil if nothing is parked
 
 	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
-	draining context.Context // ends when deliveries that may be parked should not wait any more
+	draining context.Context // ends when deliveries that may be parked should stop waiting
 	drain    context.CancelCauseFunc
 }
 
@@ -80,19 +78,19 @@ func NewGuard(o GuardOptions) *Guard {
 type Admission struct {
 	Execution *Execution
 	Verdict
-	// Waited is how long the delivery waited: for its turn, or for the answer of a copy. 0 = it did not.
+	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery of its event. 0 = it did not wait.
 	Waited time.Duration
-	// Unrecorded: (of superseded) that it did not run is true, and not in the ledger yet.
+	// Unrecorded: (of superseded) the event did not run, but the ledger does not have this yet.
 	Unrecorded bool
 	Err        error // the cause of store_unavailable, for the log
 }
 
-// Admit decides about one delivery. It returns within RequestTimeout, or twice that where what keeps requests hangs, unless the policy lets the delivery
-// wait. sender is how long somebody is there to wait for the answer; a decision that is on its way does not depend on it.
+// Admit decides about one delivery. It returns within RequestTimeout, or twice that if the request store hangs, unless the policy lets the
+// delivery wait. sender ends when the sender no longer waits for the answer; a decision that is under way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	r.Scope.PerEvent = r.Policy.PerEvent()
 	if r.Policy.Strategy == NoLock {
-		r.Order = nil // nothing keeps two events apart, so none has a turn
+		r.Order = nil // nothing tells two events apart, so none has a position
 	}
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
@@ -124,7 +122,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	return a
 }
 
-// turn lets a delivery that others are before skip, or wait for its turn, as its policy says.
+// turn skips a delivery that has others before it, or lets it wait, as its policy says.
 func (g *Guard) turn(sender context.Context, a Admission, r *Request) Admission {
 	overtaken := g.overtaken(r, &a.Verdict)
 	switch {
@@ -146,7 +144,7 @@ func (a *Admission) mayParkRefused(p *Policy) bool {
 	return a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && p.Observe
 }
 
-// whole reads the answer that a duplicate gets, where it is apart from its record.
+// whole reads the answer for a duplicate if it is stored apart from its record.
 func (g *Guard) whole(v *Verdict) error {
 	if v.Decision != DecisionReplayed && v.Decision != DecisionAttached || v.StatusOnly {
 		return nil
@@ -163,7 +161,7 @@ func (g *Guard) readAnswer(ctx context.Context, rec *Record) error {
 	return g.o.Ledger.Answer(ctx, rec)
 }
 
-// queued lets a delivery wait for its turn that came as far as a, at most for limit.
+// queued lets a delivery with admission a wait in the queue, at most for limit.
 func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration, r *Request) Admission {
 	a = g.waited(sender, a, limit, g.wait, r)
 	if a.Execution != nil && a.Execution.Lock().Attempt == 1 {
@@ -172,7 +170,7 @@ func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration,
 	return a
 }
 
-// ofCopy reports whether a delivery that did not run gets its answer as a copy of Holder, or is refused as one.
+// ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or is refused as one.
 func (v *Verdict) ofCopy() bool {
 	if v.Holder == "" || v.WhileWaiting {
 		return false
@@ -184,7 +182,7 @@ func (v *Verdict) ofCopy() bool {
 	return v.Copy != nil && (v.Decision == DecisionSkipped || v.Decision == DecisionParked) || v.Record != nil && v.Decision == DecisionSuperseded
 }
 
-// Waiting is how many deliveries wait in this process, and since when the oldest of them does; the zero time when none does.
+// Waiting returns how many deliveries wait in this process, and since when the oldest of them does; the zero time if none does.
 func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
 
 // admit decides without waiting.
@@ -197,7 +195,7 @@ func (g *Guard) admit(r *Request) Admission {
 	if r.Policy.rests() {
 		return Admission{Verdict: Verdict{Decision: DecisionLocked}}
 	}
-	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // what follows may ask the ledger
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // from here on the ledger may be asked
 	defer cancel()
 	mine, running, err := g.live.enter(ctx, r.Scope)
 	switch {
@@ -211,7 +209,7 @@ func (g *Guard) admit(r *Request) Admission {
 		return Admission{Verdict: Verdict{Decision: DecisionThrottled, RetryAfter: wait}}
 	}
 	held, callbackKey, v, err := g.claim(ctx, r)
-	if held == nil || v.Attempt > 1 { // nothing new
+	if held == nil || v.Attempt > 1 { // no execution, so no new event
 		g.quotas.add(r.Policy, 1, g.o.Now())
 	}
 	if held == nil {
@@ -238,7 +236,7 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 		var lock Lock
 		seenAt = g.cache.seenAt(g.o.Now())
 		if r.Policy.Strategy == Wait {
-			// Who cannot wait asks: it may be a copy, which is answered as one.
+			// A delivery that cannot wait claims all the same: it may be a duplicate, which is answered as one.
 			ahead := g.o.Ledger.Ahead(r.Scope)
 			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil && g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
 				return nil, &Seen{Lock: ahead, Queue: true}, nil
@@ -259,16 +257,16 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 			return nil, true
 		}
 		if dead = v.Bury; dead != nil {
-			v = Verdict{Attempt: 1} // look again, as at first
+			v = Verdict{Attempt: 1} // read again, as at first
 		}
 		return dead, false
 	}, g.o.Ledger.Bury)
 	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
-// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. Judge is shown what stands in the way;
-// where it returns a lock whose owner is dead, that is buried before the next claim. A claim that was not applied is made again, so each one
-// needs an execution ID of its own. Other errors are those of claim and bury, and the context's.
+// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. judge is given what stands in the
+// way; if it returns a lock whose owner is dead, that execution is reaped before the next claim. A claim that was not applied is made again, so
+// each one needs an execution ID of its own. Other errors are those of claim and bury, and the context's.
 func ClaimLock(
 	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), bury func(context.Context, *Lock) error,
 ) (Held, error) {
@@ -297,15 +295,15 @@ func ClaimLock(
 	}
 }
 
-// remember keeps a record that stays as it is until somebody forgets it: one that settles its event, and one of unknown outcome where
-// the policy lets no copy run. The cache does not know of final ones. life is for how long after seenAt it is known to be right.
+// remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
+// lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
 func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Duration) {
 	if rec.Settled() || !rec.Final && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock {
 		g.cache.add(rec, seenAt, life)
 	}
 }
 
-// newLock is what a claim would put into the ledger.
+// newLock returns the lock that a claim would write, and its callback key.
 func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	var random [20]byte
 	g.read(random[:])
@@ -321,19 +319,19 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	}, callbackKey
 }
 
-// NewCallbackKey is an upstream's right to speak about its own execution, made of what is random, and the hash of it that the ledger keeps.
+// NewCallbackKey makes the key with which an upstream may act on its own execution, from random bits, and the hash of it that the ledger keeps.
 func NewCallbackKey(random [10]byte) (key, hash string) {
 	key = base32.StdEncoding.EncodeToString(random[:])
 	return key, HashCallbackKey(key)
 }
 
-// HashCallbackKey is what Entry.CallbackHash has of a callback key: more bits than that has.
+// HashCallbackKey returns Entry.CallbackHash of a callback key. It has more bits than the key.
 func HashCallbackKey(key string) string {
 	hash := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(hash[:16])
 }
 
-// randomKey is the key of a delivery that is its own event: where idempotency is off, or where nothing names it.
+// randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has no event ID.
 func (g *Guard) randomKey() Key {
 	key, err := RandomKey(g.o.Random)
 	if err != nil {
@@ -342,7 +340,7 @@ func (g *Guard) randomKey() Key {
 	return key
 }
 
-// read fills b with random bytes. crypto/rand never fails; a reader given by a test that does is a bug in the test.
+// read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in the test.
 func (g *Guard) read(b []byte) {
 	if _, err := io.ReadFull(g.o.Random, b); err != nil {
 		panic(err)

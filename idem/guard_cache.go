@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Cache remembers records that stay as they are until somebody forgets them, so that a duplicate needs no call to the store. It is only
-// ever as good as the session that filled it: whoever loses the session, or the watch that tells of forgotten records, must Reset
-// it. Safe for concurrent use.
+// Cache remembers records that do not change until they are forgotten, so that a duplicate needs no call to the store. It is only as good as
+// the session that filled it: if that session is lost, or the watch for forgotten records, it must be Reset. It is safe for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
-	shelf  shelf             // its record 0 is the ring of those in use: next is the one used last, prev the one to go
-	byHalf map[uint64]uint32 // by a part of the key's long half; the whole key is compared before use. Its short half is the event ID's alone
+	shelf  shelf             // its record 0 is the head of a ring of those in use: next is the most recently used, prev the next to go
+	byHalf map[uint64]uint32 // by a part of the key's long half, because the short half is the event ID's alone; the whole key is compared before use
 	events map[uint64]uint32 // by what an execution ID says of workflow and event
-	// generation counts what was dropped. A record that was read before a drop must not come in after it.
+	// generation counts drops. A record that was read before a drop must not be added after it.
 	generation uint64
-	began      time.Time // when the first record was asked for: times are kept as what has passed since
+	began      time.Time // when the first record was asked for; times are kept as durations since then
 }
 
 // moment is when the store was asked.
@@ -28,21 +27,21 @@ type moment struct {
 	at         time.Time
 }
 
-// remembered is what Decide and an answer need of a record, and no more: it is what a hundred thousand of cost memory.
+// remembered is what Decide and an answer need of a record, and no more, because a cache holds about a hundred thousand.
 type remembered struct {
 	next, prev  uint32 // on the shelf
 	key         [24]byte
 	execution   [20]byte
-	trace       TraceContext // in half of what its text takes
+	trace       TraceContext // takes half the memory of its text
 	fingerprint Fingerprint
 	parts       Parts
 	expires     time.Duration // since the cache began
 	attempt     int32
-	text, size  uint32 // credentials and answer: where, and how many bytes
+	text, size  uint32 // first block and number of bytes of credentials and answer
 	unknown     bool   // else executed
 }
 
-// rememberedSize is what one of them weighs without its text, the map's share included. BenchmarkCacheMemory measures it.
+// rememberedSize is the memory of one record without its text, its share of the maps included. BenchmarkCacheMemory measures it.
 const rememberedSize = 224
 
 // NewCache makes an empty cache that holds about maxBytes; zero means 64 MiB.
@@ -53,7 +52,7 @@ func NewCache(maxBytes int) *Cache {
 	return &Cache{max: maxBytes, shelf: newShelf(), byHalf: map[uint64]uint32{}, events: map[uint64]uint32{}}
 }
 
-// get returns what is known of the record of key, or nil.
+// get returns the cached record of key, or nil.
 func (c *Cache) get(key Key, now time.Time) *Record {
 	whole, ok := key.binary()
 	c.mu.Lock()
@@ -83,7 +82,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	return rec
 }
 
-// seenAt is what add wants: take it before the store is asked.
+// seenAt returns the moment for add. Call it before the store is asked.
 func (c *Cache) seenAt(now time.Time) moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,12 +121,12 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 	c.linkFirst(n, kept)
 }
 
-// eventOf is what all executions of an event have in their IDs.
+// eventOf returns the part that the IDs of all executions of an event share.
 func eventOf(execution [20]byte) uint64 {
 	return binary.BigEndian.Uint64(execution[:])*0x9e3779b97f4a7c15 ^ binary.BigEndian.Uint64(execution[8:])
 }
 
-// Forget drops the record of an execution: one that is here, and one that is on its way here.
+// Forget drops the record of an execution, also one that is being added now.
 func (c *Cache) Forget(id ExecutionID) {
 	whole, err := id.binary()
 	c.mu.Lock()
@@ -159,7 +158,7 @@ func (c *Cache) drop(n uint32) {
 	c.shelf.free(n)
 }
 
-// linkFirst makes r, which is the record n, the one used last.
+// linkFirst makes r, which is the record n, the most recently used.
 func (c *Cache) linkFirst(n uint32, r *remembered) {
 	ring := c.shelf.record(0)
 	r.prev, r.next = 0, ring.next
@@ -172,7 +171,7 @@ func (c *Cache) unlink(r *remembered) {
 
 func (r *remembered) weight() int { return rememberedSize + inBlocks(int(r.size)) }
 
-// binary is the key without its spelling; ok is false for what is not a key.
+// binary decodes the key; ok is false for a text that is not a key.
 func (k Key) binary() (whole [24]byte, ok bool) {
 	if len(k) != 49 || k[16] != '-' {
 		return whole, false

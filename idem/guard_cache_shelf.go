@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// shelf keeps what a Cache remembers where the garbage collector has nothing to follow. It looks at all memory that has pointers in it each
-// time: as objects of their own, the records of a full cache took a fifth of what new events cost. So records name each other by number, and
-// their text lies in blocks. A shelf grows and does not shrink: what is taken off is used again.
+// shelf stores the records of a Cache without pointers, so that the garbage collector has nothing to follow: as objects of their own, the
+// records of a full cache took a fifth of what new events cost. Records refer to each other by number, and their text lies in blocks. A shelf
+// grows and does not shrink: records and blocks that are freed are used again.
 type shelf struct {
 	records  [][]remembered // chunks, so that growing moves nothing
 	blocks   [][]block
-	unused   uint32 // the first record that was taken off, whose next is another one; 0: none
-	unfilled uint32 // the same of blocks
-	made     uint32 // records that were ever in use; the first one is the ring's
-	cut      uint32 // the same of blocks; the first one is nobody's
+	unused   uint32 // the first free record, whose next is another one; 0: none
+	unfilled uint32 // the first free block
+	made     uint32 // records that were ever in use; the first one is the head of the ring
+	cut      uint32 // blocks that were ever in use; the first one is never used
 }
 
 // block is a part of a record's text.
@@ -31,7 +31,7 @@ const (
 
 func newShelf() shelf {
 	s := shelf{cut: 1}
-	s.take() // the ring's
+	s.take() // the head of the ring
 	return s
 }
 
@@ -39,7 +39,7 @@ func (s *shelf) record(n uint32) *remembered { return &s.records[n/chunk][n%chun
 
 func (s *shelf) block(n uint32) *block { return &s.blocks[n/chunk][n%chunk] }
 
-// take is a record that nobody uses.
+// take returns a free record.
 func (s *shelf) take() uint32 {
 	if n := s.unused; n != 0 {
 		s.unused = s.record(n).next
@@ -52,7 +52,7 @@ func (s *shelf) take() uint32 {
 	return s.made - 1
 }
 
-// free takes a record off, and its text.
+// free frees a record and its text.
 func (s *shelf) free(n uint32) {
 	r := s.record(n)
 	for at := r.text; at != 0; {
@@ -63,7 +63,7 @@ func (s *shelf) free(n uint32) {
 	s.unused = n
 }
 
-// write puts text into blocks and returns the first one; 0 where there is none.
+// write puts text into blocks and returns the first one; 0 for no text.
 func (s *shelf) write(text []byte) (first uint32) {
 	link := &first
 	for len(text) > 0 {
@@ -84,7 +84,7 @@ func (s *shelf) write(text []byte) (first uint32) {
 	return first
 }
 
-// read is what was written, in memory of the caller's.
+// read returns a copy of the text.
 func (s *shelf) read(first uint32, size int) []byte {
 	text := make([]byte, 0, size)
 	for at := first; at != 0; at = s.block(at).next {
@@ -93,10 +93,10 @@ func (s *shelf) read(first uint32, size int) []byte {
 	return text
 }
 
-// inBlocks is what a text of so many bytes takes.
+// inBlocks returns the memory that a text of this size takes.
 func inBlocks(size int) int { return (size + blockText - 1) / blockText * blockSize }
 
-// spell is what a record has besides what all records have: credentials and answer. Nothing is in it of a record that has neither.
+// spell encodes credentials and answer of a record. It returns nothing for a record that has neither.
 func spell(credentials string, a *Answer) []byte {
 	if credentials == "" && a == nil {
 		return nil
@@ -166,7 +166,7 @@ func unspell(b []byte) (credentials string, a *Answer) {
 	return credentials, a
 }
 
-// unspeller takes apart what spell has made: it is in memory of ours, so nothing can be wrong with it.
+// unspeller decodes what spell has made in this process, so it checks nothing.
 type unspeller struct{ b []byte }
 
 func (r *unspeller) count() uint64 {
@@ -188,5 +188,5 @@ func (r *unspeller) text() string {
 	return text
 }
 
-// most is how many bytes of text a record may have.
+// most is the maximum size of a record's text.
 const most = math.MaxInt32

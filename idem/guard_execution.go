@@ -16,9 +16,9 @@ var (
 	ErrShutdown = errors.New("hooklock shuts down")
 )
 
-// Execution is a delivery that was admitted. It ends in one of the three things that one can know of it: Complete (a whole answer came),
-// Release (provably nothing reached the upstream) or Abandon (nobody knows); or this process lets go of it with Hold, because the
-// upstream goes on. The first of them counts; Abandon is what to defer.
+// Execution is a delivery that was admitted. It ends in one of three ways: Complete (a whole answer came), Release (provably nothing reached
+// the upstream) or Abandon (the outcome is unknown). With Hold this process lets go of it, because the upstream goes on. Only the first of
+// these calls counts; Abandon is the one to defer.
 type Execution struct {
 	guard  *Guard
 	policy *Policy
@@ -32,11 +32,11 @@ type Execution struct {
 	stop     context.CancelCauseFunc
 	deadline context.CancelFunc
 
-	keeping ioMutex // held by whoever parks it; taken before gate
-	gate    ioMutex // held by whoever writes that it is parked, or ends it
+	keeping ioMutex // held while the request is stored for parking; taken before gate
+	gate    ioMutex // held while parking is written, or the end
 	ended   atomic.Bool
 	parked  atomic.Bool
-	tried   chan<- Tried // whoever carries it hears of the end of this try; nil: nobody carries it yet
+	tried   chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
 }
 
 func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
@@ -50,15 +50,14 @@ func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string)
 	return x
 }
 
-// Lock is what the ledger has of it. The caller must not change it.
+// Lock returns the lock of the execution. The caller must not change it.
 func (x *Execution) Lock() *Lock { return x.held.Lock() }
 
 // Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled, ErrMaxDuration or ErrShutdown. It is the
 // execution's life and not the sender's.
 func (x *Execution) Context() context.Context { return x.ctx }
 
-// Begin has the last word before the first byte goes to the upstream. An error means that nothing may be sent; the caller then calls
-// Release.
+// Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller must call Release.
 func (x *Execution) Begin() error {
 	if err := context.Cause(x.ctx); err != nil {
 		return err
@@ -69,27 +68,27 @@ func (x *Execution) Begin() error {
 // Ended reports whether it has ended, or this process has let go of it.
 func (x *Execution) Ended() bool { return x.ended.Load() }
 
-// Ending is what became of an execution.
+// Ending is the outcome of an execution.
 type Ending struct {
 	// Record is what the ledger has now; nil when it was released, or when nothing was recorded.
 	Record *Record
-	// Recorded: the outcome is in the ledger. Otherwise the sender is told that it is not.
+	// Recorded: the outcome is in the ledger. Otherwise the response says that it is not.
 	Recorded bool
-	// Lost: somebody else had ended the execution before.
+	// Lost: the execution had been ended elsewhere before.
 	Lost bool
-	// Took is how long the ledger was asked.
+	// Took is how long the ledger took.
 	Took time.Duration
-	// Cancelled: a cancel had been asked, and is what the execution ended with.
+	// Cancelled: a cancel had been requested, and is what the execution ended with.
 	Cancelled bool
 	// Hold is how long the lock outlives the answer; 0 = it does not.
 	Hold time.Duration
-	// Parked: whoever carries it decides what follows, and nothing has ended yet.
+	// Parked: the park worker decides what follows, and the execution has not ended yet.
 	Parked bool
-	Err    error // why it was not recorded, for the log
+	Err    error // why the outcome was not recorded, for the log
 }
 
-// Complete records that a whole answer came. What is kept of it is the policy's decision. The memory of answer goes over to the
-// Guard: the caller must not change it afterwards.
+// Complete records that a whole answer came. The policy decides what is stored of it. The Guard takes over the memory of answer: the caller
+// must not change it afterwards.
 func (x *Execution) Complete(answer Answer) Ending {
 	if c := x.guard.carrier; c != nil {
 		c.reached()
@@ -118,7 +117,7 @@ func (x *Execution) complete(answer Answer) Ending {
 	return x.settle(end)
 }
 
-// Release gives the lock back: provably nothing reached the upstream. The event burns nothing and may run later. why is kept of a parked one.
+// Release gives the lock back: provably nothing reached the upstream, so the event may run later. why is kept of a parked one.
 func (x *Execution) Release(why Failure) Ending {
 	if x.told(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
 		return Ending{Recorded: true, Parked: true}
@@ -138,16 +137,15 @@ func (x *Execution) Release(why Failure) Ending {
 	return Ending{Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: took, Err: err}
 }
 
-// MinHold is the shortest hold. etcd gives a lease whole seconds, and nobody could renew a shorter one in time.
+// MinHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be renewed in time.
 const MinHold = 2 * time.Second
 
 // MaxHold is the longest one, for a policy without MaxDuration.
 const MaxHold = 10 * 365 * 24 * time.Hour
 
-// Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it.
-// It lives for ttl unless it is renewed: in whole seconds, at least MinHold, and no longer than what is left of the policy's
-// MaxDuration. Where the hold cannot be written, the lock stays this process's until it can be, or until its session ends; nobody
-// else gets it meanwhile.
+// Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
+// for ttl unless it is renewed: in whole seconds, at least MinHold, and no longer than what is left of the policy's MaxDuration. If the hold
+// cannot be written, this process keeps the lock until it can be, or until its session ends.
 func (x *Execution) Hold(ttl time.Duration) Ending {
 	if x.told(Tried{Sent: true, Hold: ttl}) {
 		return Ending{Recorded: true, Parked: true}
@@ -171,7 +169,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
 }
 
-// Abandon records that nobody knows what the upstream did. It does nothing when the execution has ended.
+// Abandon records an unknown outcome. It does nothing if the execution has ended.
 func (x *Execution) Abandon(why Failure) Ending {
 	if x.told(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
 		return Ending{Recorded: true, Parked: true}
@@ -203,13 +201,13 @@ func (x *Execution) settle(end End) Ending {
 	}
 }
 
-// bounded is the time that the end of an execution has in the ledger. It ignores that the execution was told to stop: its end must be
-// written all the same.
+// bounded returns the context for writing the end of an execution. It ignores that the execution was told to stop: its end must be written all
+// the same.
 func (x *Execution) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.o.RequestTimeout)
 }
 
-// close takes the execution out of this process, after its end was written.
+// close removes the execution from this process, after its end was written.
 func (x *Execution) close() {
 	x.guard.live.leave(x.spot)
 	x.deadline()

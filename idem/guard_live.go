@@ -7,9 +7,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// live is what this process itself is doing: per lock at most one claim under way or one execution running. It is why a
-// conflict inside one process costs no call to the store. Only refusals may be decided from it: it says that a lock is
-// taken, never that one is free.
+// live is what this process itself is doing: per lock at most one claim under way or one execution running. It is why a conflict inside one
+// process costs no call to the store. Only refusals may be decided from it: it says that a lock is taken, never that one is free.
 type live struct{ shards [64]liveShard }
 
 type liveShard struct {
@@ -17,15 +16,15 @@ type liveShard struct {
 	spots map[Scope]*spot
 }
 
-// spot is the place of one delivery at one lock.
+// spot is the claim or the execution of one delivery at one lock.
 type spot struct {
-	at Scope // as lockScope has it
+	at Scope // as lockScope returns it
 	// decided is closed when the claim is decided either way.
 	decided chan struct{}
 	lock    *Lock // set before decided is closed when the claim was won
 }
 
-// lockScope is the scope without what does not tell locks apart.
+// lockScope returns the scope without the fields that do not tell locks apart.
 func lockScope(s Scope) Scope {
 	if !s.PerEvent {
 		s.Key = ""
@@ -37,8 +36,8 @@ func (l *live) shard(s Scope) *liveShard {
 	return &l.shards[xxhash.Sum64String(s.Workflow)%uint64(len(l.shards))]
 }
 
-// enter takes the spot at the lock of s, or returns the lock that an execution of this process holds there. It waits for a claim that is
-// under way, because only its end tells who the holder is.
+// enter takes the spot at the lock of s, or returns the lock that an execution of this process holds there. It waits for a claim that is under
+// way, because only its end tells which execution holds the lock.
 func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
 	s = lockScope(s)
 	shard := l.shard(s)
@@ -66,13 +65,13 @@ func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
 	}
 }
 
-// won says that the claim took the lock.
+// won records that the claim took the lock.
 func (l *live) won(s *spot, lock *Lock) {
 	l.replace(s, lock)
 	close(s.decided)
 }
 
-// settle notes a lock that was won at the head of the queue. Who had it before may still be noted: he is about to leave. Where it is a claim
+// settle records a lock that was won at the head of the queue. The previous holder may still be recorded: it is about to leave. If a claim is
 // under way it returns nil, and until that is decided the store is asked.
 func (l *live) settle(scope Scope, lock *Lock) *spot {
 	scope = lockScope(scope)
@@ -91,7 +90,7 @@ func (l *live) settle(scope Scope, lock *Lock) *spot {
 	return mine
 }
 
-// leave gives the spot up; nil is none.
+// leave gives the spot up; s may be nil.
 func (l *live) leave(s *spot) {
 	if s == nil {
 		return
@@ -107,7 +106,7 @@ func (l *live) leave(s *spot) {
 	}
 }
 
-// lockOf is the lock that was won at a spot; nil where none was.
+// lockOf returns the lock that was won at a spot; nil if none was.
 func (l *live) lockOf(s *spot) *Lock {
 	shard := l.shard(s.at)
 	shard.mu.Lock()
@@ -115,7 +114,7 @@ func (l *live) lockOf(s *spot) *Lock {
 	return s.lock
 }
 
-// replace notes what the lock at a spot says now: others decide on it. A nil spot is nobody's.
+// replace updates the lock at a spot, because other deliveries decide on it. s may be nil.
 func (l *live) replace(s *spot, lock *Lock) {
 	if s == nil {
 		return

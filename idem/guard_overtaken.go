@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Strategy fail_fast refuses an event at once and keeps no place for it. That alone would be unfair: who has just ended an event is there with
-// the next one before those who were told to come later, and a workflow that is always busy would refuse some of them for ever. So an event that
-// was refused because of one execution, and that finds another one in the way when it comes again, has been overtaken. It takes a place in the
-// queue for a moment, and who comes meanwhile is behind it. While the same execution stands in the way, each refusal is at once.
+// Strategy fail_fast refuses an event at once and does not enqueue it. That alone would be unfair: a client whose event has just ended is there
+// with the next one before those that were told to come later, and a workflow that is always busy would refuse some of them for ever. So an
+// event that was refused because of one execution, and that meets another one when it comes again, has been overtaken. It is enqueued for a
+// moment, and events that come meanwhile are behind it. While the same execution stands in the way, each refusal is at once.
 
-// refusalsKept bounds the refusals that are remembered: at least the last so many, and at most twice as many.
+// refusalsKept bounds the refusals that are remembered: at least the newest refusalsKept, and at most twice as many.
 const refusalsKept = 4096
 
 // refusals remembers which executions stood in the way of which events, in this process.
@@ -24,8 +24,8 @@ type refusal struct {
 	overtaken int // times
 }
 
-// by notes that holder stands in the way of an event now, and returns how often another one than the one before did; 0: it is the same one, or
-// the first.
+// by records that holder stands in the way of an event now, and returns how often the holder has changed since the first refusal; 0: it is the
+// same one as before, or this is the first refusal.
 func (r *refusals) by(holder ExecutionID, event Key) (overtaken int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +46,8 @@ func (r *refusals) by(holder ExecutionID, event Key) (overtaken int) {
 	return overtaken
 }
 
-// overtaken is for how long an event that is refused waits: the longer, the more often it was overtaken, so that it comes before those who were
-// not. 0: it does not wait.
+// overtaken returns how long a refused event waits: the longer, the more often it was overtaken, so that it comes before those that were not.
+// 0: it does not wait.
 func (g *Guard) overtaken(r *Request, v *Verdict) time.Duration {
 	p := r.Policy
 	if v.Decision != DecisionLocked || p.Strategy != FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, v.parkOn()) {

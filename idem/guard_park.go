@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Parking is what a delivery brings that may be parked.
+// Parking is what a delivery that may be parked brings with it.
 type Parking struct {
-	// AtOnce: whatever the policy says, it is to be parked before anything is asked, because its sender has heard too many failures.
+	// AtOnce: park the delivery before anything is asked, whatever the policy says, because its sender has seen too many failures.
 	AtOnce bool
-	// Patience is how long its sender still waits for an answer; less than 0 = no longer.
+	// Patience is how long the sender still waits for an answer; less than 0 = no longer.
 	Patience time.Duration
 	Size     int // bytes of the request
-	// Keep makes what the ledger keeps of it, for the execution of that ID. When it returns nil as its error, what is kept elsewhere is there
-	// to stay.
+	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a nil error, what is stored outside of the
+	// ledger is durable.
 	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
 }
 
@@ -44,7 +44,7 @@ func (p *ParkPolicy) Has(on ParkOn) bool {
 	return false
 }
 
-// MayPark reports whether a delivery may be parked for that reason now. Under Observe it says whether it might be.
+// MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it might be.
 func (g *Guard) MayPark(r *Request, on ParkOn) bool {
 	p := r.Policy.Park
 	switch {
@@ -65,7 +65,7 @@ func (g *Guard) atOnce(r *Request) bool {
 	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, r.atOnceFor())
 }
 
-// atOnceFor is what a delivery is parked for that is parked at once.
+// atOnceFor returns the reason for which a delivery is parked at once.
 func (r *Request) atOnceFor() ParkOn {
 	if r.Parking != nil && r.Parking.AtOnce {
 		return ParkSenderLimit
@@ -90,7 +90,7 @@ func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 	return parked
 }
 
-// parkOn is what a delivery that is refused would be parked for.
+// parkOn returns the reason for which a refused delivery would be parked.
 func (v *Verdict) parkOn() ParkOn {
 	if v.Decision == DecisionPaused {
 		return ParkPaused
@@ -98,7 +98,7 @@ func (v *Verdict) parkOn() ParkOn {
 	return ParkLocked
 }
 
-// park puts a delivery into its line, to be run without its sender. It may be decided otherwise: its event was settled, or a copy waits or runs.
+// park enqueues a delivery to be run without its sender. The verdict may be another one: its event was settled, or a duplicate waits or runs.
 func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
@@ -116,7 +116,7 @@ func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	return Admission{Verdict: v, Err: err}
 }
 
-// errUnkept: what keeps requests does not take this one, so it is decided about as if nothing could be parked. Nothing was asked of the ledger.
+// errUnkept: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
 var errUnkept = errors.New("the request could not be kept")
 
 // Keep implements Waiter.
@@ -124,7 +124,7 @@ func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
 	kept, err := w.r.Parking.Keep(ctx, id)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnkept, err)
-		w.notParked = err // where that took all the time that there was, nobody else says so
+		w.notParked = err // if the store took all the time there was, no other error says so
 	}
 	return kept, err
 }
@@ -135,7 +135,7 @@ func (w *waiter) Stays(place Place, lock Lock) bool {
 	if w.paused() != nil {
 		on = ParkPaused
 	}
-	if w.r.Policy.Observe || !w.guard.MayPark(w.r, on) { // what is observed is forwarded now
+	if w.r.Policy.Observe || !w.guard.MayPark(w.r, on) { // an observed delivery is forwarded now
 		return false
 	}
 	request, cancel := w.Request()
@@ -153,8 +153,8 @@ func (w *waiter) Stays(place Place, lock Lock) bool {
 // errEnded: the execution ended before it was to be parked.
 var errEnded = errors.New("the execution has ended")
 
-// Park makes an execution outlive its delivery. last is how its only try ended; nil: it still goes on, and its end is told with Tried. After an
-// error the execution is as it was.
+// Park lets an execution outlive its delivery. last is how its only try ended; nil: the try still goes on, and its end is reported with Tried.
+// After an error the execution is unchanged.
 func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	x.keeping.Lock()
 	defer x.keeping.Unlock()
@@ -170,14 +170,14 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	}
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	if x.ended.Load() { // what is kept is nobody's, and is swept
+	if x.ended.Load() { // the stored request belongs to no execution, and is swept
 		return errEnded
 	}
 	ctx, cancel := x.bounded()
 	defer cancel()
 	p := (&Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).tried(last)
-	// The park worker hears of the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is the
-	// outcome of a try that has not ended.
+	// The park worker gets the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is
+	// the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == Unknown, nil
 	if err := x.held.Park(ctx, p, kept); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	return nil
 }
 
-// keep keeps its request, which may take as long as a disk takes. Its end does not wait for that, and calls it off.
+// keep stores the request, which may take as long as a disk takes. The end of the execution does not wait for that, and cancels it.
 func (x *Execution) keep(r *Request) (Kept, error) {
 	ctx, cancel := x.bounded()
 	defer cancel()
@@ -199,13 +199,13 @@ func (x *Execution) keep(r *Request) (Kept, error) {
 	return r.Parking.Keep(ctx, x.Lock().Execution)
 }
 
-// Parked reports whether its sender was told that it is accepted. What it ends with is then judged by whoever carries it.
+// Parked reports whether the response said that the event is accepted. The park worker then judges its end.
 func (x *Execution) Parked() bool { return x.parked.Load() }
 
-// GiveUp ends the try of a parked execution that nothing was sent of, and that no other try can bring further: it is a dead letter.
+// GiveUp ends the try of a parked execution of which nothing was sent and that no other try can bring further: it becomes a dead letter.
 func (x *Execution) GiveUp(why Failure) { x.told(Tried{Failure: why, Hopeless: true}) }
 
-// told tells whoever carries a parked execution how its try ended; false: it is not parked, or has ended.
+// told reports the end of a try to the worker of a parked execution; false: it is not parked, or has ended.
 func (x *Execution) told(t Tried) bool {
 	x.gate.Lock()
 	defer x.gate.Unlock()
@@ -225,20 +225,20 @@ func (x *Execution) told(t Tried) bool {
 // MayPark reports whether the execution may be parked for that reason now.
 func (x *Execution) MayPark(r *Request, on ParkOn) bool { return r != nil && x.guard.MayPark(r, on) }
 
-// finish is true for the first who ends the execution, after whoever parks it.
+// finish returns true to the first caller that ends the execution. It waits while the execution is being parked.
 func (x *Execution) finish() bool {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	return x.ended.CompareAndSwap(false, true)
 }
 
-// busy reports whether deliveries come. The last one may be in the future of a clock that was set back since: that is not now.
+// busy reports whether deliveries come. The last one may be in the future of a clock that was set back since: that does not count.
 func (g *Guard) busy() bool {
 	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
 	return since.Abs() < time.Second
 }
 
-// Drain lets deliveries that wait be parked where they may be, instead of being refused when the process ends.
+// Drain lets deliveries that wait be parked if they may be, instead of being refused when the process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }
 
 var errDraining = errors.New("the process is about to end")

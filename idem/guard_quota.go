@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// quotas bound the new events of each route, so that a flood of made-up ones cannot fill the ledger that all routes share. The zero value
-// is ready. What it keeps is as small as the configuration: a bucket for each route that has a bound.
+// quotas bound the new events of each route, so that a flood of made-up ones cannot fill the ledger that all routes share. The zero value is
+// ready. It holds one bucket for each route that has a bound.
 type quotas struct {
 	mu     sync.Mutex
 	routes map[string]*quota
 }
 
-// quota is a bucket with one token for each new event that may come now: at most those of one second, and less than none while more came
-// than may.
+// quota is a bucket with one token for each new event that may come now: at most those of one second, and less than none while more came than
+// may.
 type quota struct {
 	tokens float64
 	at     time.Time
 }
 
-// take has a token for one new event of p's route, or says how long it takes until there is one.
+// take takes a token for one new event of p's route, or returns how long it takes until there is one.
 func (q *quotas) take(p *Policy, now time.Time) (wait time.Duration, ok bool) {
 	if p.NewPerSecond == 0 {
 		return 0, true
@@ -34,7 +34,7 @@ func (q *quotas) take(p *Policy, now time.Time) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// add gives n tokens back, or takes them, whether they are there or not.
+// add adds n tokens, which may be negative, without a check.
 func (q *quotas) add(p *Policy, n float64, now time.Time) {
 	if p.NewPerSecond == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 // MaxLabel bounds the value of a label; bytes.
 const MaxLabel = 128
 
-// Label is what an event is found by, beside its ID: a number of an order, the name of an object.
+// Label is what an event is found by, beside its ID, such as an order number or the name of an object.
 type Label struct{ Name, Value string }
 
 // Labels are those of one event, sorted by name. In JSON they are an object.
@@ -46,7 +46,7 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ParseLabel reads NAME=VALUE, or a value alone. What stands before the first "=" is a name if a label can have it.
+// ParseLabel reads NAME=VALUE, or a value alone. The text before the first "=" is a name if a label can have it.
 func ParseLabel(text string) Label {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
@@ -55,7 +55,7 @@ func ParseLabel(text string) Label {
 	return Label{name, value}
 }
 
-// Has reports whether one of them is wanted: its value, and its name if that has one.
+// Has reports whether one of the labels has the wanted value, and the wanted name if that is set.
 func (l Labels) Has(wanted Label) bool {
 	return slices.ContainsFunc(l, func(o Label) bool { return o.Value == wanted.Value && (wanted.Name == "" || o.Name == wanted.Name) })
 }

@@ -2,14 +2,13 @@ package idem
 
 import "time"
 
-// Strategy latest: of those that wait in a workflow the newest runs, and the others are told so. An event that is replaced never runs, so that a copy of
-// it, which may come after the newer one has run, does not undo that.
+// Strategy latest: of the events that wait in a workflow the newest runs, and the others are superseded. A superseded event never runs, so that
+// a duplicate of it, which may come after the newer one has run, does not undo that.
 
-// rests reports whether a delivery waits also where the lock is free, because a newer one may come. Where everything is forwarded, nobody is made to wait
-// for that.
+// rests reports whether a delivery waits even if the lock is free, because a newer one may come. Under Observe nothing waits for that.
 func (p *Policy) rests() bool { return p.Quiet > 0 && !p.Observe }
 
-// series is what a place in the queue says; nil under another strategy.
+// series returns the Series of a new queue entry; nil under another strategy.
 func (p *Policy) series() *Series {
 	switch {
 	case p.Strategy != Latest:
@@ -20,11 +19,11 @@ func (p *Policy) series() *Series {
 	return &Series{Quiet: p.Quiet, MaxWait: p.MaxWait}
 }
 
-// clocksApart is how far a replica's clock may be from that of whoever made a place. What says more was made before a clock was set.
+// clocksApart is how far the clocks of two replicas may differ. A larger difference means that a clock was set.
 const clocksApart = time.Minute
 
-// Rests is for how long who is first in the queue does not take the lock yet, although that is free; at most 0: it takes it. An hour by which a clock was set
-// back is not waited for.
+// Rests returns for how long the head of the queue does not take a free lock yet; at most 0: it takes it. A time by which a clock was set back
+// is not waited for.
 func (s *Series) Rests(now time.Time) time.Duration {
 	left := s.NotBefore.Sub(now)
 	if left > s.NotBefore.Sub(s.Since)+clocksApart {
@@ -33,7 +32,7 @@ func (s *Series) Rests(now time.Time) time.Duration {
 	return left
 }
 
-// superseded is what a delivery gets that a newer one has replaced while it waited.
+// superseded returns the verdict for a delivery that a newer one has replaced while it waited.
 func superseded(r *Record) Verdict {
 	return Verdict{Decision: DecisionSuperseded, Holder: r.Execution, Record: r, WhileWaiting: true}
 }

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// OnStale says what becomes of an event that is older than the newest of its scope that went through.
+// OnStale says what happens to an event that is older than the newest of its scope that went through.
 type OnStale string
 
-// What becomes of it.
+// The choices.
 const (
 	StaleAnnotate OnStale = "annotate" // it runs, and the upstream is told by how much it is older
 	StaleSkip     OnStale = "skip"     // it does not run, and its sender need not send it again: 200
 	StaleReject   OnStale = "reject"   // it does not run: 409
 )
 
-// Choices lists what may become of it.
+// Choices lists the values of a configuration.
 func (OnStale) Choices() []string { return words(StaleAnnotate, StaleSkip, StaleReject) }
 
-// OrderUnit is what a position counts that is a number.
+// OrderUnit is the unit of a position that is a number.
 type OrderUnit string
 
 // The units. The zero value is UnitNone.
 const (
-	UnitNone         OrderUnit = "none" // nobody knows: a version, a sequence
+	UnitNone         OrderUnit = "none" // not known: a version, a sequence
 	UnitSeconds      OrderUnit = "s"
 	UnitMilliseconds OrderUnit = "ms"
 )
@@ -34,22 +34,22 @@ const (
 // Choices lists the units.
 func (OrderUnit) Choices() []string { return words(UnitNone, UnitSeconds, UnitMilliseconds) }
 
-// OrderPolicy is what a route says about events that come out of order. A nil one judges none.
+// OrderPolicy is what a route does about events that come out of order. A nil one checks no order.
 type OrderPolicy struct {
 	OnStale OnStale
-	By      string // the template, for people
+	By      string // the template, for operators
 }
 
-// Order is where an event stands in its scope, as its sender says. The ledger keeps a mark for each scope inside of a workflow: the newest event that
-// went through.
+// Order is the position of an event in its scope, as its sender gives it. The ledger keeps a high-water mark for each scope inside of a
+// workflow: the newest event that went through.
 type Order struct {
-	Mark  string    `json:"mark"`  // the scope's, in its workflow: 32 hex digits
-	Scope string    `json:"scope"` // printable, for people
+	Mark  string    `json:"mark"`  // the key of the scope in its workflow: 32 hex digits
+	Scope string    `json:"scope"` // printable, for operators
 	At    string    `json:"at"`    // as the sender wrote it; ParsePosition reads it
 	Unit  OrderUnit `json:"unit,omitempty"`
 }
 
-// Mark is the newest event of a scope that went through.
+// Mark is the high-water mark of a scope: the newest event that went through.
 type Mark struct {
 	At        Position
 	Execution ExecutionID
@@ -62,7 +62,7 @@ type Stale struct {
 	Than ExecutionID `json:"than"` // the newest
 }
 
-// Against holds o against the newest of its scope; nil = it is not older, or nobody can tell.
+// Against compares o with the newest event of its scope; nil = it is not older, or the two cannot be compared.
 func (o *Order) Against(newest *Mark) *Stale {
 	at, ok := ParsePosition(o.At)
 	if !ok || newest == nil || !at.Before(newest.At) {
@@ -71,7 +71,7 @@ func (o *Order) Against(newest *Mark) *Stale {
 	return &Stale{By: at.behind(newest.At, o.Unit), Than: newest.Execution}
 }
 
-// abort is why an execution ended that did not run for s.
+// abort returns the reason with which an execution ends that did not run because of s.
 func (s *Stale) abort(now time.Time) *Cancel {
 	return &Cancel{By: "policy", Reason: s.text(), At: now, Successor: s.Than}
 }
@@ -80,14 +80,14 @@ func (s *Stale) text() string {
 	return "superseded: " + s.By + " older than " + string(s.Than) + ", which went through"
 }
 
-// judged ends an execution at once that is older than what went through, where its route does not let it run.
+// judged ends an execution at once that is older than what went through, if its route does not let it run.
 func (g *Guard) judged(x *Execution, r *Request) Admission {
 	stale := x.Lock().Stale
 	if stale == nil || !r.Policy.keepsStale() || r.Policy.Observe {
 		return Admission{Execution: x}
 	}
 	v := Verdict{Decision: DecisionStale, Holder: x.Lock().Execution, Stale: stale}
-	if r.Policy.Order.OnStale == StaleReject { // as any refusal, it burns nothing
+	if r.Policy.Order.OnStale == StaleReject { // as any refusal, it leaves no trace
 		return Admission{Verdict: v, Err: x.Release(Failure{}).Err}
 	}
 	v.Decision = DecisionSuperseded
@@ -95,11 +95,11 @@ func (g *Guard) judged(x *Execution, r *Request) Admission {
 	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
 }
 
-// keepsStale reports whether what is older than what went through does not run.
+// keepsStale reports whether an event that is older than what went through does not run.
 func (p *Policy) keepsStale() bool { return p.Order != nil && p.Order.OnStale != StaleAnnotate }
 
-// keepsBack is how the try of a parked execution ends that is not made; nil: it is made. Its sender has been told that it is accepted, so where the
-// route rejects, it is a dead letter.
+// keepsBack returns how the try of a parked execution ends that is not made because its event is stale; nil: it is made. Its sender has been
+// told that the event is accepted, so if the route rejects stale ones, it becomes a dead letter.
 func (p *Policy) keepsBack(stale *Stale) *Tried {
 	switch {
 	case stale == nil || !p.keepsStale():
@@ -110,11 +110,11 @@ func (p *Policy) keepsBack(stale *Stale) *Tried {
 	return &Tried{Stale: stale}
 }
 
-// Position is a number or a time in a spelling whose bytes are in the order of what they say: "n" and digits, or "t" and a time. No two of one
-// kind that say the same differ.
+// Position is a number or a time, spelled so that the order of the bytes is the order of the values: "n" and digits, or "t" and a time. Equal
+// values have equal spellings.
 type Position string
 
-// Bounds of a number: digits before and behind its point. A longer one is none.
+// Bounds of a number: digits before and behind its point. A longer text is not a position.
 const (
 	wholeDigits = 40
 	tailDigits  = 20
@@ -139,7 +139,7 @@ func ParsePosition(text string) (p Position, ok bool) {
 // positionTime has all its digits, so that later is larger.
 const positionTime = "2006-01-02T15:04:05.000000000Z"
 
-// parseNumber makes "n1" and all digits of it, or, of a number below zero, "n0" and what they lack of nines.
+// parseNumber makes "n1" and all digits; of a number below zero, "n0" and the digits' complements to nine.
 func parseNumber(text string) (Position, bool) {
 	digits, below := strings.CutPrefix(text, "-")
 	exponent := 0
@@ -176,7 +176,7 @@ func parseNumber(text string) (Position, bool) {
 	return Position(sign + string(b)), true
 }
 
-// Kind is what p is: "n" of a number, "t" of a time. The two cannot be compared.
+// Kind returns "n" of a number, "t" of a time. The two cannot be compared.
 func (p Position) Kind() string {
 	if p == "" {
 		return ""
@@ -184,10 +184,10 @@ func (p Position) Kind() string {
 	return string(p[:1])
 }
 
-// Before reports whether p is older than q. Of two kinds, neither is.
+// Before reports whether p is older than q; false for two kinds.
 func (p Position) Before(q Position) bool { return p.Kind() == q.Kind() && p < q }
 
-// behind is by how much p is before q.
+// behind returns by how much p is before q.
 func (p Position) behind(q Position, unit OrderUnit) string {
 	if p.Kind() == "t" {
 		older, _ := time.Parse(positionTime, string(p[1:]))
@@ -207,7 +207,7 @@ func (p Position) behind(q Position, unit OrderUnit) string {
 	return decimal(apart, tailDigits)
 }
 
-// scaled is the number p without its point.
+// scaled returns the number p without its point.
 func (p Position) scaled() *big.Int {
 	digits := []byte(p[2:])
 	below := p[1] == '0'

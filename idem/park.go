@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An execution is parked when its sender has been told that it is accepted and it has not ended: it waits in its workflow's line without a
-// session, or has the lock and is tried again (docs/park.md). Nothing of it is lost with the process that accepted it.
+// An execution is parked when its sender has been told that its event is accepted and it has not ended: it waits in its workflow's queue
+// without a session, or has the lock and is tried again (docs/park.md). It survives the process that accepted it.
 
 // ParkOn says what lets a delivery be parked.
 type ParkOn string
@@ -17,10 +17,10 @@ const (
 	ParkLocked      ParkOn = ParkOn(DecisionLocked) // another event of its workflow is before it
 	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
-	ParkUnknown     ParkOn = "unknown"              // nobody knows whether it ran
+	ParkUnknown     ParkOn = "unknown"              // it is not known whether it ran
 	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408, 409, 425 or 429
-	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not of a policy's list either
-	ParkPaused      ParkOn = ParkOn(DecisionPaused) // somebody has paused it; whatever a policy parks, it parks that too
+	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not in a policy's list either
+	ParkPaused      ParkOn = ParkOn(DecisionPaused) // its route or workflow is paused; a policy that parks for anything parks for this too
 )
 
 // Choices lists the reasons to park that a policy names.
@@ -28,16 +28,16 @@ func (ParkOn) Choices() []string {
 	return words(ParkLocked, ParkSlow, ParkUnreachable, ParkUnknown, ParkFailed)
 }
 
-// OnFailure says what becomes of a parked execution that may not be tried again.
+// OnFailure says what happens to a parked execution that may not be tried again.
 type OnFailure string
 
-// What becomes of it.
+// The choices.
 const (
-	FailureHold OnFailure = "hold" // its workflow waits for a person, so that the order is kept
+	FailureHold OnFailure = "hold" // its workflow waits for an operator's decision, so that the order is kept
 	FailureSkip OnFailure = "skip" // it is a dead letter, and the next one runs
 )
 
-// Choices lists what may become of it.
+// Choices lists the values of a configuration.
 func (OnFailure) Choices() []string { return words(FailureHold, FailureSkip) }
 
 // ParkSignature says which signature a parked request has when it runs.
@@ -52,39 +52,39 @@ const (
 // Choices lists the signatures of a parked request.
 func (ParkSignature) Choices() []string { return words(SignatureKeep, SignatureRenew) }
 
-// ParkPolicy is what a route says about parking. A nil one parks nothing.
+// ParkPolicy is what a route does about parking. A nil one parks nothing.
 type ParkPolicy struct {
 	Locked, Slow, Unreachable, Unknown, Failed bool // its ParkOn
-	// After is the sender's patience, from the arrival of its delivery; 0 = it gets its 2xx at once, always.
+	// After is how long after its arrival a delivery is parked; 0 = it gets its 2xx at once, always.
 	After      time.Duration
-	Answer     int           // the status that a parked delivery's sender gets; 2xx
-	MaxAge     time.Duration // from when it was parked; then it is a dead letter
-	Attempts   int           // tries that may fail; those that provably did not run do not count
+	Answer     int           // the status with which a parked delivery is answered; 2xx
+	MaxAge     time.Duration // since it was parked; then it becomes a dead letter
+	Attempts   int           // failed tries before it is given up; those that provably did not run do not count
 	OnFailure  OnFailure
 	Signature  ParkSignature
 	MaxWaiting int // parked executions of one workflow
 	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound
-	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for people.
+	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for operators.
 	FailedAnswers bool
 }
 
-// Parked is what the ledger says of a parked execution, in its place or its lock.
+// Parked is what the ledger stores of a parked execution, in its queue entry or its lock.
 type Parked struct {
 	Since time.Time `json:"since"`
 	On    ParkOn    `json:"on"`              // what it was parked for
-	Bytes int64     `json:"bytes"`           // of the request as it is kept
+	Bytes int64     `json:"bytes"`           // of the request as it is stored
 	Tries int       `json:"tries,omitempty"` // calls of the upstream that began, the one before it was parked included
 	// Failures are the tries that count against the policy's Attempts.
 	Failures int `json:"failures,omitempty"`
-	// Trying: a try began, and its end is not written down. Whoever carries the execution on takes its outcome for unknown.
+	// Trying: a try began, and its end is not written down. A worker that takes the execution over treats its outcome as unknown.
 	Trying      bool      `json:"trying,omitempty"`
-	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for people: who carries it keeps its own time
+	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for operators: the worker keeps its own time
 	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
 	Effect      Outcome   `json:"effect,omitempty"`     // of all tries that ended; "" = none has
-	Blocked     string    `json:"blocked,omitempty"`    // why it waits for a person; "" = it does not
+	Blocked     string    `json:"blocked,omitempty"`    // why it needs a decision; "" = it does not
 	// Failed are the newest answers that said that a try failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
-	// MaxAge is Kept's, for whoever lets it run again. The ledger writes this, Since and Bytes once, and keeps them.
+	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes once.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
 }
 
@@ -100,7 +100,7 @@ const (
 	maxFailedText = 512 // bytes that are kept of each
 )
 
-// FailedText is what is kept of the body of a failed answer for people, with "" for what is not text.
+// FailedText returns what is kept of the body of a failed answer; "" if it is not text.
 func (p *ParkPolicy) FailedText(body []byte) string {
 	if p == nil || !p.FailedAnswers {
 		return ""
@@ -116,7 +116,7 @@ func (p *ParkPolicy) FailedText(body []byte) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
-// Outcome is what is known of all tries together.
+// Outcome returns what is known of all tries together.
 func (p *Parked) Outcome() Outcome {
 	switch {
 	case p.Tries == 0:
@@ -127,8 +127,8 @@ func (p *Parked) Outcome() Outcome {
 	return p.Effect
 }
 
-// tried is the same after the end of a try. The latest try that reached the upstream decides: an answer after a try of unknown outcome ends the doubt, and
-// a try of unknown outcome after an answer that said failure may have succeeded.
+// tried returns p after the end of a try. The latest try that reached the upstream decides: an answer after a try of unknown outcome settles
+// it, and a try of unknown outcome after an answer that said failure may have succeeded.
 func (p *Parked) tried(last *Evidence) Parked {
 	next := *p
 	next.Trying, next.Last = false, last
@@ -144,7 +144,7 @@ func (p *Parked) tried(last *Evidence) Parked {
 	return next
 }
 
-// FailedWith is Failed after one more try; nil: there is none.
+// FailedWith returns Failed after one more try; nil: there is none.
 func (p *Parked) FailedWith(last *Evidence) []FailedAnswer {
 	if last == nil {
 		return p.Failed
@@ -163,9 +163,9 @@ type Evidence struct {
 	Text string `json:"-"`
 }
 
-// Kept is the request of a parked execution as the ledger keeps it.
+// Kept is the stored request of a parked execution.
 type Kept struct {
-	// Value goes into the ledger: the request itself, or where it is. The ledger does not read it.
+	// Value goes into the ledger: the request itself, or its location. The ledger does not read it.
 	Value []byte
 	Bytes int64 // of the request, for the budget
 	// MaxAge is for how long the execution may be tried, by the ledger's own clock.
@@ -176,25 +176,25 @@ type Kept struct {
 type ParkedCount struct {
 	Events      int
 	Bytes       int64
-	Blocked     int       // workflows that wait for a person
+	Blocked     int       // workflows that need a decision
 	DeadLetters int       // requests of ended executions
 	Oldest      time.Time // when the oldest one was parked; zero = none is
 }
 
-// Taken is a parked execution that this process carries from now on.
+// Taken is a parked execution that this process runs from now on.
 type Taken struct {
 	Held Held
 	// TooOld: its MaxAge is over.
 	TooOld bool
-	// Carried: another process had it, and its latest try may still be at work.
+	// Carried: another process ran it, and its latest try may still be at work.
 	Carried bool
 	// HoldExpired: the upstream had answered its latest try and went on with a hold, which was not renewed in time.
 	HoldExpired bool
-	// Request is what ParkLedger.Request would return, as it was read with the rest; nil = it was not there.
+	// Request is what ParkLedger.Request would return, as read with the rest; nil = it was not found.
 	Request []byte
 }
 
-// leftBy says why the latest try has no end.
+// leftBy returns why the latest try has no end.
 func (t *Taken) leftBy() Failure {
 	if t.HoldExpired {
 		return Failure{Code: "hold_expired", Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}

@@ -2,20 +2,20 @@ package idem
 
 import "time"
 
-// ParkState is where a request stands that the ledger keeps.
+// ParkState is the state of a stored request.
 type ParkState string
 
-// The states of a kept request.
+// The states of a stored request.
 const (
 	ParkWaiting    ParkState = ParkState(DecisionParked) // its execution waits or is tried
-	ParkBlocked    ParkState = "blocked"                 // its execution waits for a person
+	ParkBlocked    ParkState = "blocked"                 // its execution needs a decision
 	ParkDeadLetter ParkState = "dead_letter"             // its execution has ended, and the request is kept with the record
 )
 
-// Choices lists the states of a kept request.
+// Choices lists the states of a stored request.
 func (ParkState) Choices() []string { return words(ParkWaiting, ParkBlocked, ParkDeadLetter) }
 
-// ParkedEntry is what every process knows of a request that the ledger keeps.
+// ParkedEntry is what every process knows of a stored request.
 type ParkedEntry struct {
 	Execution ExecutionID `json:"-"`
 	Scope
@@ -23,10 +23,10 @@ type ParkedEntry struct {
 	Since time.Time `json:"since"` // when it was parked
 	Bytes int64     `json:"bytes"`
 	State ParkState `json:"state"`
-	// Revision is when this was last said, by the ledger's count. Of dead letters of one line it is the order in which they were in line.
+	// Revision is the ledger's revision of the last change. It is the order in which dead letters of one queue were in it.
 	Revision int64 `json:"-"`
 
-	// What its lock says, for whoever lets it run again.
+	// The fields of its lock that are needed to let it run again.
 	MaxAge       time.Duration `json:"maxAgeNs,omitempty"`
 	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`
 	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
@@ -34,20 +34,20 @@ type ParkedEntry struct {
 	ReplayFor    time.Duration `json:"replayForNs,omitempty"`
 }
 
-// ParkedQuery selects kept requests. The zero value is all of them.
+// ParkedQuery selects stored requests. The zero value selects all of them.
 type ParkedQuery struct {
 	Workflow string    // a pattern, see MatchPattern; "" = any
 	State    ParkState // "" = any
 	Route    string    // "" = any
-	// Takes narrows ParkedExecutions down to those for which it holds; nil = all.
+	// Takes selects by the execution, in ParkedExecutions; nil = all.
 	Takes  func(*Found) bool
 	Limit  int    // at most so many on a page; 0 = 100
 	Cursor string // of the page before, of the same list; "" = the first page
 }
 
-// ParkedPage is a part of the kept requests, in the order of their execution IDs; see ExecutionPage.
+// ParkedPage is a part of the stored requests, in the order of their execution IDs; see ExecutionPage.
 type ParkedPage struct {
 	Entries    []ParkedEntry
 	NextCursor string
-	Revision   int64 // that all was read at
+	Revision   int64 // at which all was read
 }

@@ -23,21 +23,22 @@ const (
 	partCount = 6
 )
 
-// String is the part as a sender reads it.
+// String returns the part's name for senders.
 func (p Part) String() string {
 	return [partCount]string{"method", "host", "port", "path", "query", "body"}[p]
 }
 
-// Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed. With 16 bits each they decide nothing: one in
-// 65,536 differences is not named, and nobody learns a part from its hash. The zero value: they are not known. As text they are 16 characters.
+// Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed. With 16 bits each they decide nothing: one
+// in 65,536 differences is not named, and a part cannot be learned from its hash. The zero value: they are not known. As text they are 16
+// characters.
 type Parts [2 * partCount]byte //nolint:recvcheck // it is a value, and is set by two
 
-// Set notes a part. One that is left out counts as the same always.
+// Set sets the hash of a part. Parts that are never set count as equal.
 func (p *Parts) Set(part Part, value []byte) {
 	binary.BigEndian.PutUint16(p[2*part:], uint16(xxhash.Sum64(value))) //nolint:gosec // 16 bits are what is kept
 }
 
-// Differ names the parts that differ; nil where either side is not known, or where none is seen to.
+// Differ names the parts that differ; nil if either side is not known, or if no difference is seen.
 func (p Parts) Differ(other Parts) (names []string) {
 	if p == (Parts{}) || other == (Parts{}) {
 		return nil
@@ -55,7 +56,7 @@ func (p Parts) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode(nil, p[:]), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. What is of another length is not known here: it decides nothing.
+// UnmarshalText implements encoding.TextUnmarshaler. A text of another length is read as not known: it decides nothing.
 func (p *Parts) UnmarshalText(text []byte) error {
 	*p = Parts{}
 	if whole, err := base64.RawURLEncoding.AppendDecode(nil, text); err == nil && len(whole) == len(p) {
@@ -70,7 +71,7 @@ type Member struct {
 	Sum  uint64
 }
 
-// Differences are the paths of members that only one of a and b has, or that have another value there, sorted.
+// Differences returns the paths of members that only one of a and b has, or that have another value there, sorted.
 func Differences(a, b []Member) []string {
 	var all []string
 	for _, one := range [][2][]Member{{a, b}, {b, a}} {

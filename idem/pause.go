@@ -17,13 +17,13 @@ type PauseScope struct {
 const (
 	pauseOfRoute    = "route:"
 	pauseOfWorkflow = "workflow:"
-	// maxPauseScope bounds it in bytes: it is a part of a key.
+	// maxPauseScope bounds the scope in bytes, because it is a part of a key.
 	maxPauseScope = 2048
-	// PauseExpected is how long a pause without an end is expected to be; then somebody should look.
+	// PauseExpected is how long a pause without an end is expected to last. A longer one is reported.
 	PauseExpected = time.Hour
 )
 
-// errPauseScope is what ParsePauseScope returns, with what was wrong.
+// errPauseScope is wrapped by the errors of ParsePauseScope.
 var errPauseScope = errors.New("give route:NAME, or workflow:PATTERN, in which * stands for any characters")
 
 // ParsePauseScope reads route:NAME or workflow:PATTERN. The error says which of these to give.
@@ -48,7 +48,7 @@ func cutText(text string) string {
 	return text
 }
 
-// String is what ParsePauseScope reads.
+// String returns the text that ParsePauseScope reads.
 func (s PauseScope) String() string {
 	if s.Route != "" {
 		return pauseOfRoute + s.Route
@@ -56,7 +56,7 @@ func (s PauseScope) String() string {
 	return pauseOfWorkflow + s.Workflow
 }
 
-// Covers reports whether executions of that route and workflow are meant.
+// Covers reports whether the scope covers executions of that route and workflow.
 func (s PauseScope) Covers(route, workflow string) bool {
 	if s.Route != "" {
 		return s.Route == route
@@ -64,8 +64,8 @@ func (s PauseScope) Covers(route, workflow string) bool {
 	return MatchPattern(s.Workflow, workflow)
 }
 
-// MatchPattern compares with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds one
-// where there is one, in time that no pattern can blow up.
+// MatchPattern matches text with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds a
+// match if there is one, in time that no pattern can blow up.
 func MatchPattern(pattern, text string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)
@@ -84,20 +84,20 @@ func MatchPattern(pattern, text string) bool {
 	}
 }
 
-// Pause says that nothing of its scope begins until somebody resumes it, or until it ends by itself. What runs goes on.
+// Pause says that nothing of its scope begins until it is resumed, or until it ends by itself. Running executions go on.
 type Pause struct {
 	Scope  PauseScope `json:"-"`
 	By     string     `json:"by"`     // who paused it
-	Reason string     `json:"reason"` // for people
-	// Since is when it was paused, by the clock of the process that was asked: for people.
+	Reason string     `json:"reason"` // for operators
+	// Since is when it was paused, by the clock of the process that handled the request: for operators.
 	Since time.Time `json:"since"`
-	// For is after what time the ledger ends it; 0 = somebody resumes it.
+	// For is after what time the ledger ends it; 0 = it does not end by itself.
 	For time.Duration `json:"forNs,omitempty"`
-	// Revision is when it was said, by the ledger's count.
+	// Revision is the ledger's revision at which it was written.
 	Revision int64 `json:"-"`
 }
 
-// Until is when it ends by itself, by the clock that Since is of; the zero time: it does not.
+// Until returns when it ends by itself, by the clock that Since is of; the zero time: it does not.
 func (p *Pause) Until() time.Time {
 	if p.For == 0 {
 		return time.Time{}
@@ -105,7 +105,7 @@ func (p *Pause) Until() time.Time {
 	return p.Since.Add(p.For)
 }
 
-// Due is when it should be over: at its own end, or after PauseExpected.
+// Due returns when it should be over: at its own end, or after PauseExpected.
 func (p *Pause) Due() time.Time {
 	if p.For == 0 {
 		return p.Since.Add(PauseExpected)
@@ -113,7 +113,7 @@ func (p *Pause) Due() time.Time {
 	return p.Until()
 }
 
-// retryAfter is when a sender that is refused should come again.
+// retryAfter returns when the sender of a refused delivery should come again.
 func (p *Pause) retryAfter(now time.Time) time.Duration {
 	const often = time.Minute
 	if left := p.Until().Sub(now); p.For != 0 && left < often {
@@ -122,22 +122,22 @@ func (p *Pause) retryAfter(now time.Time) time.Duration {
 	return often
 }
 
-// PauseState is a pause with how far it has come, over all processes.
+// PauseState is a pause and its effect, over all processes.
 type PauseState struct {
 	Pause
-	// Waiting are the executions that wait in the queues of what it covers, and whose senders wait for the answer.
+	// Waiting counts the executions in the queues of its scope whose senders wait for the answer.
 	Waiting int
-	// Parked are those that wait, and whose senders were told that they are accepted.
+	// Parked counts those in the queues whose events were accepted.
 	Parked int
-	// Running are the executions of its scope that have begun and not ended: at work, held, closed after an unknown outcome, or in a try.
+	// Running counts the executions of its scope that have begun and not ended: running, held, closed after an unknown outcome, or in a try.
 	Running int
 	// Unheard are the processes that have not acknowledged the pause, so that something may still begin there.
 	Unheard []string
-	// More: there is more than was counted.
+	// More: there are more than were counted.
 	More bool
 }
 
-// Drained reports whether nothing of it runs, and nothing can begin.
+// Drained reports whether nothing of the scope runs, and nothing can begin.
 func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unheard) == 0 && !p.More }
 
 // Errors about pauses.

@@ -12,22 +12,22 @@ type Strategy string
 // The strategies.
 const (
 	FailFast Strategy = "fail_fast" // it is refused: 409
-	Wait     Strategy = "wait"      // it waits for its turn, first come, first served over all replicas
+	Wait     Strategy = "wait"      // it waits in the queue, first come, first served over all replicas
 	Skip     Strategy = "skip"      // it is dropped: 200, and the sender does not send it again
 	Latest   Strategy = "latest"    // it waits, and replaces the one that waits: 200 for that
-	NoLock   Strategy = "none"      // events of one workflow may overlap; only copies of one event meet
+	NoLock   Strategy = "none"      // events of one workflow may overlap; only duplicates of one event conflict
 )
 
 // Choices lists the strategies.
 func (Strategy) Choices() []string { return words(FailFast, Wait, Skip, Latest, NoLock) }
 
-// Waits reports whether a delivery waits where the lock is taken.
+// Waits reports whether a delivery waits if the lock is taken.
 func (s Strategy) Waits() bool { return s == Wait || s == Latest }
 
-// InFlight says what a copy of a running event gets.
+// InFlight says what a duplicate of a running event gets.
 type InFlight string
 
-// The policies for copies of a running event.
+// The policies for duplicates of a running event.
 const (
 	Conflict InFlight = "conflict" // 409
 	Attach   InFlight = "attach"   // it waits for the first one's answer and gets the same
@@ -41,10 +41,10 @@ type OnMismatch string
 
 // The mismatch policies.
 const (
-	MismatchReject  OnMismatch = "reject"  // 422: somebody reused an event ID
+	MismatchReject  OnMismatch = "reject"  // 422: an event ID was used again
 	MismatchReplay  OnMismatch = "replay"  // the event ID alone decides; for senders that change the body between attempts
 	MismatchExecute OnMismatch = "execute" // run it: the fingerprint belongs to the key, so each request is an event of its own
-	// MismatchReplayUnsigned is how a configuration says MismatchReplay where nobody signs deliveries. A Policy has MismatchReplay.
+	// MismatchReplayUnsigned is MismatchReplay in a configuration whose deliveries are not signed. A Policy has MismatchReplay.
 	MismatchReplayUnsigned OnMismatch = "replay_unsigned"
 )
 
@@ -59,7 +59,7 @@ type OnUnknown string
 // The policies for an unknown outcome.
 const (
 	UnknownRetry OnUnknown = "retry" // run it again, as the key's next attempt
-	UnknownBlock OnUnknown = "block" // 409 until somebody looked and forgot the record
+	UnknownBlock OnUnknown = "block" // 409 until an operator has looked and allowed it again
 )
 
 // Choices lists the policies for an unknown outcome.
@@ -73,7 +73,7 @@ func words[W ~string](choices ...W) []string {
 	return texts
 }
 
-// DurationText is d as a policy is written, without the empty tail that Duration.String puts on: 168h, not 168h0m0s.
+// DurationText spells d as a policy is written, without the zeros at the end of Duration.String: 168h, not 168h0m0s.
 func DurationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -100,7 +100,7 @@ func (s *StatusSet) Has(status int) bool {
 	return status >= 0 && status < len(s.bits)*64 && s.bits[status/64]&(1<<(status%64)) != 0
 }
 
-// String lists the set: 200-299, 404. Empty where nothing is in it.
+// String lists the set: 200-299, 404. It is empty for the empty set.
 func (s *StatusSet) String() string {
 	var parts []string
 	for i := 0; i < len(s.bits)*64; i++ {
@@ -120,20 +120,20 @@ func (s *StatusSet) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Policy is what a route says about its deliveries. It is made once at load and shared by all of them.
+// Policy is what a route does with its deliveries. It is made once at load and shared by all of them.
 type Policy struct {
 	Route       string
 	Strategy    Strategy
-	WaitTimeout time.Duration // how long a delivery waits for its turn
+	WaitTimeout time.Duration // how long a delivery waits in the queue
 	// Quiet is how long nothing newer must come before the newest runs, and MaxWait for how long at most they replace each other; of strategy
 	// latest. 0 = it runs when the lock is free.
 	Quiet, MaxWait time.Duration
 	MaxWaiting     int // deliveries of one workflow that wait in this process; 0 = none may
-	// Limit is how many events of a workflow run at a time; more than one have slots of the workflow's own limit, and their locks cover the events.
-	// 0 is 1.
+	// Limit is how many events of a workflow run at a time. With more than one, each has a slot of the workflow's own limit, and its lock
+	// covers the event. 0 is 1.
 	Limit    int
 	InFlight InFlight
-	// AttachTimeout is how long a copy waits for the first one's answer: the upstream's timeout and WaitTimeout.
+	// AttachTimeout is how long a duplicate waits for the first delivery's answer: the upstream's timeout and WaitTimeout.
 	AttachTimeout time.Duration
 	MaxDuration   time.Duration // a running execution is ended at this age; 0 = never
 	ReleaseDelay  time.Duration // the lock stays closed for this long after an unknown outcome; 0 = not at all
@@ -145,10 +145,10 @@ type Policy struct {
 	Retention time.Duration
 	// PayloadRetention replaces Retention where the fingerprint is the key: equal bodies after that are new events.
 	PayloadRetention time.Duration
-	// NewPerSecond bounds the new events that a process takes for the route; 0 = no bound.
+	// NewPerSecond bounds the new events that a process accepts for the route; 0 = no bound.
 	NewPerSecond int
-	// ReplayRetention is how long the answer of a record is kept at least; then duplicates get its status alone. 0, or a time that is not shorter than
-	// that of the record: as long as the record.
+	// ReplayRetention is how long at least the answer is kept with its record; after that duplicates get its status alone. 0, or a time that is
+	// not shorter than that of the record: as long as the record.
 	ReplayRetention time.Duration
 	ReplayBody      int // bytes; a longer answer is not kept, its duplicate gets the first status alone
 	OnMismatch      OnMismatch
@@ -159,23 +159,23 @@ type Policy struct {
 	HoldOn  StatusSet
 	HoldTTL time.Duration
 	Unknown StatusSet // upstream answers that say nothing about the effect
-	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise one that comes with other
-	// credentials than the first does not get to see the first one's answer.
+	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise a duplicate that comes with other credentials
+	// than the first delivery does not get its answer.
 	Verified bool
 	// Credentials are headers whose values count as credentials, signed or not, in lower case.
 	Credentials []string
-	// Park is what the route says about parking; nil = nothing is parked.
+	// Park is the route's policy of parking; nil = nothing is parked.
 	Park *ParkPolicy
-	// Order is what it says about events that come out of order; nil = none is judged.
+	// Order is the route's policy for events that come out of order; nil = order is not checked.
 	Order *OrderPolicy
-	// Observe: every delivery runs, whatever is decided, so no copy counts as answered without running.
+	// Observe: every delivery runs, whatever is decided, so no duplicate counts as answered without running.
 	Observe bool
 }
 
 // PerEvent reports whether locks cover the event alone, not its workflow.
 func (p *Policy) PerEvent() bool { return p.Strategy == NoLock || p.Limit > 1 }
 
-// RetentionOf is for how long what became of a delivery is kept.
+// RetentionOf returns for how long the record of a delivery is kept.
 func (p *Policy) RetentionOf(byPayload bool) time.Duration {
 	if byPayload {
 		return p.PayloadRetention

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
+// ExecutionQuery selects executions that match all fields that are set. The zero value selects all of them.
 type ExecutionQuery struct {
 	Workflow string // a pattern, see MatchPattern; "" = any
 	Prefix   string // of the workflow
@@ -15,8 +15,8 @@ type ExecutionQuery struct {
 	Route   string // "" = any
 	Status  Status // "" = any
 	Outcome Outcome
-	// Decision selects the events of which a delivery arrived between Since and Until that was answered so, as far as arrivals are kept. Those of
-	// which there is no execution are among them: their Status is Refused.
+	// Decision selects the events of which a delivery arrived between Since and Until with this decision, as far as arrivals are kept. Events
+	// without an execution are included: their Status is Refused.
 	Decision Decision
 	// Since and Until bound when it ended; for one that has not ended, when it began. Zero = unbounded.
 	Since, Until time.Time
@@ -24,7 +24,7 @@ type ExecutionQuery struct {
 	Key          string // the idempotency key, or its first half
 	Beginning    string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
-	Label        Label  // that it has; without a name: one of that value; the zero value = any
+	Label        Label  // a label of it; without a name: one of that value; the zero value = any
 
 	Limit  int    // at most so many on a page; 0 = 100
 	Cursor string // of the page before; "" = the first page
@@ -42,7 +42,7 @@ func (q *ExecutionQuery) Within(at time.Time) bool {
 	return (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || !at.After(q.Until))
 }
 
-// Takes reports whether the query asks for f.
+// Takes reports whether f matches the query.
 func (q *ExecutionQuery) Takes(f *Found) bool {
 	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
 		return false
@@ -70,7 +70,7 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		(q.TraceID == "" || e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == q.TraceID }))
 }
 
-// OneWorkflow is the only workflow that the query can be about; "" = there may be several.
+// OneWorkflow returns the only workflow that the query can be about; "" = there may be several.
 func (q *ExecutionQuery) OneWorkflow() string {
 	if strings.Contains(q.Workflow, "*") {
 		return ""
@@ -78,8 +78,8 @@ func (q *ExecutionQuery) OneWorkflow() string {
 	return q.Workflow
 }
 
-// takesText looks at each part of an event ID: senders that give no ID of their own to an endpoint's events get one that is made of several, and people
-// have the part in hand that the sender's page shows.
+// takesText compares with each part of an event ID: senders that give each endpoint's events no ID of their own get one that is made of several
+// parts, and the sender's page shows only one of them.
 func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
 	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
 		return true
@@ -113,7 +113,7 @@ func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
 	return false
 }
 
-// takesHistory is for an event of which there is no execution.
+// takesHistory reports whether an event that has no execution matches.
 func (q *ExecutionQuery) takesHistory(h *History) bool {
 	switch {
 	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
@@ -124,7 +124,8 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 	return q.Arrived(h)
 }
 
-// Arrived reports whether a delivery arrived as the query wants it. Of those that are kept no more, the counts are not asked: nobody knows when.
+// Arrived reports whether a delivery arrived as the query wants it. Arrivals that are only counted are left out, because their times are not
+// known.
 func (q *ExecutionQuery) Arrived(h *History) bool {
 	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) && strings.HasPrefix(string(f.Execution), q.Beginning) {
 		return true

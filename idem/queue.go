@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Waiter is who waits for a lock in its workflow's queue, as AwaitLock asks it.
+// Waiter is what AwaitLock asks about the delivery that waits for a lock in its workflow's queue.
 type Waiter interface {
-	// Lock is what takes a place, and later the lock: under an execution ID that was not used before. Where it is Parked, that is all: it waits
-	// without w from then on.
+	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID that was not used before. If it is Parked,
+	// AwaitLock ends when the entry is made.
 	Lock(v Verdict) Lock
-	// Keep is the request of what is parked.
+	// Keep returns the stored request of an entry that is parked.
 	Keep(ctx context.Context, id ExecutionID) (Kept, error)
-	// Stays is asked when the time to wait is over: true where it has parked the place, so that it waits on without w.
+	// Stays is called when the wait times out. It returns true if it parked the entry, which then waits without w.
 	Stays(place Place, lock Lock) bool
-	// Judge decides on what was seen: at its turn, or, where placed is false, when there was no place for it. Without a Decision it
-	// buries what is to be buried, claims at its turn, or takes another place behind Verdict.Behind. One that is locked or in flight at
-	// its turn waits on.
+	// Judge decides on what was seen: at the head of the queue, or, if placed is false, when no entry was made. Without a Decision it reaps the
+	// dead owner, claims at the head of the queue, or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
+	// flight waits on.
 	Judge(seen *Seen, placed bool) Verdict
-	// Again is asked after an error, ErrPlaceLost among them: nil takes another place. It may wait before it says so.
+	// Again is called after an error, ErrPlaceLost among them; nil makes another entry. It may wait before it returns.
 	Again(err error) error
-	// Request is the life of one request, for those that may go on when the time to wait is over.
+	// Request returns the context of one request of those that may go on when the wait times out.
 	Request() (context.Context, context.CancelFunc)
-	// Now is the time at which an execution begins.
+	// Now returns the time at which an execution begins.
 	Now() time.Time
 }
 
-// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision of the verdict says: w's own, aborted where
-// somebody cancelled it in the queue, and wait_timeout, or parked, when ctx has ended. Whoever has no lock has no place any more; an error beside a
-// Decision says that it still has, which the ledger goes on to end. Other errors are those that Again returned. v is what w may claim over,
-// as far as it knows.
+// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision of the verdict says: w's own, aborted if it
+// was cancelled in the queue, and wait_timeout, or parked, when ctx has ended. After a result without a lock the entry is gone; an error beside
+// a Decision says that it is not yet, and the ledger goes on to remove it. Other errors are those that Again returned. v is what w may claim
+// over, as far as it knows.
 func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (Held, Verdict, error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
 	for ctx.Err() == nil {
@@ -48,7 +48,7 @@ func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (Held, V
 	return nil, Verdict{Decision: DecisionWaitTimeout}, nil
 }
 
-// queuing is one that waits.
+// queuing is one call of AwaitLock.
 type queuing struct {
 	Waiter
 	ctx    context.Context
@@ -56,7 +56,7 @@ type queuing struct {
 	may    Verdict // what it may claim over, as far as it knows
 }
 
-// take takes a place and waits there. Without a result it has to begin again.
+// take makes a queue entry and waits there. Without a result it has to be called again.
 func (q *queuing) take() (held Held, v Verdict, err error) {
 	lock := q.Lock(q.may)
 	place, seen, err := q.enqueue(lock)
@@ -96,12 +96,12 @@ func (q *queuing) enqueue(lock Lock) (Place, *Seen, error) {
 	return nil, seen, err
 }
 
-// accepted is what a delivery gets that was parked.
+// accepted returns the verdict for a delivery that was parked.
 func accepted(id ExecutionID) Verdict {
 	return Verdict{Decision: DecisionParked, Holder: id, Accepted: true}
 }
 
-// refused is for who got no place: its event was settled, or a copy of it waits or runs.
+// refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or runs.
 func (q *queuing) refused(seen *Seen) (Verdict, error) {
 	v := q.Judge(seen, false)
 	if v.Bury != nil {
@@ -111,7 +111,7 @@ func (q *queuing) refused(seen *Seen) (Verdict, error) {
 	return v, nil
 }
 
-// wait waits for the turn of a place, and claims.
+// wait waits for the head of the queue, and claims.
 func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 	for {
 		seen, err := place.Await(q.ctx, q.may.Prev)
@@ -145,7 +145,7 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 				return held, Verdict{}, nil
 			}
 		}
-		if err != nil && !errors.Is(err, ErrNotClaimed) { // that keeps its turn; where the place is gone, too, Await says why
+		if err != nil && !errors.Is(err, ErrNotClaimed) { // that keeps its position; if the entry is gone, too, Await says why
 			return nil, Verdict{}, err
 		}
 	}

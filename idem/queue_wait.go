@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Why a delivery stops waiting, beside its turn.
+// Why a delivery stops waiting before it has the lock.
 var (
 	errWaited = errors.New("waited for as long as it may")
-	// ErrSenderGone: the sender hung up while its delivery waited. There is nobody left to answer.
+	// ErrSenderGone: the sender hung up while its delivery waited, so that an answer would reach nothing.
 	ErrSenderGone = errors.New("the sender hung up while waiting")
 )
 
-// crowd counts who waits in this process, so that a flood is a refusal and not memory.
+// waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead of exhausting memory.
 type crowd struct {
 	mu         sync.Mutex
-	since      list.List // when each came who is inside, the oldest first
+	since      list.List // arrival times of the waiters, the oldest first
 	byWorkflow map[string]int
 }
 
-// seat is the place of one who waits.
+// seat counts one waiter.
 type seat = *list.Element
 
-// enter lets one in at now; nil: as many are inside as may be.
+// enter counts a waiter that came at now; nil: the limit is reached.
 func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) 
 	return w.since.PushBack(now)
 }
 
-// room reports whether one more may be inside.
+// room reports whether one more may wait.
 func (w *crowd) room(workflow string, perWorkflow, overAll int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *crowd) roomLocked(workflow string, perWorkflow, overAll int) bool {
 	return w.since.Len() < overAll && w.byWorkflow[workflow] < perWorkflow
 }
 
-// waiting is how many are inside, and since when the first of them is; the zero time when nobody is.
+// waiting returns how many wait, and since when the first of them does; the zero time if none does.
 func (w *crowd) waiting() (n int, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,15 +69,15 @@ func (w *crowd) leave(workflow string, s seat) {
 	}
 }
 
-// patience is how long a delivery waits: until d has passed, the sender has gone, or the process ends; where it may be parked, until the
-// process is about to.
+// patience returns the context of a wait: it ends when d has passed, the sender has gone, or the process ends; for a delivery that may be
+// parked, when the process is about to end.
 func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(g.o.Base)
 	drained := func() bool { return false }
 	if parks {
 		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
 	}
-	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more, for each who waits
+	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more for each waiter
 	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
 	return ctx, func() {
 		stop()
@@ -87,7 +87,7 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 	}
 }
 
-// waited lets a delivery wait that came as far as a, at most for limit, and notes for how long it did.
+// waited lets a delivery with admission a wait, at most for limit, and records how long it did.
 func (g *Guard) waited(
 	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *Request, Verdict) Admission, r *Request,
 ) Admission {
@@ -109,7 +109,7 @@ func (g *Guard) waited(
 	return a
 }
 
-// wait is strategy wait: the delivery takes its place in the queue, and is admitted when it is its turn.
+// wait implements strategy wait: the delivery is enqueued, and is admitted from the head of the queue.
 func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
 	w := &waiter{guard: g, r: r, ctx: ctx}
 	w.behind(first)
@@ -131,20 +131,20 @@ type waiter struct {
 	guard       *Guard
 	r           *Request
 	ctx         context.Context
-	parks       ParkOn // what it is parked for, at once or since its time was over; "" = it is not
-	notParked   error  // why it could not be
+	parks       ParkOn // what it is parked for, at once or after its wait timed out; "" = it is not
+	notParked   error  // why it could not be parked
 	callbackKey string
-	holder      Verdict   // who stands in the way
-	freeAt      time.Time // when the lock is expected to be free; zero = nobody knows
-	lostAt      time.Time // when its last place was lost; zero = it has lost none
+	holder      Verdict   // the execution that stands in the way
+	freeAt      time.Time // when the lock is expected to be free; zero = not known
+	lostAt      time.Time // when its last queue entry was lost; zero = none was
 }
 
-// paused is the pause that it waits for; nil = none.
+// paused returns the pause that the delivery waits for; nil = none.
 func (w *waiter) paused() *Pause {
 	return w.guard.o.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
 }
 
-// behind notes who stands in the way.
+// behind records the execution that stands in the way.
 func (w *waiter) behind(v Verdict) {
 	w.holder, w.freeAt = v, time.Time{}
 	if v.RetryAfter > 0 {
@@ -165,7 +165,7 @@ func (w *waiter) Lock(v Verdict) (l Lock) {
 // Now implements Waiter.
 func (w *waiter) Now() time.Time { return w.guard.o.Now() }
 
-// Request implements Waiter. It is no child of the time to wait, also because a context keeps the room for children that it once had.
+// Request implements Waiter. Its context is no child of the wait's, also because a context keeps the memory for children that it once had.
 func (w *waiter) Request() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
 }
@@ -174,7 +174,7 @@ func (w *waiter) Request() (context.Context, context.CancelFunc) {
 func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 	seen.Queue = false
 	if placed {
-		seen.Waiting = nil // that is this place itself
+		seen.Waiting = nil // that is this entry itself
 		v := Decide(seen, w.r, w.Now())
 		if v.taken() {
 			w.behind(v)
@@ -190,7 +190,7 @@ func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 	return v
 }
 
-// Again implements Waiter. It tells an outage from the moment between two sessions, which a delivery that had its place sits out.
+// Again implements Waiter. It tells an outage from the moment between two sessions, in which a delivery that had an entry waits.
 func (w *waiter) Again(err error) error {
 	if errors.Is(err, ErrPlaceLost) {
 		w.lostAt = w.Now()
@@ -208,10 +208,10 @@ func (w *waiter) Again(err error) error {
 	return nil
 }
 
-// betweenSessions is how often a delivery whose place was lost looks for the next session.
+// betweenSessions is how often a delivery whose entry was lost looks for the next session.
 const betweenSessions = 20 * time.Millisecond
 
-// gaveUp is the answer to a delivery whose time is up. err is why its place is still taken.
+// gaveUp returns the answer to a delivery whose wait timed out. err is why its entry is still in the queue.
 func (w *waiter) gaveUp(err error) Admission {
 	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
 		err = cause
@@ -233,12 +233,13 @@ func (w *waiter) gaveUp(err error) Admission {
 	return Admission{Verdict: v, Err: errors.Join(err, w.notParked)}
 }
 
-// attach is in_flight: attach. The copy waits for the end of the first one and gets what its sender got. It never runs anything itself.
+// attach implements in_flight: attach. The duplicate waits for the end of the first delivery and gets the same answer. It never runs anything
+// itself.
 func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
 		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
-			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // somebody else may have ended it just before
+			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
 		}
 	}
 	switch {
@@ -252,13 +253,13 @@ func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	return Admission{Verdict: same}
 }
 
-// sameAs is what the first one's sender got, as the ledger tells it.
+// sameAs returns the verdict that repeats the first delivery's answer, as the ledger has it.
 func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	rec := seen.Record
 	switch {
 	case seen.Released:
 		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: v.Holder}
-	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // nobody can tell any more
+	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // it is not known any more
 		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
@@ -267,7 +268,7 @@ func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
 	case rec.Status == Aborted:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
 	}
-	if rec.Outcome == Executed || rec.Error == nil { // the upstream of a held one said that it failed, and no more
+	if rec.Outcome == Executed || rec.Error == nil { // the upstream reported a held one as failed, and no more
 		return Verdict{Decision: DecisionUpstreamFailed, Holder: rec.Execution, Record: rec}
 	}
 	switch d := Decision(rec.Error.Code); d {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes of its workflow and of
-// its idempotency key, so that its place in the ledger is found without a pointer. See NewExecutionID.
+// ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes of its workflow and of its idempotency key,
+// so that its keys in the ledger are found without a pointer. See NewExecutionID.
 type ExecutionID string
 
-// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half is over route, workflow and event, and why
-// nobody can forge a collision. The first half is the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
+// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half is over route, workflow and event, and
+// makes collisions impossible to forge. The first half is the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
 type Key string
 
-// Short is the first half: enough for a log line, not an identity.
+// Short returns the first half: enough for a log line, not an identity.
 func (k Key) Short() string {
 	if len(k) < 16 {
 		return string(k)
@@ -25,10 +25,10 @@ func (k Key) Short() string {
 	return string(k[:16])
 }
 
-// Fingerprint is the SHA-256 of method, host, path, query and raw body: what the sender asked for. As text it is 64 hex digits.
+// Fingerprint is the SHA-256 of method, host, path, query and raw body of a delivery. As text it is 64 hex digits.
 type Fingerprint [sha256.Size]byte
 
-// Hex is f as text; "" where nobody sent anything.
+// Hex returns f as text; "" for a lock without a delivery.
 func (f Fingerprint) Hex() string {
 	if f == (Fingerprint{}) {
 		return ""
@@ -56,17 +56,17 @@ type Scope struct {
 	PerEvent bool `json:"perEvent,omitempty"`
 }
 
-// Entry is what the ledger says of an execution for as long as it knows it: in its lock first, and then in its record. The tags of Entry, Lock,
-// End and Record are the stored names; whatever shows an execution takes them from here.
+// Entry is what the ledger stores of an execution, in its lock first, and then in its record. The tags of Entry, Lock, End and Record are the
+// stored names; every output of an execution uses them.
 type Entry struct {
 	Execution ExecutionID `json:"executionId"`
 	Scope
-	Holder      string      `json:"holder"` // host/pid/session of the owner, for people
+	Holder      string      `json:"holder"` // host/pid/session of the owner, for operators
 	Route       string      `json:"route"`  // "" for a lock of the lock API
 	EventID     string      `json:"eventId,omitempty"`
-	Labels      Labels      `json:"labels,omitempty"` // what it is found by, besides
+	Labels      Labels      `json:"labels,omitempty"` // what it is found by, beside its IDs
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Parts say what differs from a delivery with another fingerprint: 27 bytes of each lock and record. An older release did not write them.
+	// Parts tell a mismatching delivery what differs, in 27 bytes of each lock and record. Older releases did not write them.
 	Parts Parts `json:"parts,omitzero"`
 	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
 	Credentials string `json:"credentials,omitempty"`
@@ -74,22 +74,21 @@ type Entry struct {
 	CallbackHash string    `json:"callbackHash,omitempty"`
 	TraceParent  string    `json:"traceParent,omitempty"`
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key
-	Earlier      []Attempt `json:"earlier,omitempty"` // the ones before, oldest first, at most MaxEarlier
+	Earlier      []Attempt `json:"earlier,omitempty"` // the attempts before, oldest first, at most MaxEarlier
 	StartedAt    time.Time `json:"startedAt"`
-	Order        *Order    `json:"order,omitempty"` // nil = its route does not ask, or it is not known
-	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or nobody can tell
+	Order        *Order    `json:"order,omitempty"` // nil = its route does not judge order, or the position is not known
+	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or they cannot be compared
 	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
 
-	// Slots are those of the limits that the execution counts against: it has them for as long as its lock, but not while it is parked and rests, and
-	// its record says which it had.
+	// Slots are those of the limits that the execution counts against. It has them for as long as its lock, but not while it is parked and
+	// rests; its record says which it had.
 	Slots []Slot `json:"slots,omitempty"`
 
 	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
 	// when it expires.
 
 	Token int64 `json:"-"` // the fencing token; 0 = it never had the lock
-	// Retention is how long the record answers duplicates, from its end. It is the ledger that ends it, up to Slack later: clocks of
-	// processes differ.
+	// Retention is how long the record answers duplicates, from its end. The ledger ends it, up to Slack later: clocks of processes differ.
 	Retention time.Duration `json:"-"`
 }
 
@@ -100,45 +99,46 @@ type Lock struct {
 	// Alive is the ledger's name for the key that proves the owner alive; opaque to idem.
 	Alive string `json:"alive"`
 
-	// What whoever ends this execution in our place must know, besides the retention.
+	// The fields that another process needs to end this execution, besides the retention.
 	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`  // 0 = none
 	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"` // 0 = the lock is free at once after an unknown outcome
-	// ReplayBody is the policy's, for whoever completes a held execution; bytes.
+	// ReplayBody is the policy's, for the process that completes a held execution; bytes.
 	ReplayBody int `json:"replayBody,omitempty"`
-	// ReplayFor is the policy's ReplayRetention, for them, too; 0 = the kept answer stays as long as its record.
+	// ReplayFor is the policy's ReplayRetention, for the same process; 0 = the kept answer stays as long as its record.
 	ReplayFor time.Duration `json:"replayForNs,omitempty"`
 
-	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was asked and not yet carried out
+	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was requested and not yet carried out
 
 	Parked *Parked `json:"parked,omitempty"` // nil = its sender waits for the answer, or had it
 
-	Latest *Series `json:"latest,omitempty"` // of a place in the queue, under strategy latest; else nil
+	Latest *Series `json:"latest,omitempty"` // of a queue entry, under strategy latest; else nil
 
-	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as it last told them
+	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as last reported
 
-	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless somebody renews it.
+	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless it is renewed.
 	Held      bool          `json:"held,omitempty"`
 	HoldTTL   time.Duration `json:"holdTtlNs,omitempty"` // what a renewal without a TTL means
 	HoldUntil time.Time     `json:"-"`                   // as read with the hold; zero when it is not known
-	// Limit is the ledger's name for what ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
+	// Limit is the ledger's name for the lease that ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem.
+	// 0 = none.
 	Limit int64 `json:"limitLease,omitempty"`
 
-	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock is nobody's.
+	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock has no owner.
 	Cooling   bool      `json:"cooling,omitempty"`
 	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
-	MayPark  bool  `json:"-"` // of a place: it may be parked, so its lock is not handed to it
-	Created  int64 `json:"-"` // create revision of its key: who holds it, or waits there, and nobody else
+	MayPark  bool  `json:"-"` // of a queue entry: it may be parked, so the lock is not handed to it
+	Created  int64 `json:"-"` // create revision of its key, which no other lock or entry shares
 	Revision int64 `json:"-"` // mod revision
-	// Dead: the key that Alive names is gone, as far as this process knows. The burying transaction proves it.
+	// Dead: the key that Alive names is gone, as far as this process knows. The transaction that reaps the execution proves it.
 	Dead bool `json:"-"`
 }
 
-// Series is what a place in the queue says under strategy latest: those of the workflow that replaced each other there.
+// Series is the state of a queue entry under strategy latest: the events of the workflow that replaced each other there.
 type Series struct {
 	Since    time.Time `json:"since"`              // when the first of them came
 	Replaced int       `json:"replaced,omitempty"` // how many did not run, because of the one that waits
-	// NotBefore: until then it does not run, because a newer one may come. The zero value: it runs when the lock is free.
+	// NotBefore: it does not run before then, because a newer one may come. The zero value: it runs when the lock is free.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 
 	// For the ledger: how long nothing newer must come before it runs, and how long all of them wait at most. 0 = they do not wait for that.
@@ -146,19 +146,20 @@ type Series struct {
 	MaxWait time.Duration `json:"-"`
 }
 
-// Slot is a place in a limit: at most so many executions have one at a time, over all workflows, routes and replicas.
+// Slot is a unit of a limit: at most so many executions have one at a time, over all workflows, routes and replicas.
 type Slot struct {
-	// Limit is its name, with what the delivery had in it: tenant/acme. OwnLimit is that of a workflow.
+	// Limit is the name with the delivery's values in it: tenant/acme. It is OwnLimit for the limit of a workflow.
 	Limit string `json:"limit"`
-	// Rule is the name as limits.shared has it: tenant/{path.account}. "" = the limit is the workflow's own, and its route says how many there are.
+	// Rule is the name in limits.shared: tenant/{path.account}. "" = the limit is the workflow's own, and its route says how many slots there
+	// are.
 	Rule string `json:"rule,omitempty"`
 	N    int    `json:"n"` // from 0; -1 = it has none yet
 }
 
-// OwnLimit is the name of the limit of a workflow whose route has a lock.limit. No shared limit has such a name.
+// OwnLimit returns the name of the limit of a workflow whose route has a lock.limit. No shared limit has such a name.
 func OwnLimit(workflow string) string { return "workflow:" + workflow }
 
-// OwnSlot is the number of its slot in the limit of its workflow; -1 = there is no such limit.
+// OwnSlot returns the number of its slot in the limit of its workflow; -1 = there is no such limit.
 func (e *Entry) OwnSlot() int {
 	for _, slot := range e.Slots {
 		if slot.Rule == "" {
@@ -173,7 +174,7 @@ func (e *Entry) OwnLimit() bool {
 	return slices.ContainsFunc(e.Slots, func(s Slot) bool { return s.Rule == "" })
 }
 
-// HasSlot reports whether it has a slot of a limit. What is parked has one only while it is tried.
+// HasSlot reports whether it has a slot of a limit. A parked execution has one only while it is tried.
 func (e *Entry) HasSlot() bool {
 	for i := range e.Slots {
 		if e.Slots[i].N >= 0 {
@@ -183,12 +184,12 @@ func (e *Entry) HasSlot() bool {
 	return false
 }
 
-// IsParked reports whether l is the lock of a parked execution. It is not reaped when its owner dies: another process goes on with it.
+// IsParked reports whether l is the lock of a parked execution. It is not reaped when its owner dies: another process takes it over.
 func (l *Lock) IsParked() bool { return l.Parked != nil && !l.Cooling }
 
-// remaining is how long the lock is expected to stay as it is: for the rest of a hold or of a delay, unless somebody renews it. How long a call takes nobody
-// knows; the guess that needs no memory is that it takes as long again as it has taken, so a sender that does as it is told asks a few times, and not
-// each second of a long call. At most 0: it may be over at any time, or the clock of who has it is ahead.
+// remaining returns how long the lock is expected to stay as it is: for the rest of a hold or of a delay, unless it is renewed. The duration of
+// a call is not known; the guess that needs no memory is that it takes as long again as it has taken, so a sender that follows Retry-After asks
+// a few times, and not each second of a long call. At most 0: it may be over at any time, or the clock of the holder is ahead.
 func (l *Lock) remaining(now time.Time) time.Duration {
 	switch {
 	case l.Cooling:
@@ -201,14 +202,14 @@ func (l *Lock) remaining(now time.Time) time.Duration {
 	return now.Sub(l.StartedAt)
 }
 
-// Closed says why nobody gets the lock of an execution that has ended, and until when.
+// Closed says why the lock of an execution that has ended is closed, and until when.
 func Closed(id ExecutionID, until time.Time) string {
 	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays closed until " +
 		until.Add(time.Second-1).UTC().Format(time.RFC3339)
 }
 
-// Cancel is a request to stop an execution: who, why, when. A ledger keeps no more than MaxReason bytes of By and Reason each; whoever takes
-// them in refuses longer ones.
+// Cancel is a request to stop an execution: who, why, when. By and Reason have at most MaxReason bytes each; longer ones are refused where they
+// come in.
 type Cancel struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
@@ -216,19 +217,19 @@ type Cancel struct {
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
 	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
-	// Successor is the newer execution of its scope, where the route's policy ended it for that; "" = it did not.
+	// Successor is the newer execution of its scope because of which the route's policy ended it; "" = that is not why it ended.
 	Successor ExecutionID `json:"successor,omitempty"`
-	// Only is the status in which whoever asks has seen the execution: in another one nothing is done. "" = in any.
+	// Only is the status in which the caller has seen the execution: in another one nothing is done. "" = in any.
 	Only Status `json:"-"`
 }
 
-// MaxReason bounds what a Cancel says of who and why; bytes.
+// MaxReason bounds By and Reason of a Cancel; bytes.
 const MaxReason = 1024
 
 // MaxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
 const MaxEarlier = 16
 
-// MaxAttemptDetail bounds what an Attempt keeps of an error's detail, and of who ended it and why, each; bytes. All attempts have to fit into a lock.
+// MaxAttemptDetail bounds an error's detail, By and Reason in an Attempt, each; bytes. All attempts have to fit into a lock.
 const MaxAttemptDetail = 160
 
 // Attempt is an ended execution in short.
@@ -240,7 +241,7 @@ type Attempt struct {
 	FinishedAt time.Time   `json:"finishedAt"`
 	// Error is why it is FAILED; its detail says how far the exchange with the upstream went.
 	Error *Failure `json:"error,omitempty"`
-	Abort *Cancel  `json:"abort,omitempty"` // who ended it and why, where it is ABORTED
+	Abort *Cancel  `json:"abort,omitempty"` // by whom and why it was ended, if it is ABORTED
 	// AnswerStatus is the upstream's; 0 = no whole answer came.
 	AnswerStatus int    `json:"answerStatus,omitempty"`
 	TraceParent  string `json:"traceParent,omitempty"`
@@ -254,10 +255,10 @@ type End struct {
 	FinishedAt time.Time `json:"finishedAt"`
 	Error      *Failure  `json:"error,omitempty"` // FAILED only
 	Abort      *Cancel   `json:"abort,omitempty"` // ABORTED only
-	// Kept: the answer settles the event; duplicates get it. Without it the event may run again.
+	// Kept: the answer settles the event; duplicates get it. Otherwise the event may run again.
 	Kept   bool    `json:"kept,omitempty"`
 	Answer *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
-	// Tried is the try of a parked execution that this ends with, where it is not written down yet; nil: there is none.
+	// Tried is the try of a parked execution that this ends with, if it is not written down yet; nil: there is none.
 	Tried *Evidence `json:"-"`
 }
 
@@ -265,11 +266,11 @@ type End struct {
 type Record struct {
 	Entry
 	End
-	// Final: somebody cancelled the event for good, whatever became of this execution. It never runs again.
+	// Final: the event was cancelled for good, whatever became of this execution. It never runs again.
 	Final bool `json:"final,omitempty"`
 	// RequestKept: the request of a dead letter is kept as long as this record, and can be run again.
 	RequestKept bool `json:"requestKept,omitempty"`
-	// Tries is how often the upstream was called for a parked execution; 0 = it was not parked.
+	// Tries counts the calls of the upstream of a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
 	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the record.
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
@@ -280,13 +281,13 @@ type Record struct {
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
-// Slack is how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may
-// believe one that it has read without asking again.
+// Slack is how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may trust one
+// that it has read without reading again.
 func Slack(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)
 }
 
-// Superseded is the newer execution because of which this one did not run; "" = it is not why it ended.
+// Superseded returns the newer execution because of which this one did not run; "" = that is not why it ended.
 func (r *Record) Superseded() ExecutionID {
 	if r.Abort == nil {
 		return ""
@@ -309,7 +310,7 @@ type Answer struct {
 	Whole bool `json:"whole,omitempty"`
 	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see Ledger.Answer.
 	Apart bool `json:"-"`
-	// Left: they were apart, and their time is over.
+	// Left: they were stored apart, and have expired.
 	Left bool `json:"-"`
 	// Hash is half of the SHA-256 of the body, in hex, where that is apart or has left; else "".
 	Hash string `json:"-"`
@@ -321,7 +322,7 @@ type Answer struct {
 // HeaderField is one header line of an answer, spelled as the upstream spelled it.
 type HeaderField struct{ Name, Value string }
 
-// Short is the attempt that r was.
+// Short returns r as an Attempt.
 func (r *Record) Short() Attempt {
 	a := Attempt{
 		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries,
@@ -340,7 +341,7 @@ func (r *Record) Short() Attempt {
 	return a
 }
 
-// clip cuts text to what an Attempt keeps, between two letters.
+// clip cuts text to what an Attempt stores, between two letters.
 func clip(text string) string {
 	if len(text) <= MaxAttemptDetail {
 		return text
@@ -348,14 +349,14 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:MaxAttemptDetail], "")
 }
 
-// DropBody leaves out the body of the answer, which may keep all that was read in memory.
+// DropBody removes the body of the answer, which may keep the whole buffer that it was read into in memory.
 func (r *Record) DropBody() {
 	if r.Answer != nil {
 		r.Answer.Body = nil
 	}
 }
 
-// AndBefore is r in short behind the attempts before it: what the next attempt says of them.
+// AndBefore returns the attempts before r and r in short, for the next attempt.
 func (r *Record) AndBefore() []Attempt {
 	n := len(r.Earlier)
 	return append(r.Earlier[max(0, n-MaxEarlier+1):n:n], r.Short())

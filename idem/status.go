@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrContradiction is a record that says two things which cannot both be true: a bug of who made it.
+// ErrContradiction is returned for a record that says two things which cannot both be true: a bug in the code that made it.
 var ErrContradiction = errors.New("record contradicts itself")
 
 // Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is the one-way order of the statuses: no status
 // comes back, and nothing comes after an end.
 func (s Status) Precedes(next Status) bool { return s.rank() > 0 && s.rank() < next.rank() }
 
-// rank is 0 for what is no status.
+// rank is 0 for a text that is no status.
 func (s Status) rank() int {
 	switch s {
 	case Pending:
@@ -27,25 +27,25 @@ func (s Status) rank() int {
 	return 0
 }
 
-// Check reports an ErrContradiction. FAILED has an error and nobody who decided it, ABORTED has somebody who decided it and no error, SUCCESS
-// has neither; and only what was executed is a SUCCESS, or is kept for duplicates.
+// Check reports an ErrContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no error, SUCCESS has neither; and only what
+// was executed is a SUCCESS, or is kept for duplicates.
 func (r *Record) Check() error {
 	var wrong string
 	switch {
 	case r.Status == Failed && (r.Error == nil || r.Abort != nil):
-		wrong = "it has an error and nobody who decided it"
+		wrong = "it must have an error and no abort"
 	case r.Status == Aborted && (r.Abort == nil || r.Error != nil):
-		wrong = "somebody decided it, and it has no error"
+		wrong = "it must have an abort and no error"
 	case r.Status == Aborted && r.Outcome == Executed:
-		wrong = "what was executed whole was not aborted"
+		wrong = "an executed one cannot be ABORTED"
 	case r.Status == Success && (r.Error != nil || r.Abort != nil || r.Outcome != Executed):
-		wrong = "it was executed, without an error and without an abort"
+		wrong = "it must be executed, without an error and an abort"
 	case !r.Status.Terminal():
-		wrong = "a record is an end"
+		wrong = "a record needs a terminal status"
 	case r.Outcome != Executed && r.Outcome != NotExecuted && r.Outcome != Unknown:
-		wrong = "something is known of its effect"
+		wrong = "the outcome must be known by name"
 	case r.Kept && r.Outcome != Executed:
-		wrong = "only what was executed is kept"
+		wrong = "only an executed one can be kept"
 	default:
 		return nil
 	}
@@ -70,10 +70,11 @@ const (
 	Aborted         Status = "ABORTED"
 )
 
-// Refused is what the deliveries of an event have in common of which no execution is known: none of them ran. It is no status of an execution.
+// Refused stands for an event that has deliveries but no execution: none of them ran. It is no status of an execution.
 const Refused Status = "REFUSED"
 
-// Released is an event whose record a person removed, so that it runs again, and that has not done so yet. It is no status of an execution either.
+// Released stands for an event whose record was removed, so that it may run again, and that has not done so yet. It is no status of an
+// execution either.
 const Released Status = "RELEASED"
 
 // Terminal reports whether s is an end.

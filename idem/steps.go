@@ -8,8 +8,8 @@ import (
 // MaxSteps bounds the steps of one execution, those of its plan included.
 const MaxSteps = 1000
 
-// BeginStep is the lock after its upstream said that the step begins: the step before is done, and plan, where it is not nil, is what the
-// upstream means to do from now on. A step that runs already goes on; without a name none begins. l stays as it was.
+// BeginStep returns the lock after its upstream has reported that a step begins: the step before is done, and plan, if it is not nil, is what
+// the upstream means to do from now on. A step that runs already goes on; without a name none begins. l is not changed.
 func (l *Lock) BeginStep(name string, plan []string, at time.Time) *Lock {
 	next := *l
 	if plan != nil {
@@ -29,8 +29,8 @@ func (l *Lock) BeginStep(name string, plan []string, at time.Time) *Lock {
 	return &next
 }
 
-// EndSteps are the steps of an execution that ends with this status: SUCCESS finishes the one that runs; of others nobody knows how far it
-// came, so it stays as it is. What was planned and has not begun is skipped by whoever aborted.
+// EndSteps returns the steps of an execution that ends with this status. SUCCESS finishes the running step; with another status it stays as it
+// is, because it is not known how far it came. Planned steps that have not begun are skipped if the execution was aborted.
 func (l *Lock) EndSteps(status Status, at time.Time) []Step {
 	steps := slices.Clone(l.Steps)
 	if n := len(steps); n > 0 && status == Success && steps[n-1].Status == StepRunning {
@@ -47,7 +47,7 @@ func (l *Lock) EndSteps(status Status, at time.Time) []Step {
 	return steps
 }
 
-// AllSteps are the execution's steps as people see them, those that a cancel leaves out included.
+// AllSteps returns the execution's steps for operators, those that a cancel leaves out included.
 func (f *Found) AllSteps() []Step {
 	switch {
 	case f.Record != nil:

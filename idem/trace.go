@@ -15,7 +15,7 @@ type TraceContext struct {
 // traceLen is the length of a traceparent of version 00.
 const traceLen = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-// NewTrace names a trace that nobody records.
+// NewTrace makes a trace that is not recorded.
 func NewTrace() TraceContext {
 	var t TraceContext
 	_, _ = rand.Read(t.Trace[:]) // crypto/rand.Read never returns an error
@@ -23,8 +23,8 @@ func NewTrace() TraceContext {
 	return t
 }
 
-// ParseTrace reads a traceparent; what is none names nothing. A later version begins with the same fields, and of its flags the one of
-// today is known (section 3.2.4 there).
+// ParseTrace reads a traceparent; the zero value for a text that is none. A later version begins with the same fields, and of its flags only
+// today's one is read (section 3.2.4 there).
 func ParseTrace[T string | []byte](header T) TraceContext {
 	if len(header) < traceLen || header[2] != '-' || header[35] != '-' || header[52] != '-' {
 		return TraceContext{}
@@ -45,7 +45,7 @@ func ParseTrace[T string | []byte](header T) TraceContext {
 	return t
 }
 
-// unhex takes lower case alone, as the standard does.
+// unhex accepts lower case alone, as the standard does.
 func unhex[T string | []byte](into []byte, text T) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -62,7 +62,7 @@ func unhex[T string | []byte](into []byte, text T) bool {
 	return true
 }
 
-// String is the traceparent, of version 00; "" for none.
+// String returns the traceparent, of version 00; "" for none.
 func (t TraceContext) String() string {
 	if t == (TraceContext{}) {
 		return ""
@@ -74,7 +74,7 @@ func (t TraceContext) String() string {
 	return string(text[:])
 }
 
-// TraceID is the ID of the trace in hex, as log lines and the API have it; "" for none.
+// TraceID returns the ID of the trace in hex, as log lines and the API have it; "" for none.
 func (t TraceContext) TraceID() string {
 	if t == (TraceContext{}) {
 		return ""
@@ -82,7 +82,7 @@ func (t TraceContext) TraceID() string {
 	return hex.EncodeToString(t.Trace[:])
 }
 
-// SpanID is the ID of the span in hex; "" for none.
+// SpanID returns the ID of the span in hex; "" for none.
 func (t TraceContext) SpanID() string {
 	if t == (TraceContext{}) {
 		return ""

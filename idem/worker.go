@@ -9,42 +9,42 @@ import (
 // CarrierOptions are what a Carrier works with.
 type CarrierOptions struct {
 	Guard *Guard
-	// Policy is what the route of that name says now; nil: this process has no such route, and leaves its executions to others.
+	// Policy returns the policy of the route of that name; nil: this process has no such route, and leaves its executions to others.
 	Policy func(route string) *Policy
-	// Running bounds the tries that go on at a time. It is asked each time, because it may be reloaded.
+	// Running bounds the tries that go on at a time. It is called each time, because the limit may be reloaded.
 	Running func() int
 	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
 	Try func(x *Execution, request []byte)
-	// Drop deletes what is kept outside of the ledger of a request of so many bytes, whose execution has ended. nil: nothing is.
+	// Drop deletes the stored request of so many bytes, outside of the ledger, of an execution that has ended. nil: there is none.
 	Drop func(id ExecutionID, bytes int64)
-	// Told hears of what becomes of executions whose sender is gone. It must not block.
+	// Told is called with events of executions whose sender is gone. It must not block.
 	Told func(Told)
 }
 
-// Told is one thing that became of a parked execution.
+// Told is one event of a parked execution.
 type Told struct {
 	What ToldKind
 	Lock *Lock  // as it was last seen
-	Why  string // for people
+	Why  string // for operators
 	Code string
 	Err  error
 }
 
-// ToldKind says what became of a parked execution.
+// ToldKind is the kind of an event of a parked execution.
 type ToldKind string
 
-// What may become of it, besides its end.
+// The kinds, besides its end.
 const (
 	ToldRetry      ToldKind = "retry"                      // it is tried again
-	ToldBlocked    ToldKind = "blocked"                    // its line waits for a person
+	ToldBlocked    ToldKind = "blocked"                    // its queue waits for a decision
 	ToldDeadLetter ToldKind = "dead_letter"                // it ended without having gone through, and its request is kept
 	ToldDone       ToldKind = "done"                       // an answer settled it
 	ToldSuperseded ToldKind = ToldKind(DecisionSuperseded) // it did not run, because a newer event of its scope had gone through
-	ToldLost       ToldKind = "lost"                       // somebody else carries it, or ended it
+	ToldLost       ToldKind = "lost"                       // another process runs it, or it was ended elsewhere
 )
 
-// Carrier runs parked executions, of this process and of those that are gone: each line in its order, as many at a time as may. While the upstream
-// is away, one at a time asks whether it is back.
+// Carrier is the park worker: it runs parked executions, of this process and of those that are gone, each queue in its order, within a bound on
+// tries at a time. While the upstream is away, one try at a time asks whether it is back.
 type Carrier struct {
 	o     CarrierOptions
 	parks ParkLedger
@@ -54,13 +54,13 @@ type Carrier struct {
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	carried map[Scope]*carried // one at most for each lock
-	ripe    []Scope            // lines to take from when there is a slot, each once
+	carried map[Scope]*carried // at most one for each lock
+	ripe    []Scope            // queues to take from when there is a slot, each once
 	isRipe  map[Scope]bool     // those
-	some    chan struct{}      // there are some
+	some    chan struct{}      // signals that ripe is not empty
 }
 
-// NewCarrier makes the Carrier of a Guard, before that admits anything. Run it.
+// NewCarrier makes the Carrier of a Guard, before that admits anything. Run has to be called.
 func NewCarrier(o CarrierOptions) *Carrier {
 	if o.Told == nil {
 		o.Told = func(Told) {}
@@ -72,7 +72,8 @@ func NewCarrier(o CarrierOptions) *Carrier {
 	return c
 }
 
-// Run takes what is parked, until Close. Lines wait for a slot beside it, so that what is carried is looked at while all are taken.
+// Run takes parked executions, until Close. Queues wait for a slot in another goroutine, so that changes of running executions are seen while
+// all slots are taken.
 func (c *Carrier) Run() {
 	var taking sync.WaitGroup
 	defer taking.Wait()
@@ -83,7 +84,7 @@ func (c *Carrier) Run() {
 			return
 		}
 		c.look(scope)
-		if err != nil || route != "" && c.o.Policy(route) == nil { // whoever has the route takes it; after a reload all lines are ripe again
+		if err != nil || route != "" && c.o.Policy(route) == nil { // a process with the route takes it; after a reload all queues are ready again
 			continue
 		}
 		c.mu.Lock()
@@ -95,7 +96,7 @@ func (c *Carrier) Run() {
 	}
 }
 
-// takeRipe takes from ripe lines, the first first, when there is a slot.
+// takeRipe takes from ready queues, the oldest first, when there is a slot.
 func (c *Carrier) takeRipe() {
 	for {
 		select {
@@ -124,7 +125,7 @@ func (c *Carrier) hasRipe() bool {
 	return len(c.ripe) > 0
 }
 
-// look lets what this process carries in a line see whether somebody has changed it: a person may want it to run now.
+// look wakes the execution that this process runs in a queue, because it may have changed: an operator may want it to run now.
 func (c *Carrier) look(s Scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,7 @@ func (c *Carrier) look(s Scope) {
 	}
 }
 
-// Reloaded is told of new rules: a route may be here now that was not.
+// Reloaded has to be called when the routes have changed: one may have been added.
 func (c *Carrier) Reloaded() {
 	c.parks.Ripen(Scope{})
 	c.mu.Lock()
@@ -143,14 +144,14 @@ func (c *Carrier) Reloaded() {
 	}
 }
 
-// reached is told of an answer of the upstream to anybody: it is not away.
+// reached is called when the upstream has answered any delivery: it is not away.
 func (c *Carrier) reached() {
 	if c.slots.seemsAway.Load() {
 		c.slots.reached()
 	}
 }
 
-// Drain takes nothing more. What is carried stays parked for others, but for the tries that go on.
+// Drain takes nothing more. Executions stay parked for others, but for the tries that go on.
 func (c *Carrier) Drain() { c.end(ErrShutdown) }
 
 // Close is Drain, and waits for the tries that go on, until ctx ends.
@@ -166,7 +167,7 @@ func (c *Carrier) Close(ctx context.Context) error {
 	}
 }
 
-// take carries the first execution of a line where it is parked and nobody carries it. leave gives the slot back.
+// take runs the first execution of a queue if it is parked and no worker runs it. leave gives the slot back.
 func (c *Carrier) take(s Scope, leave func()) {
 	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
 	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
@@ -185,7 +186,7 @@ func (c *Carrier) take(s Scope, leave func()) {
 	e := c.begin(taken.Held, c.o.Guard.live.settle(s, taken.Held.Lock()))
 	e.tooOld = taken.TooOld
 	lock := taken.Held.Lock()
-	if taken.Carried && lock.Parked.Trying { // whatever was sent, nobody will say how that ended
+	if taken.Carried && lock.Parked.Trying { // the end of what was sent will never be known
 		leave()
 		e.run(&Tried{Sent: true, Failure: taken.leftBy()}, nil)
 		return
@@ -196,12 +197,12 @@ func (c *Carrier) take(s Scope, leave func()) {
 		e.run(nil, nil)
 		return
 	}
-	e.request = taken.Request // who waits keeps none
+	e.request = taken.Request // nothing keeps a request in memory while it waits
 	e.run(nil, leave)
 }
 
-// maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. For how long that one
-// has waited for it, only its clock says, so the whole delay begins anew. Without a NextAttempt a person has said that it is to run now.
+// maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. That
+// process's clock alone measured its wait, so the whole delay begins anew. Without a NextAttempt an operator has said that it is to run now.
 func (l *Lock) maybeAtWork() bool {
 	p := l.Parked
 	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == Unknown && !p.NextAttempt.IsZero()
@@ -213,7 +214,7 @@ func (c *Carrier) carryOn(x *Execution, t Tried) {
 	c.tasks.Go(func() { e.run(&t, nil) })
 }
 
-// begin notes who is carried.
+// begin registers an execution that this process runs.
 func (c *Carrier) begin(held Held, at *spot) *carried {
 	lock := held.Lock()
 	e := &carried{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}

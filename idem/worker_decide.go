@@ -10,7 +10,7 @@ import (
 
 // Tried is how one try of a parked execution ended.
 type Tried struct {
-	// Answer is the upstream's whole answer; nil: none came. Its memory goes over to the carrier.
+	// Answer is the upstream's whole answer; nil: none came. The worker takes over its memory.
 	Answer *Answer
 	// Hold is for how long the upstream asks to go on after its answer; 0 = it is done.
 	Hold time.Duration
@@ -19,9 +19,9 @@ type Tried struct {
 	Failure Failure // why no answer came
 	// Stale: it was not tried, because its event is older than what went through and the policy skips such ones; nil otherwise.
 	Stale *Stale
-	// Hopeless: no other try can bring more, whatever the policy says; Failure says why.
+	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
-	// RetryAfter is when the upstream wants to be asked again; 0 = it does not say.
+	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.
 	RetryAfter time.Duration
 	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it was not.
 	Stopped error
@@ -31,20 +31,20 @@ type Tried struct {
 const (
 	firstPause = time.Second
 	mostPause  = 5 * time.Minute
-	mostAsked  = time.Hour // of what an upstream asks for
+	mostAsked  = time.Hour // of a delay that the upstream asks for
 )
 
-// parkedKnown is what decides, besides its lock, what a carried execution may do.
+// parkedKnown is what decides, besides its lock, what a worker may do with an execution.
 type parkedKnown struct {
-	ending bool          // this process ends
-	routed bool          // it has the route of the execution
-	paused bool          // the route or the workflow
+	ending bool          // this process shuts down
+	routed bool          // this process has the route of the execution
+	paused bool          // the route or the workflow is paused
 	old    bool          // the MaxAge of the execution has passed
 	full   bool          // a limit had no slot for it
 	due    time.Duration // until its next try; 0 or less = it is due
 }
 
-// parkedDo is what a carried execution may do.
+// parkedDo is what a worker may do with an execution.
 type parkedDo uint8
 
 const (
@@ -55,10 +55,10 @@ const (
 	parkedRest                         // wait for a change
 )
 
-// ageLook is how often a carrier looks whether what rests is too old.
+// ageLook is how often a worker checks whether a resting execution is too old.
 const ageLook = 30 * time.Second
 
-// whileParked says what a carried execution may do now. rest is how long it waits for a change at most, for parkedRest.
+// whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for parkedRest.
 func (l *Lock) whileParked(k parkedKnown) (do parkedDo, rest time.Duration) {
 	waits := k.paused || l.Parked.Blocked != "" || k.full
 	switch {
@@ -79,7 +79,7 @@ func (l *Lock) whileParked(k parkedKnown) (do parkedDo, rest time.Duration) {
 // nextStep is what follows a try.
 type nextStep struct {
 	kind  stepKind
-	pause time.Duration // of stepRetry; 0 = the carrier's own
+	pause time.Duration // of stepRetry; 0 = the worker's own
 	why   string        // of stepBlock and stepDead
 	code  string
 }
@@ -89,11 +89,11 @@ type stepKind uint8
 const (
 	stepEnd   stepKind = iota + 1 // the answer settles it
 	stepRetry                     // it is tried again
-	stepBlock                     // its line waits for a person
+	stepBlock                     // its queue waits for a decision
 	stepDead                      // it is a dead letter
 )
 
-// evidence is what the ledger keeps of t.
+// evidence returns what the ledger stores of t.
 func (t *Tried) evidence(p *Policy, now time.Time) *Evidence {
 	e := &Evidence{Outcome: t.outcome(p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
 	if t.Answer != nil {
@@ -114,7 +114,7 @@ func (t *Tried) outcome(p *Policy) Outcome {
 	return NotExecuted
 }
 
-// after says what follows a try of a parked execution that had failed so often before. It reads no clock.
+// after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
 func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	park := p.Park
 	switch {
@@ -143,7 +143,7 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	return step, true
 }
 
-// text says for people how the try failed.
+// text says for operators how the try failed.
 func (t *Tried) text() string {
 	if t.Answer != nil {
 		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
@@ -151,7 +151,7 @@ func (t *Tried) text() string {
 	return t.Failure.Detail
 }
 
-// giveUp is what follows a try after which there is no other.
+// giveUp decides what follows the last try.
 func (p *ParkPolicy) giveUp(code, why string) nextStep {
 	if p.OnFailure == FailureSkip {
 		return nextStep{kind: stepDead, code: code, why: why}
@@ -159,7 +159,7 @@ func (p *ParkPolicy) giveUp(code, why string) nextStep {
 	return nextStep{kind: stepBlock, code: code, why: why}
 }
 
-// retryAfter is how long an upstream wants to be left alone; 0 = it does not say. A date is compared with now, the clock of this process.
+// retryAfter returns for how long an upstream wants no request; 0 = it does not say. A date is compared with now, the clock of this process.
 func retryAfter(a *Answer, now time.Time) time.Duration {
 	for _, f := range a.Header {
 		if !strings.EqualFold(f.Name, "Retry-After") {
@@ -193,8 +193,8 @@ func Retried(status int) bool {
 	return status >= 500
 }
 
-// pauseAfter is how long a carrier waits after n tries in a row that brought nothing: doubled each time, with jitter, so that many do not come
-// back together.
+// pauseAfter returns how long a worker waits after n failed tries in a row: doubled each time, with jitter, so that many do not come back
+// together.
 func pauseAfter(n int) time.Duration {
 	d := mostPause
 	if n < 10 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// carried is one execution that this process carries. Its methods are for one goroutine, but wake.
+// carried is one execution that this process runs. Its methods are not safe for concurrent use; other goroutines may send on wake.
 type carried struct {
 	c     *Carrier
 	held  Held
@@ -16,15 +16,16 @@ type carried struct {
 	bytes int64         // of its request
 	wake  chan struct{} // something about it has changed
 
-	tooOld   bool      // when it was taken; later the ledger says so
+	tooOld   bool      // when it was taken; later the ledger reports it
 	request  []byte    // for the first try, as it was read when it was taken; nil = to be read
 	full     bool      // a limit had no slot for it, and nothing has woken it since
 	inRow    int       // tries in a row that did not go through
 	due      time.Time // of the next try, by the guard's clock; zero = now
-	unneeded bool      // nobody needs what is kept of its request outside of the ledger
+	unneeded bool      // its stored request outside of the ledger can be deleted
 }
 
-// run carries it to its end, or until somebody else does. t is a try that has just ended, or nil; leave is a slot that is already taken, or nil.
+// run runs the execution to its end, or until another process has it. t is a try that has just ended, or nil; leave is a slot that is already
+// taken, or nil.
 func (e *carried) run(t *Tried, leave func()) {
 	defer e.over()
 	for {
@@ -38,7 +39,7 @@ func (e *carried) run(t *Tried, leave func()) {
 			}
 		}
 		policy := e.c.o.Policy(e.held.Lock().Route)
-		if policy == nil { // the route went just now
+		if policy == nil { // the route was removed just now
 			leave()
 			e.putDown()
 			return
@@ -49,7 +50,7 @@ func (e *carried) run(t *Tried, leave func()) {
 	}
 }
 
-// over is when this process has nothing to do with the execution any more.
+// over cleans up when this process has nothing to do with the execution any more.
 func (e *carried) over() {
 	e.c.mu.Lock()
 	if e.c.carried[e.scope] == e {
@@ -58,7 +59,7 @@ func (e *carried) over() {
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
 	e.c.parks.Ripen(e.held.Lock().Scope)
-	if e.unneeded && e.c.o.Drop != nil { // last: a disk that hangs is nothing that those behind it should wait for
+	if e.unneeded && e.c.o.Drop != nil { // last: a disk that hangs must not delay the executions behind it
 		e.c.o.Drop(e.id, e.bytes)
 	}
 }
@@ -113,7 +114,7 @@ func (e *carried) sleep(d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-e.wake:
-		if p := e.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // a person wants it to run now
+		if p := e.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // an operator wants it to run now
 			e.due, e.tooOld = time.Time{}, false
 		}
 	case <-e.c.life.Done():
@@ -121,7 +122,7 @@ func (e *carried) sleep(d time.Duration) {
 	e.full = false
 }
 
-// giveSlotsBack lets others use the slots of an execution that was claimed, or taken over, and cannot be tried yet.
+// giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be tried yet.
 func (e *carried) giveSlotsBack(lock *Lock) {
 	ctx, done := e.bounded()
 	defer done()
@@ -132,14 +133,14 @@ func (e *carried) giveSlotsBack(lock *Lock) {
 	e.c.o.Guard.live.replace(e.spot, e.held.Lock())
 }
 
-// putDown leaves it to others, at once and not when this process's session has run out.
+// putDown leaves the execution to others, at once and not only when this process's session has expired.
 func (e *carried) putDown() {
 	ctx, done := e.bounded()
 	defer done()
 	_ = e.held.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
-// stopped ends an execution that a person does not want any more. over is false where that is not known yet.
+// stopped ends an execution that was cancelled. over is false if that is not known yet.
 func (e *carried) stopped(err error) (over bool) {
 	if errors.Is(err, ErrLockLost) {
 		if errors.Is(err, ErrUnheard) { // the session is gone, and the next one may adopt the lock
@@ -199,7 +200,7 @@ func (e *carried) try(policy *Policy) Tried {
 	return <-tried
 }
 
-// paused reports whether it rests because somebody has paused it.
+// paused reports whether the execution rests because it is paused.
 func (e *carried) paused(lock *Lock) bool {
 	return e.c.o.Guard.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
@@ -207,15 +208,15 @@ func (e *carried) paused(lock *Lock) bool {
 // old reports whether its MaxAge is over.
 func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 
-// CodeTooOld is of an execution that reached the route's max_age; the ledger knows by it that DeadLetter is for that.
+// CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by it that DeadLetter is for that.
 const CodeTooOld = "max_age"
 
 var tooOldStep = nextStep{code: CodeTooOld, why: "it was not executed within the route's max_age"}
 
-// ageLag is until it is asked again whether what was found too old, and is not, is so.
+// ageLag is how long a worker waits before it asks the ledger again, after the ledger has found the age not to be over.
 const ageLag = 50 * time.Millisecond
 
-// follow writes down how a try ended, and what follows. over: the execution has ended, or is somebody else's.
+// follow writes down how a try ended, and what follows. over: the execution has ended, or another process has it.
 func (e *carried) follow(t *Tried) (over bool) {
 	lock := e.held.Lock()
 	policy := e.c.o.Policy(lock.Route)
@@ -251,14 +252,14 @@ func (e *carried) follow(t *Tried) (over bool) {
 	if e.rest(t, step, policy, failed) {
 		return true
 	}
-	if errors.Is(t.Stopped, ErrShutdown) { // whoever takes it over finds how far this try came, as after any other
+	if errors.Is(t.Stopped, ErrShutdown) { // the worker that takes it over finds how far this try came, as after any other
 		e.putDown()
 		return true
 	}
 	return false
 }
 
-// fallback judges the tries of executions whose route is gone or parks no more: nothing of them is given up.
+// fallback is the policy for tries of executions whose route is gone or parks no more: none of them is given up.
 func fallback(p *Policy) *Policy {
 	var q Policy
 	if p != nil {
@@ -268,7 +269,7 @@ func fallback(p *Policy) *Policy {
 	return &q
 }
 
-// done ends it with the upstream's answer, or lets go of it where the upstream goes on.
+// done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
 func (e *carried) done(t *Tried, policy *Policy) bool {
 	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
 	var end Ending
@@ -284,7 +285,8 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 	return true
 }
 
-// drop lets over delete what is kept of its request outside of the ledger, unless it has become a dead letter: somebody may have skipped it meanwhile.
+// drop lets over delete the stored request outside of the ledger, unless the execution has become a dead letter: it may have been skipped
+// meanwhile.
 func (e *carried) drop(rec *Record) {
 	e.unneeded = rec == nil || !rec.RequestKept
 }
@@ -302,7 +304,7 @@ func (e *carried) dead(t *Tried, step nextStep) bool {
 	_, err := e.held.DeadLetter(ctx, End{
 		Status: Failed, Outcome: p.Outcome(), Tried: last, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
 	})
-	if errors.Is(err, ErrNotOld) { // somebody lets it run just now; that its age has begun anew is heard of in a moment
+	if errors.Is(err, ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		e.tooOld, e.due = false, time.Time{}
 		_ = sleep(e.c.life, ageLag)
 		return false
@@ -325,7 +327,7 @@ func (e *carried) superseded(by *Stale) bool {
 	return true
 }
 
-// rest writes down what it waits for.
+// rest writes down what the execution waits for.
 func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (over bool) {
 	g := e.c.o.Guard
 	e.inRow++
@@ -386,7 +388,7 @@ func (e *carried) tell(what ToldKind, code, why string, err error) {
 	e.c.o.Told(Told{What: what, Lock: e.held.Lock(), Code: code, Why: why, Err: err})
 }
 
-// bounded is the time of one question to the ledger. The end of a try is written down also while the process ends.
+// bounded returns the context of one request to the ledger. The end of a try is written down also while the process ends.
 func (e *carried) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(e.c.life), e.c.o.Guard.o.RequestTimeout)
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// slots bound the tries that go on at a time, first come, first served. While nothing reaches the upstream there is one, and a pause before it.
+// slots bound the tries that go on at a time, first come, first served. While nothing reaches the upstream there is one slot, and a pause
+// before it.
 type slots struct {
 	running func() int
-	// busy reports whether deliveries come whose senders wait: they go before, and leave the tries a part of the time.
+	// busy reports whether deliveries come whose senders wait: they have priority, and leave the tries a part of the time.
 	busy func() bool
 
 	mu      sync.Mutex
 	taken   int
-	line    []chan struct{} // who waits; closed when it is his turn
+	line    []chan struct{} // slot waiters; closed when the slot is given
 	missed  int             // tries in a row of which nothing reached the upstream
 	openAt  time.Time       // no try before it
 	opening *time.Timer
@@ -26,7 +27,7 @@ type slots struct {
 // away is how many tries in a row may miss the upstream before it counts as away.
 const away = 3
 
-// mostSilence bounds the pause between two questions whether the upstream is back.
+// mostSilence bounds the pause between two checks whether the upstream is back.
 const mostSilence = 15 * time.Second
 
 // enter waits for a slot. leave gives it back, and may be called once.
@@ -49,18 +50,18 @@ func (s *slots) enter(ctx context.Context) (leave func(), err error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	s.taken-- // it was his turn just now
+	s.taken-- // the slot was given just now
 	s.nextLocked()
 	return nil, context.Cause(ctx)
 }
 
-// busyShare is which part of the slots there is while deliveries come. Each is then empty for as long as it was taken.
+// busyShare is the divisor of the slots while deliveries come. Each slot is then empty for as long as it was taken.
 const busyShare = 8
 
-// mostRest bounds that.
+// mostRest bounds the time for which a slot stays empty.
 const mostRest = 100 * time.Millisecond
 
-// leaver gives back a slot that is taken now.
+// leaver returns the function that gives back a slot taken now.
 func (s *slots) leaver() func() {
 	since := time.Now()
 	return func() {
@@ -79,7 +80,7 @@ func (s *slots) leave() {
 	s.nextLocked()
 }
 
-// nextLocked lets in who may.
+// nextLocked gives free slots to waiters.
 func (s *slots) nextLocked() {
 	most := max(s.running(), 1)
 	switch {
@@ -109,7 +110,7 @@ func (s *slots) open() {
 	s.nextLocked()
 }
 
-// outcome notes whether a try reached the upstream.
+// outcome records whether a try reached the upstream.
 func (s *slots) outcome(reached bool) {
 	if reached {
 		s.reached()

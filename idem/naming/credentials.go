@@ -10,10 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// CredentialsDigest is a name for the credentials that a delivery came with, good for nothing but to see whether a duplicate
-// came with the same ones: all values of the headers that p counts, in their order, and of the parameters of the query that look like
-// one, hashed together with the execution that they ran, so that equal passwords do not show as equal digests. It is empty when there
-// are none.
+// CredentialsDigest returns a digest of the credentials that a delivery came with, good only to see whether a duplicate came with the same
+// ones: all values of the headers that p counts, in their order, and of the parameters of the query that look like one, hashed together with
+// the execution that they ran, so that equal passwords do not show as equal digests. It is empty if there are none.
 func CredentialsDigest(execution idem.ExecutionID, m *Message, p *idem.Policy) string {
 	var b []byte
 	add := func(name, value []byte) {
@@ -44,13 +43,14 @@ func CredentialsDigest(execution idem.ExecutionID, m *Message, p *idem.Policy) s
 	return hex.EncodeToString(sum[:16])
 }
 
-// countsAsCredential: where deliveries are signed, the signature is the credential, and only what the route names counts beside it.
+// countsAsCredential reports whether a header is a credential. If deliveries are signed, the signature is the credential, and only the headers
+// that the route names count beside it.
 func countsAsCredential(p *idem.Policy, header []byte) bool {
 	return !p.Verified && looksSecret(header) || slices.ContainsFunc(p.Credentials, func(name string) bool { return equalFold(header, name) })
 }
 
-// looksSecret reports whether a header or parameter of that name is a credential, or says whom an authenticating proxy has found, as far as
-// its name tells. Signatures and times, which are new with each attempt, are none.
+// looksSecret reports whether a header or parameter of that name is a credential, or the identity that an authenticating proxy has found, as
+// far as its name tells. Signatures and times, which are new with each attempt, are none.
 func looksSecret(name []byte) (found bool) {
 	for rest := name; len(rest) > 0; {
 		end := bytes.IndexAny(rest, "-_.")

@@ -8,8 +8,8 @@ import (
 	"hooklock/idem"
 )
 
-// Open are the parts of a delivery that its signature leaves open, so that whoever captured it could change them. The zero value is of
-// deliveries that are not signed, where everything says what the sender asked for.
+// Open are the parts of a delivery that its signature does not cover, so that an attacker who captured it could change them. The zero value is
+// for deliveries that are not signed, of which everything counts.
 type Open struct {
 	Method bool
 	Host   bool
@@ -17,8 +17,8 @@ type Open struct {
 	Target bool
 }
 
-// FingerprintOf is the SHA-256 of method, host (in lower case), path, query and body of m, each behind its length, but for what is
-// open: nobody gets a signed delivery to run again by changing that. Path and query count as they were spelled. Headers do not count:
+// FingerprintOf returns the SHA-256 of method, host (in lower case), path, query and body of m, each behind its length, except for the parts
+// that are open: changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count:
 // signatures and trace IDs are new in each attempt.
 func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	s := &m.scratch
@@ -49,7 +49,7 @@ func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	return idem.Fingerprint(s.line)
 }
 
-// partsOf are what FingerprintOf hashes, each for itself.
+// partsOf returns a hash of each part that FingerprintOf hashes.
 func partsOf(m *Message, open Open) (p idem.Parts) {
 	s := &m.scratch
 	if !open.Method {

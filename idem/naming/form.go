@@ -22,7 +22,7 @@ const maxFormJSON = 1 << 20
 
 // formMember reads a member of the JSON in a parameter of a form, as Slack's buttons send it.
 type formMember struct {
-	whole     string // a parameter that is read instead, where the form has it; "" for none
+	whole     string // a parameter that is read instead, if the form has it; "" for none
 	parameter string
 	set       *bodySet // one path
 }

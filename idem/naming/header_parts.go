@@ -45,7 +45,7 @@ func (p partSource) read(m *Message) ([]byte, result) {
 	return onePart(list, p.name)
 }
 
-// onePart is HeaderParts where one value alone is of use.
+// onePart returns the only value of HeaderParts.
 func onePart(list []byte, name string) (value []byte, r result) {
 	for v := range HeaderParts(list, name) {
 		if r == found {

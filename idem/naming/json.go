@@ -64,7 +64,7 @@ func (j *jsonScan) take(c byte) bool {
 	return true
 }
 
-// value scans one value. n is its node in the wanted paths, nil when nobody wants it or what is inside.
+// value scans one value. n is its node in the wanted paths, nil if neither it nor anything in it is wanted.
 func (j *jsonScan) value(n *pathNode, depth int) bool {
 	if j.at >= len(j.text) {
 		return false

@@ -10,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-// MissingEventID says what a delivery gets that carries no event ID. The zero value is MissingPayload.
+// MissingEventID says what happens to a delivery that carries no event ID. The zero value is MissingPayload.
 type MissingEventID string
 
 // The policies for a missing event ID.
@@ -25,7 +25,7 @@ func (MissingEventID) Choices() []string {
 	return []string{string(MissingPayload), string(MissingReject), string(MissingPass)}
 }
 
-// EventIDOfPreset stands for a template where none can say the event ID: the sender's preset reads it, as KeySpec.Extract.
+// EventIDOfPreset stands for a template if no template can read the event ID: the sender's preset reads it, as KeySpec.Extract.
 const EventIDOfPreset = "{preset}"
 
 // Bounds of names.
@@ -42,14 +42,14 @@ type KeySpec struct {
 	Route    string
 	Workflow string // a template; see CompileTemplate
 	EventID  string // a template; empty: deliveries carry no event ID, or Extract reads it
-	// Extract reads the event ID where no template can say it; then EventID is empty.
+	// Extract reads the event ID if no template can; then EventID is empty.
 	Extract Extractor
 	Missing MissingEventID
 	// PerRequest: two requests of one event ID are two events (on_mismatch: execute), so the fingerprint belongs to the key.
 	PerRequest bool
 	Open       Open // what the signature of a delivery leaves open
-	// OrderBy is the template of where an event stands among those of its scope; empty: that is not asked. OrderScope is that of the scope, inside of
-	// the workflow; empty: the workflow is one.
+	// OrderBy is the template of an event's position in its scope; empty: order is not checked. OrderScope is that of the scope, inside of the
+	// workflow; empty: the workflow is one scope.
 	OrderBy, OrderScope string
 	OrderUnit           idem.OrderUnit
 	// Labels are what the event is found by, beside its ID.
@@ -67,7 +67,7 @@ type Keys struct {
 	missing  MissingEventID
 	request  bool // the fingerprint belongs to each key
 	open     Open
-	order    *ordering // nil: that is not asked
+	order    *ordering // nil: order is not checked
 	uses     []*Template
 	labels   []label
 }
@@ -240,7 +240,7 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	s := &m.scratch
 	s.event = append(s.event[:0], part{source: &payload, value: value})
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	if len(m.Body) == 0 { // all that it says is that it came
+	if len(m.Body) == 0 { // all that is known is that it came
 		names.Source = ""
 		return names, nil
 	}
@@ -252,14 +252,14 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	return names, nil
 }
 
-// payload is what stands in for an event ID that is missing. It makes the same key as {fingerprint} in a template.
+// payload is the source that replaces a missing event ID. It makes the same key as {fingerprint} in a template.
 var payload = alternative{
 	Source: Source{Kind: SourceFingerprint, Text: string(SourceFingerprint)},
 	hashed: string(SourceFingerprint),
 	reader: fingerprintSource{},
 }
 
-// sourcesOf says where the values came from, and whether the fingerprint is among them.
+// sourcesOf returns where the values came from, and whether the fingerprint is among them.
 func sourcesOf(parts []part) (text string, byPayload bool) {
 	var last *alternative
 	for _, p := range parts {
@@ -294,8 +294,8 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 	return string(line), nil
 }
 
-// key hashes the route and the parts of workflow and event ID. Its first half is that of the event's printable text alone: so an event
-// is found by what its sender calls it, whatever its route and workflow. perRequest hashes the fingerprint, too.
+// key hashes the route and the parts of workflow and event ID. Its first half is that of the event's printable text alone: so an event is found
+// by its sender's name for it, whatever its route and workflow. perRequest hashes the fingerprint, too.
 func (s *scratch) key(eventID string, perRequest bool) idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))

@@ -33,7 +33,7 @@ func newLabels(specs []LabelSpec, set *bodySet) ([]label, error) {
 	return all, nil
 }
 
-// readLabels returns the labels that m has. One whose value is missing or given twice is left out: a label refuses nothing.
+// readLabels returns the labels that m has. A label whose value is missing or given twice is left out: labels refuse nothing.
 func readLabels(m *Message, labels []label) idem.Labels {
 	s := &m.scratch
 	found := make(idem.Labels, 0, len(labels))
@@ -61,7 +61,7 @@ func readLabels(m *Message, labels []label) idem.Labels {
 	return found
 }
 
-// SpelledLabel is the value of a label as Names have it, of one that somebody has in hand as the sender writes it.
+// SpelledLabel converts the value of a label from its sender's spelling to the one in Names.
 func SpelledLabel(value string) string { return string(cutLabel([]byte(Spelled(value)), false)) }
 
 // cutMark ends a value that was cut.

@@ -3,7 +3,7 @@ package naming
 // Lookup reads one source of a delivery outside of a template. It is immutable and may be shared.
 type Lookup struct{ source alternative }
 
-// Reading is what a Lookup says of a delivery.
+// Reading is the result of a Lookup in a delivery.
 type Reading uint8
 
 // The readings.
@@ -30,7 +30,7 @@ func CompileLookup(text string) (*Lookup, error) {
 	return &Lookup{a}, nil
 }
 
-// Source says what l reads.
+// Source returns what l reads.
 func (l *Lookup) Source() Source { return l.source.Source }
 
 // Read reads m. A value that is empty is missing; its length has no other bound than that of its source. It is good until m names a delivery.
@@ -45,7 +45,7 @@ func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	return value, ReadFound
 }
 
-// Part is the name of the part of a header that l reads; ok is false where it reads something else, or the whole of a header.
+// Part returns the name of the part of a header that l reads; ok is false if it reads something else, or the whole of a header.
 func (l *Lookup) Part() (name string, ok bool) {
 	p, ok := l.source.reader.(partSource)
 	return p.name, ok

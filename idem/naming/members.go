@@ -42,8 +42,8 @@ func Members(m *Message) []idem.Member {
 	return w.all
 }
 
-// looksLikeForm reports whether a body that says so is a form: many a client says it of JSON, XML and text, too (curl -d), whose beginning would be
-// the name of a parameter then, and be shown.
+// looksLikeForm reports whether a body that is declared to be a form is one: many clients declare it of JSON, XML and text, too (curl -d),
+// whose beginning would then be taken for the name of a parameter and be shown.
 func looksLikeForm(body []byte) bool {
 	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
 		name, _, _ := bytes.Cut(pair, []byte{'='})

@@ -2,9 +2,8 @@ package naming
 
 // Message is one delivery as the proxy copied it: what templates, keys and fingerprints read.
 //
-// The memory behind its slices is the caller's, who must leave it alone until the delivery has ended. A Message may be
-// pooled: Reset it between two deliveries. It is not for concurrent use, because building names writes into its scratch
-// memory.
+// The memory behind its slices belongs to the caller, which must not change it until the delivery has ended. A Message may be pooled: Reset it
+// between two deliveries. It is not safe for concurrent use, because building names writes into its scratch memory.
 type Message struct {
 	Method []byte // as received
 	Target []byte // the raw request target
@@ -30,8 +29,8 @@ type PathVar struct {
 	Raw  []byte
 }
 
-// Reset forgets the delivery, so that m can carry the next one. It keeps the capacity of Fields, Vars and of the scratch
-// memory, and lets go of every other slice: how to reuse those is the business of whoever made them.
+// Reset forgets the delivery, so that m can hold the next one. It keeps the capacity of Fields, Vars and of the scratch memory, and drops every
+// other slice without reusing it.
 func (m *Message) Reset() {
 	fields, vars, s := m.Fields, m.Vars, m.scratch
 	clear(fields)

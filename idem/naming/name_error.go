@@ -2,7 +2,7 @@ package naming
 
 import "fmt"
 
-// The codes of a NameError, as senders read them.
+// The codes of a NameError, as senders see them.
 const (
 	CodeWorkflowMissing  = "workflow_missing"
 	CodeEventIDMissing   = "event_id_missing"
@@ -23,13 +23,13 @@ type NameError struct {
 	Code   string
 	Part   string // PartWorkflow or PartEventID
 	Source string // the source at fault, as the template spells it; empty when there is none
-	Detail string // what the sender must do; holds nothing of what it sent
+	Detail string // what the sender must do; holds no part of what it sent
 }
 
-// Error is code and detail.
+// Error returns code and detail.
 func (e *NameError) Error() string { return e.Code + ": " + e.Detail }
 
-// nameError says f to the sender. whenMissing is the code for a missing value.
+// nameError makes the error for the sender. whenMissing is the code for a missing value.
 func (f *failure) nameError(name, whenMissing string) *NameError {
 	e := &NameError{Part: name}
 	if f.source != nil {

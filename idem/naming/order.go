@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// Ordered says how the place of an event in its scope was found. The zero value: nobody looked.
+// Ordered says how the position of an event in its scope was found. The zero value: it was not looked for.
 type Ordered string
 
 // How it was found.
@@ -21,7 +21,7 @@ const (
 	OrderedUnreadable Ordered = "unreadable" // neither a number nor a time of RFC 3339
 )
 
-// ordering reads where the events of a route stand in their scopes.
+// ordering reads the positions of a route's events in their scopes.
 type ordering struct {
 	by    *Template
 	scope *Template // nil: the workflow is one scope
@@ -52,8 +52,8 @@ func newOrdering(spec *KeySpec, set *bodySet) (*ordering, error) {
 	return o, nil
 }
 
-// read says where the event stands. Two events have the same mark where the route says the same of by, and both their scopes and the kinds of their
-// positions are the same. What cannot be read refuses nothing.
+// read reads the position of the event. Two events have the same mark if by, both their scopes and the kinds of their positions are the same. A
+// position that cannot be read refuses nothing.
 func (o *ordering) read(m *Message, names *Names) {
 	s := &m.scratch
 	at, result := o.text(m, o.by)

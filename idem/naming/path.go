@@ -2,13 +2,11 @@ package naming
 
 import "bytes"
 
-// NormalPath is what a raw path means to a reader that tidies up: percent-decoded once, segments without their ";params",
-// no empty and "." segments, ".." taken back, no "/" at the end, `\` read as "/" (the WHATWG URL parser does, so Node.js may).
-// A malformed escape stays as it is. The router compares it with the raw path to find deliveries that another reader would take
-// for a covered path.
+// NormalPath returns what a raw path means to a reader that normalizes it: percent-decoded once, segments without their ";params", no empty and
+// "." segments, ".." resolved, no "/" at the end, `\` read as "/" (the WHATWG URL parser does, so Node.js may). A malformed escape stays as it
+// is. The router compares it with the raw path to find deliveries that another reader would take for a covered path.
 //
-// The result is written over dst from its start, and grows it where needed; raw is left alone, and must not share memory
-// with dst.
+// The result is written over dst from its start, and grows it if needed; raw is not changed, and must not share memory with dst.
 func NormalPath(raw, dst []byte) []byte {
 	dst = dst[:0]
 	for i := 0; i < len(raw); i++ {

@@ -95,16 +95,16 @@ func checkLiteral(text string, last bool) error {
 	return nil
 }
 
-// String is the pattern as it was written.
+// String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
-// Segments are what stands between the slashes, but for the {x...} at the end. They are the pattern's.
+// Segments returns what stands between the slashes, without the {x...} at the end. The caller must not change it.
 func (p *Pattern) Segments() []Segment { return p.segments }
 
 // HasRest reports whether p ends with {x...}.
 func (p *Pattern) HasRest() bool { return p.rest != "" }
 
-// Vars lists the names of the variables.
+// Vars returns the names of the variables.
 func (p *Pattern) Vars() (names []string) {
 	for _, s := range p.segments {
 		if s.Variable != "" {
@@ -117,7 +117,7 @@ func (p *Pattern) Vars() (names []string) {
 	return names
 }
 
-// Match appends the variables of path to vars, and says whether it matches. The values point into path.
+// Match appends the variables of path to vars, and reports whether it matches. The values point into path.
 func (p *Pattern) Match(path []byte, vars []PathVar) ([]PathVar, bool) {
 	if len(path) == 0 || path[0] != '/' {
 		return vars, false

@@ -6,8 +6,8 @@ import (
 	"hooklock/idem"
 )
 
-// maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name needs some hundred
-// bytes; what an odd one needed is given back.
+// maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name needs some hundred bytes; larger memory is
+// dropped.
 const maxScratch = 16 << 10
 
 // scratch is the memory in which names are built, so that only the strings that leave are allocated. Values point into it

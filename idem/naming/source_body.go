@@ -22,13 +22,13 @@ func (b bodySource) read(m *Message) ([]byte, result) {
 	return s.member(text, values.scan.got[b.slot])
 }
 
-// text is the body without the byte order mark that it may begin with: RFC 8259, section 8.1 lets a reader of JSON ignore it, and the URL standard
-// decodes a form without it.
+// text returns the body without the byte order mark that it may begin with: RFC 8259, section 8.1 lets a reader of JSON ignore it, and the URL
+// standard decodes a form without it.
 func (m *Message) text() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark) }
 
 var byteOrderMark = []byte("\ufeff")
 
-// member is what a scan of text has found.
+// member decodes what a scan of text has found.
 func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {
 	raw := text[got.start:got.end]
 	if got.result != found || !got.escaped {
@@ -45,7 +45,7 @@ func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {
 	return s.keep(decoded, from), found
 }
 
-// bodyValues is what one body holds of the paths in a set. One scan finds all of them.
+// bodyValues is what one body has at the paths in a set. One scan finds all of them.
 type bodyValues struct {
 	set  *bodySet // that was scanned for; nil: none yet
 	json bool     // the body is JSON
@@ -100,7 +100,7 @@ func (s *bodySet) child(n *pathNode, step pathStep) *pathNode {
 	return c
 }
 
-// element is the node of an array's element i, nil when nobody wants it.
+// element returns the node of an array's element i, nil if it is not wanted.
 func (n *pathNode) element(i int) *pathNode {
 	if n == nil {
 		return nil

@@ -53,8 +53,8 @@ func (h headerSource) read(m *Message) ([]byte, result) {
 	return value, found
 }
 
-// unquote returns what a string of RFC 8941, section 3.3.3 says, when v is one and nothing else; otherwise v. The draft of
-// the Idempotency-Key header wants such a string, and senders such as GitLab write the bare key.
+// unquote returns the content of a string of RFC 8941, section 3.3.3, if v is one and nothing else; otherwise v. The draft of the
+// Idempotency-Key header wants such a string, and senders such as GitLab write the bare key.
 func (s *scratch) unquote(v []byte) []byte {
 	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
 		return v

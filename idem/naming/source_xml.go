@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// maxXMLText bounds how much of an element is collected: white space around a value does not count for its length, but it is read.
+// maxXMLText bounds how much of an element is collected: white space around a value does not count for MaxValue, but it is read.
 const maxXMLText = 8 * MaxValue
 
 // xmlSource reads the text of an element of an XML body.

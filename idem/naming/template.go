@@ -53,7 +53,7 @@ const (
 	SourceExtractor   SourceKind = "extractor"   // what an Extractor found; no template can name it
 )
 
-// String is the text that t was compiled from.
+// String returns the text that t was compiled from.
 func (t *Template) String() string { return t.text }
 
 // Sources lists what t reads, in the order of its text, alternatives and quoted texts included, plain text not.
@@ -115,8 +115,8 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 	return parts, nil
 }
 
-// read tries one alternative after the other. Only a missing value leads on to the next: one that is there and cannot be
-// told (given twice, too long) is an error, because a sender could choose otherwise which of two IDs counts. One that is too long comes with it.
+// read tries one alternative after the other. Only a missing value leads on to the next: one that is there and cannot be read (given twice, too
+// long) is an error, because otherwise the sender would choose which of two IDs counts. A value that is too long is returned too.
 func (p *piece) read(m *Message) (part, *failure) {
 	for i := range p.alternatives {
 		a := &p.alternatives[i]
@@ -144,7 +144,7 @@ type failure struct {
 	source *alternative // the one at fault; for a missing value the first that was tried
 }
 
-// result is what a source says of a delivery.
+// result is how a source was read in a delivery.
 type result uint8
 
 const (

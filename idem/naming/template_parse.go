@@ -18,7 +18,7 @@ type TemplateError struct {
 	Problem string
 }
 
-// Error is column and problem.
+// Error returns column and problem.
 func (e *TemplateError) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Problem) }
 
 // CompileTemplate reads a template. Its errors are *TemplateError.

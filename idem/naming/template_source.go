@@ -55,7 +55,7 @@ func plainReader(kind SourceKind) reader {
 	return bodyHashSource{}
 }
 
-// made is the alternative that was read from start up to here.
+// made makes the alternative that was read from start up to here.
 func (p *templateParser) made(start int, kind SourceKind, name string, r reader) alternative {
 	a := alternative{
 		Source: Source{Kind: kind, Name: name, Text: p.text[start:p.at], Column: p.column(start)},
@@ -237,7 +237,7 @@ func (p *templateParser) body(start int) (alternative, error) {
 	return a, nil
 }
 
-// spell writes a path in its one spelling.
+// spell writes a path in its canonical spelling.
 func spell(path []pathStep) string {
 	var b strings.Builder
 	b.WriteString("body")

@@ -27,7 +27,7 @@ var sourceKinds = []SourceKind{
 
 const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, body_sha256"
 
-// suggest says what was meant by an unknown source: ", did you mean ...?", or the list of all when nothing is near.
+// suggest returns a hint for an unknown source: ", did you mean ...?", or the list of all if none is near.
 func suggest(text string) string {
 	segments := strings.Split(text, ".")
 	for i, segment := range segments {
@@ -75,7 +75,7 @@ func nearest(word string) (SourceKind, bool) {
 // Tolerance is how many letters may be wrong in a name before a suggestion would be a guess.
 func Tolerance(name string) int { return min(3, 1+len(name)/4) }
 
-// Nearest is the word that is meant by text, the first one of those that are equally near; "" = none is near enough.
+// Nearest returns the word that text most likely means, the first one of those that are equally near; "" = none is near enough.
 func Nearest(text string, words []string) string {
 	best, bestCost := "", Tolerance(text)+1
 	for _, w := range words {

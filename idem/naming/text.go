@@ -34,8 +34,8 @@ func appendPrintable(b, v []byte) []byte {
 	return b
 }
 
-// Spelled is how an event ID is spelled in Names that somebody has in hand as its sender writes it. One that is spelled so already stays: what the
-// sender itself writes in that spelling, as "a%25b", has to be given as Names have it, "a%2525b".
+// Spelled converts an event ID from its sender's spelling to the one in Names. An ID that is already spelled so stays: if the sender itself
+// writes in that spelling, as "a%25b", the caller has to give what Names have, "a%2525b".
 func Spelled(eventID string) string {
 	given := []byte(eventID)
 	if plain, ok := appendUnescaped(nil, given, false); ok && string(appendPrintable(nil, plain)) == eventID {
@@ -44,8 +44,8 @@ func Spelled(eventID string) string {
 	return string(appendPrintable(nil, given))
 }
 
-// SpelledPattern is how a pattern of workflows is spelled in Names. It takes a name as Names have it, as a URL has it ("a%20b"), and as it is ("50%"). An
-// escaped "*" does not become one that stands for any characters.
+// SpelledPattern converts a pattern of workflows to the spelling in Names. It takes a name as Names have it, as a URL has it ("a%20b"), and as
+// it is ("50%"). An escaped "*" does not become one that stands for any characters.
 func SpelledPattern(pattern string) string {
 	plain, ok := appendUnescaped(nil, []byte(pattern), false)
 	if !ok || bytes.Count(plain, []byte("*")) != strings.Count(pattern, "*") {
@@ -129,7 +129,7 @@ func appendUnescaped(b, v []byte, plus bool) ([]byte, bool) {
 	return b, true
 }
 
-// fromHex is the value of a hex digit, or -1.
+// fromHex returns the value of a hex digit, or -1.
 func fromHex(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
