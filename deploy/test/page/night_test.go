@@ -1,0 +1,144 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	permissions "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"hooklock/admin"
+	"hooklock/test/testkit"
+)
+
+// mostSteps is how many steps a task of a night on call may take, from the overview on.
+const mostSteps = 2
+
+// operator counts what a person does: a search is a step, and a click is one, with the question that it asks.
+type operator struct {
+	*tab
+	searches, clicks int
+}
+
+// search types into the field at the top.
+func (o *operator) search(text string) {
+	o.t.Helper()
+	o.searches++
+	o.run(chromedp.KeyEvent("/"))
+	o.until("the field has the focus", `document.activeElement.id === "quick-text"`)
+	o.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil), chromedp.KeyEvent(text+"\r"))
+}
+
+// press clicks on something that is seen, as soon as it is there.
+func (o *operator) press(selector string) {
+	o.t.Helper()
+	o.clicks++
+	o.until(selector+" is there", fmt.Sprintf(`(e => e?.checkVisibility() === true && (e.click(), true))(document.querySelector(%q))`, selector))
+}
+
+// do clicks on the button of an action, answers its question by keyboard, and waits for its result.
+func (o *operator) do(selector, result string) {
+	o.t.Helper()
+	o.press(selector)
+	o.until("the reason has the focus", `document.activeElement.id === "reason"`)
+	o.run(chromedp.KeyEvent("of the night\r"))
+	o.says("#result", result)
+}
+
+func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
+	if chromium == "" {
+		t.Skip("Chromium is not installed (apt-get install chromium)")
+	}
+	n := testkit.NewNight(t, program, embedded)
+	token, err := os.ReadFile(filepath.Join(filepath.Dir(n.Config), "hooklock-data", admin.TokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + n.Admin + "/"
+	o := &operator{tab: open(t, n.Admin)}
+	clipboard := []permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite, permissions.PermissionTypeClipboardSanitizedWrite}
+	o.run(permissions.GrantPermissions(clipboard).WithOrigin("http://"+n.Admin), emulation.SetTimezoneOverride("UTC"))
+	o.visit(address, "now", "Overview")
+	o.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`, strings.TrimSpace(string(token))), nil))
+
+	for _, task := range []struct {
+		name string
+		do   func()
+	}{
+		{"1 an event by its ID", func() {
+			o.search("evt_1QGood")
+			o.says("#event .lead", "The service answered 200 at ")
+		}},
+		{"2 a delivery by GitHub's GUID", func() {
+			o.search(testkit.NightGUID)
+			o.says("#event", testkit.NightGUID)
+			o.says("#event .lead", "The service answered 200 at ")
+		}},
+		{"3 an event by the number of an order", func() {
+			o.search("SO-broken")
+			o.says("#event", "evt_1QFailed")
+			o.says("#event", "SO-broken")
+		}},
+		{"4 why a sender got 409 at that time", func() {
+			o.search("got:locked since:" + n.Began.UTC().Format("15:04"))
+			o.says("#found", "409 locked, busy with evt_1QSlow")
+		}},
+		{"5 what is blocked behind what", func() {
+			o.press(`#locks tr[data-row$=" orders/acme"] td[data-head="Waiting"] a`)
+			o.until("the queue is shown", `/order-2[^]*waits|waits[^]*order-2/.test(document.querySelector("#found")?.innerText ?? "")`)
+		}},
+		{"6 run one again", func() {
+			o.search("mail-1")
+			o.do(`#event button[data-ask*="do=rerun"]`, "exec_")
+		}},
+		{"6 run many again", func() {
+			o.do(`#attention button[data-ask*="do=all-rerun"]`, "done, 0 refused")
+		}},
+		{"7 cancel what runs", func() {
+			o.do(`#locks tr[data-row$=" stripe/cus_slow"] button[data-ask*="do=cancel"]`, " is ")
+		}},
+		{"8 pause a workflow", func() {
+			o.search("evt_1QGood")
+			o.do(`#event button[data-ask*="do=pause"]`, "workflow:stripe/cus_1 is paused")
+		}},
+		{"8 resume it", func() {
+			o.do(`#bar button[data-ask*="do=resume"]`, "workflow:stripe/cus_1 is resumed")
+		}},
+		{"9 take a lock away", func() {
+			o.do(`#locks tr[data-row$=" assess/flow-7"] button[data-ask*="do=release"]`, "assess/flow-7")
+		}},
+		{"10 the state of everything", func() {
+			o.says("#attention", "blocked queue")
+			o.says("#attention", "unknown outcome")
+			o.says("#attention", "route with bad signatures")
+			o.says("#process", "replica")
+		}},
+		{"11 the last hour by route, with failures", func() {
+			o.press(`#rates a[href$="range=1h"]`)
+			o.says("#rates", "last hour")
+			o.says(`#rates tr[data-row="stripe"] td[data-head="Failed"]`, "1")
+			o.says(`#rates tr[data-row="stripe"] td[data-head="Bad signature"]`, "12")
+		}},
+		{"12 a text and a link for a ticket", func() {
+			o.search("evt_1QFailed")
+			o.press(`[data-copy="ticket"]`)
+			o.says("#event", "Copied")
+			if ticket := eval[string](o.tab, `navigator.clipboard.readText()`); !strings.Contains(ticket, "The service answered 500 at ") || !strings.Contains(ticket, "- Page: "+address+"#story?id=exec_") {
+				t.Errorf("the ticket is\n%s", ticket)
+			}
+		}},
+	} {
+		o.searches, o.clicks = 0, 0
+		o.visit(address, "now", "Overview")
+		task.do()
+		t.Logf("%s: %d searches, %d clicks", task.name, o.searches, o.clicks)
+		if o.searches+o.clicks > mostSteps {
+			t.Errorf("%s takes too many steps", task.name)
+		}
+	}
+	testkit.Receive(t, "the answer to what was cancelled", n.Slow)
+}
