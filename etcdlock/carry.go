@@ -21,6 +21,44 @@ import (
 // that is an Adopt. Others may do the same at any moment: what
 // is refused is theirs.
 
+// Parked implements idem.ParkLedger.
+func (s *Ledger) Parked() idem.ParkedCount { return s.parked.Count() }
+
+// ParkedRoutes counts the parked executions of each route that matches, over all processes.
+func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
+	return s.parked.Routes(match)
+}
+
+// Waiting implements idem.ParkLedger.
+func (s *Ledger) Waiting(scope idem.Scope) int { return s.parked.Waiting(s.layout.Lock(scope)) }
+
+// Old implements idem.ParkLedger.
+func (s *Ledger) Old(id idem.ExecutionID) bool { return s.parked.Old(id) }
+
+// Ripe implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
+func (s *Ledger) Ripe(ctx context.Context) (scope idem.Scope, route string, err error) {
+	return s.parked.Next(ctx)
+}
+
+// Ripen implements idem.ParkLedger.
+func (s *Ledger) Ripen(scope idem.Scope) {
+	if scope == (idem.Scope{}) {
+		s.parked.MarkAll()
+		return
+	}
+	s.parked.Mark(s.layout.Lock(scope))
+}
+
+// parkedChanged looks at the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
+func (s *core) parkedChanged(id idem.ExecutionID) {
+	if h := s.ours(id); h != nil {
+		s.tasks.Help(func(life context.Context) {
+			h.lookAgain(life)
+			s.parked.MarkOf(id)
+		})
+	}
+}
+
 // Take implements idem.ParkLedger.
 func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
 	if !s.tasks.Enter() {
@@ -28,7 +66,7 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	}
 	defer s.tasks.Leave()
 	key := s.layout.Lock(scope)
-	if !s.lines.enter(key) {
+	if !s.parked.BeginLook(key) {
 		return nil, nil // somebody in this process is at it, and looks again
 	}
 	t := &taking{core: s.core, scope: scope, key: key, mine: mine}
@@ -37,10 +75,10 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	taken, err := t.take(ctx)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // somebody else has it, or a new look finds out
-		s.lines.ripenLock(key)
+		s.parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
-		s.lines.behind(key, t.behind)
+		s.parked.Owned(key, t.behind)
 	}
 	return taken, err
 }
@@ -69,7 +107,7 @@ func (t *taking) help(f func(context.Context)) bool {
 // over is the end of a part.
 func (t *taking) over() {
 	if t.parts.Add(-1) == 0 {
-		t.lines.exit(t.key)
+		t.parked.EndLook(t.key)
 	}
 }
 
@@ -118,7 +156,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	}
 	if head.Latest != nil {
 		if rests := head.Latest.Rests(t.clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.lines.ripenLock(k.L) })
+			time.AfterFunc(rests, func() { t.parked.Mark(k.L) })
 			return nil, nil
 		}
 	}
@@ -139,7 +177,7 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
 	switch {
-	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.lines.isOld(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
+	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
 	case !l.IsParked(), t.holds(l.Execution), t.live.Has(l.Alive) && !own:
 		t.behind = l.Alive
@@ -153,7 +191,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -220,7 +258,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: t.lines.tooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, TooOld: t.parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.

@@ -73,7 +73,7 @@ func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.
 		case found.Lock.Parked == nil:
 			return true, idem.ErrNotParked
 		case found.Place:
-			s.lines.ripenLock(at.Keys.L)
+			s.parked.Mark(at.Keys.L)
 			return true, nil
 		case found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled

@@ -173,7 +173,7 @@ func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
 	mustPark(t, a, l, 0)
 	h := takeNext(t, a).Held
 	leaveToAPerson(t, h)
-	drained(t, e, a, l.Execution)
+	drained(t, e, a)
 	f, err := b.RunNow(within(t, patience), l.Execution)
 	if err != nil || f.Lock.Parked.Blocked != "" {
 		t.Fatalf("%+v %v", f, err)
@@ -275,14 +275,14 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 	mustPark(t, s, l, 0)
 	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
-	if err := s.lines.sweepLetters(within(t, patience)); err != nil {
+	if err := s.parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
 	letterStays(t, s, l.Execution)
 	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.lines.sweepLetters(within(t, patience)); err != nil {
+	if err := s.parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
 	nothingKept(t, e)
@@ -375,7 +375,7 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.sender.Close()
-	if err := s.lines.sweepLetters(within(t, patience)); !errors.Is(err, commit.ErrClosed) {
+	if err := s.parked.SweepDeadLetters(within(t, patience)); !errors.Is(err, commit.ErrClosed) {
 		t.Errorf("swept: %v", err)
 	}
 	s.stopKeeping()

@@ -19,7 +19,7 @@ func (s *core) Paused(route, workflow string) *idem.Pause { return s.pauses.Of(r
 
 // pauseChanged is told of each change by the watch, in order.
 func (s *core) pauseChanged(begun, over []*idem.Pause) {
-	s.lines.pausesChanged()
+	s.parked.PausesChanged()
 	s.slots.PausesChanged()
 	if s.o.OnPause == nil {
 		return
@@ -43,7 +43,7 @@ func (s *Store) PausedHere() []idem.PauseState {
 	for i, p := range pauses {
 		states[i].Pause = *p
 	}
-	s.lines.countPaused(states)
+	s.parked.CountPaused(states)
 	return states
 }
 

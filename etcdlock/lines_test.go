@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -269,52 +269,47 @@ func TestALineIsRipeOnceForEachReasonInOrder(t *testing.T) {
 	}
 	_ = s.Parked()
 	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
-	for s.lines.someReady() { // at the start and by their entries
-		if _, _, err := s.Ripe(within(t, patience)); err != nil {
-			t.Fatal(err)
-		}
+	for err := error(nil); err == nil; { // at the start and by their entries
+		_, err = ready(s)
 	}
 	s.Ripen(idem.Scope{Workflow: "b"})
 	s.Ripen(idem.Scope{})
 	s.Ripen(idem.Scope{Workflow: "b"})
 	for _, want := range []string{"b", "a"} {
-		if scope, _, err := s.Ripe(within(t, patience)); err != nil || scope.Workflow != want {
+		if scope, err := ready(s); err != nil || scope.Workflow != want {
 			t.Fatalf("%+v %v, want %s", scope, err, want)
 		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if scope, _, err := s.Ripe(ctx); err == nil {
+	if scope, err := ready(s); err == nil {
 		t.Fatalf("%+v is ripe again", scope)
 	}
 }
 
-// someReady is for tests that empty the queue.
-func (p *lines) someReady() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.ready) > 0
+// ready returns a queue that is ready now; err != nil: none is.
+func ready(s *Store) (idem.Scope, error) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	scope, _, err := s.Ripe(now)
+	return scope, err
 }
 
-// drained waits until s has heard all there is about id, and takes what is ripe; there is nothing to take.
-func drained(tb testing.TB, e *etcdtest.Etcd, s *Store, id idem.ExecutionID) {
+// drained waits until s has heard of all index entries that are in etcd now, and takes what is ready; there is nothing to take.
+func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
-	r, err := e.Client.Get(within(tb, patience), s.layout.Parked()+string(id))
-	if err != nil {
+	letters := s.Parked().DeadLetters
+	last := lockFor("behind all others", "event")
+	key, value := s.layout.Parked()+string(last.Execution), protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
+	if _, err := e.Client.Put(within(tb, patience), key, string(value)); err != nil {
 		tb.Fatal(err)
 	}
-	eventually(tb, "its entry is heard of", func() bool {
-		s.lines.mu.Lock()
-		defer s.lines.mu.Unlock()
-		in := s.lines.entries[id]
-		return in != nil && in.revision == r.Kvs[0].ModRevision
-	})
-	for s.lines.someReady() {
-		ctx, cancel := context.WithTimeout(within(tb, patience), time.Second)
-		scope, _, err := s.Ripe(ctx)
-		cancel()
+	eventually(tb, "the entry behind all others is heard of", func() bool { return s.Parked().DeadLetters > letters })
+	if _, err := e.Client.Delete(within(tb, patience), key); err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		scope, err := ready(s)
 		if err != nil {
-			continue
+			return
 		}
 		if got, err := s.Take(within(tb, patience), scope, anyRoute); got != nil || err != nil {
 			tb.Fatalf("%+v %v", got, err)
@@ -353,54 +348,6 @@ func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
 	mustSettle(t, got.Held)
 }
 
-// The second one would find a lock of its own process that nobody there has yet, and adopt it.
-func TestOneLookAtALineAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
-	p := newLines(nil)
-	if !p.enter("lock") || p.enter("lock") {
-		t.Fatal("two look at it at once")
-	}
-	p.putLocked(&entry{ParkedEntry: idem.ParkedEntry{Execution: "exec_a"}, key: "lock"}) // now it is heard of
-	if p.enter("lock") {
-		t.Fatal("two look at it at once when it is heard of")
-	}
-	p.exit("lock")
-	if !p.enter("lock") {
-		t.Fatal("nobody may look at it any more")
-	}
-	if _, _, news := p.next(); news != nil {
-		t.Error("who came too early is not told to look again")
-	}
-}
-
-// The race detector has seen it in CI: a line got its route while who looked for one read it.
-func TestALineMayChangeWhileSomebodyIsGivenIt(t *testing.T) {
-	s := &Ledger{&core{tasks: commit.NewTasks()}}
-	s.lines = newLines(s.core)
-	const times = 1000
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range times {
-			if _, route, err := s.Ripe(within(t, patience)); err != nil || route != "r" {
-				t.Errorf("%q, %v", route, err)
-				return
-			}
-		}
-	}()
-	in := &entry{ParkedEntry: idem.ParkedEntry{Execution: "exec_a", Route: "r"}, key: "lock"}
-	for given := false; !given; {
-		s.lines.mu.Lock()
-		s.lines.putLocked(in)
-		s.lines.ripenLocked(s.lines.lines["lock"])
-		s.lines.mu.Unlock()
-		select {
-		case <-done:
-			given = true
-		default:
-		}
-	}
-}
-
 // Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
 func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
 	t.Parallel()
@@ -423,32 +370,5 @@ func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
 	mustAttempt(t, h)
 	if _, err := h.DeadLetter(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked, also behind one that waits for a person for days while a million come and go.
-func TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked(t *testing.T) {
-	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	p, now := s.lines, time.Now()
-	entryOf := func(event string, since time.Time) *entry {
-		l := lockFor("w", event)
-		return &entry{ParkedEntry: idem.ParkedEntry{Execution: l.Execution, Scope: l.Scope, Since: since, State: idem.ParkWaiting}, key: s.layout.Lock(l.Scope)}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.putLocked(entryOf("waits", now))
-	for i := range 10_000 {
-		one := entryOf(fmt.Sprint(i), now.Add(time.Duration(i)))
-		p.putLocked(one)
-		p.putLocked(one) // as with each word about it
-		p.dropLocked(one.Execution)
-	}
-	p.putLocked(entryOf("second", now.Add(time.Hour)))
-	if len(p.oldest) > 1000 {
-		t.Errorf("%d ages are kept of %d that are parked", len(p.oldest), p.events)
-	}
-	if oldest := p.oldestLocked(); !oldest.Equal(now) {
-		t.Errorf("the oldest one is of %v, want %v", oldest, now)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
@@ -171,7 +172,7 @@ type core struct {
 	finisher *finish.Finisher
 	reaper   *reap.Reaper
 	sweeper  *reap.Sweeper
-	lines    *lines
+	parked   *park.Index
 	pauses   *pauses.Pauses
 	slots    *slots.Slots
 	release  *link.Releases
@@ -239,12 +240,14 @@ func Open(o Options) (*Store, error) {
 		},
 	})
 	s.sweeper = reap.NewSweeper(s.reaper)
-	s.lines = newLines(s)
 	s.pauses = pauses.New(s.layout, s.pauseChanged)
+	paused := func(route, workflow string) bool { return s.pauses.Of(route, workflow) != nil }
 	s.slots = slots.New(&slots.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.size,
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.size, Paused: paused,
 		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
-		Paused:  func(route, workflow string) bool { return s.pauses.Of(route, workflow) != nil },
+	})
+	s.parked = park.New(&park.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: s.parkedChanged,
 	})
 	s.hub = watch.New(p, s.layout, s.live, s.came)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
@@ -256,7 +259,7 @@ func Open(o Options) (*Store, error) {
 	s.keeping.Go(func() { s.keeper.Run(keeping) })
 	s.keeping.Go(func() { s.sweeper.Run(keeping) })
 	s.keeping.Go(func() { s.hub.Run(keeping) })
-	s.keeping.Go(func() { s.lines.run(keeping) })
+	s.keeping.Go(func() { s.parked.Run(keeping) })
 	s.keeping.Go(func() { s.slots.Run(keeping) })
 	s.keeping.Go(func() { s.release.Run(keeping) })
 	s.keeping.Go(func() { control.holdings.Run(keeping) })
@@ -274,7 +277,7 @@ func (s *core) newKeeper() *session.Keeper {
 			Died: func(names []string) {
 				s.sweeper.Died(names)
 				s.hub.Died(names)
-				s.lines.died(names)
+				s.parked.Died(names)
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 			Forgot: func(execution string) {
@@ -285,12 +288,12 @@ func (s *core) newKeeper() *session.Keeper {
 			Asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
 			Unheld: func(execution string) {
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
-				s.lines.ripenOf(idem.ExecutionID(execution))
+				s.parked.MarkOf(idem.ExecutionID(execution))
 			},
 			Blind: func() {
 				s.reset()
 				s.sweeper.Everything()
-				s.lines.ripenAll()
+				s.parked.MarkAll()
 			},
 		},
 	})

@@ -42,7 +42,7 @@ func (h *owned) Attempt(ctx context.Context, p idem.Parked, callbackHash string)
 		h.mu.Lock()
 		h.since = began
 		h.mu.Unlock()
-		h.store.lines.tried(l.Execution)
+		h.store.parked.Tried(l.Execution)
 	}
 	return err
 }
@@ -233,7 +233,7 @@ func (h *owned) follow(ctx context.Context) error {
 func (h *owned) lose() error {
 	h.stopNow(idem.ErrLockLost)
 	h.store.letGo(h)
-	h.store.lines.ripenLock(h.keys.L)
+	h.store.parked.Mark(h.keys.L)
 	return idem.ErrLockLost
 }
 
@@ -269,7 +269,7 @@ func (h *owned) putDown(life context.Context) error {
 		}
 		if err == nil {
 			h.store.letGo(h)
-			h.store.lines.ripenLock(h.keys.L)
+			h.store.parked.Mark(h.keys.L)
 			return nil
 		}
 		if pause.Wait(life) != nil {
@@ -280,5 +280,5 @@ func (h *owned) putDown(life context.Context) error {
 
 // ripenLater lets the queue behind the lock be looked at, without waiting for that.
 func (h *owned) ripenLater() {
-	h.store.tasks.Help(func(context.Context) { h.store.lines.ripenLock(h.keys.L) })
+	h.store.tasks.Help(func(context.Context) { h.store.parked.Mark(h.keys.L) })
 }

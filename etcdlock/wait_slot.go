@@ -76,7 +76,7 @@ func (t *taking) slotFor(ctx context.Context, session *session.Session, k protoc
 	if t.slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.lines.ripenLock(k.L) }) })
+	limit, inLine, w := t.slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.parked.Mark(k.L) }) })
 	if limit == "" {
 		return true
 	}

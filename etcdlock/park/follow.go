@@ -1,0 +1,132 @@
+package park
+
+import (
+	"context"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+const indexPage = 1000
+
+// follower keeps an Index as etcd has it.
+type follower struct{ index *Index }
+
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		revision, err := f.list(ctx)
+		if err != nil {
+			return
+		}
+		_ = f.index.o.Pool.Watch(ctx, link.OfWaits, f.watches(revision+1)...) // whatever it was, all is read again
+	}
+}
+
+// list reads the whole index. It returns the error of ctx.
+func (f *follower) list(ctx context.Context) (int64, error) {
+	seen := map[idem.ExecutionID]*entry{}
+	young := map[idem.ExecutionID]bool{}
+	index := link.Below(f.index.o.Layout.Parked(), indexPage)
+	ages := link.Below(f.index.o.Layout.Ages(), indexPage)
+	err := f.each(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
+		if e := f.read(id, kv); e != nil {
+			seen[id] = e
+		}
+	})
+	if ages.Revision = index.Revision; err == nil {
+		err = f.each(ctx, ages, func(id idem.ExecutionID, _ *mvccpb.KeyValue) { young[id] = true })
+	}
+	switch {
+	case ctx.Err() != nil:
+		return 0, err
+	case err != nil: // the revision is compacted
+		return f.list(ctx)
+	}
+	f.index.mu.Lock()
+	defer f.index.mu.Unlock()
+	for id := range f.index.known.entries {
+		if seen[id] == nil {
+			f.index.known.drop(id)
+		}
+	}
+	for id, e := range seen {
+		if e.old = !young[id]; f.index.known.entries[id] != nil {
+			e.spared = f.index.known.entries[id].spared
+		}
+		f.index.known.spare(e)
+		f.putLocked(e)
+	}
+	f.index.markAllLocked()
+	return index.Revision, nil
+}
+
+// each calls f for the keys of a scan, which end with the ID of an execution.
+func (f *follower) each(ctx context.Context, keys *link.Scan, call func(idem.ExecutionID, *mvccpb.KeyValue)) error {
+	prefix := keys.From
+	for kv, err := range f.index.o.Pool.All(ctx, keys) {
+		if err != nil {
+			return err
+		}
+		call(idem.ExecutionID(strings.TrimPrefix(string(kv.Key), prefix)), kv)
+	}
+	return nil
+}
+
+// read returns nil for a value of a newer release.
+func (f *follower) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
+	v, err := protocol.DecodeIndex(kv.Value)
+	if err != nil {
+		return nil
+	}
+	v.Execution = id
+	return &entry{ParkedEntry: *v, lock: f.index.o.Layout.Lock(v.Scope), revision: kv.ModRevision}
+}
+
+func (f *follower) watches(from int64) []link.Watch {
+	watch := func(prefix string, changed func(id idem.ExecutionID, e *clientv3.Event)) link.Watch {
+		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
+			changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
+		}}
+	}
+	return []link.Watch{watch(f.index.o.Layout.Parked(), f.entryChanged), watch(f.index.o.Layout.Ages(), f.ageChanged)}
+}
+
+func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {
+	f.index.mu.Lock()
+	if e.Type == clientv3.EventTypeDelete {
+		f.index.known.drop(id)
+	} else if in := f.read(id, e.Kv); in != nil {
+		if before := f.index.known.entries[id]; before != nil {
+			in.old, in.spared = before.old, before.spared // until its age is put again
+		}
+		f.putLocked(in)
+		f.index.ready.add(f.index.known.queues[in.lock])
+	}
+	f.index.mu.Unlock()
+	f.index.o.Changed(id)
+}
+
+// ageChanged is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
+func (f *follower) ageChanged(id idem.ExecutionID, e *clientv3.Event) {
+	f.index.mu.Lock()
+	defer f.index.mu.Unlock()
+	in := f.index.known.entries[id]
+	if in == nil {
+		return
+	}
+	if in.old, in.spared = e.Type == clientv3.EventTypeDelete, false; in.old {
+		f.index.known.spare(in)
+		f.index.ready.add(f.index.known.queues[in.lock])
+	}
+}
+
+func (f *follower) putLocked(e *entry) {
+	if f.index.known.put(e) {
+		link.Wake(f.index.some)
+	}
+}

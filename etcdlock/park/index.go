@@ -1,0 +1,265 @@
+package park
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Options are what an Index works with.
+type Options struct {
+	Pool     *link.Pool
+	Sender   *commit.Sender
+	Tasks    *commit.Tasks
+	Layout   protocol.Layout
+	Sessions *session.Set
+
+	// None of these functions blocks.
+
+	// Paused reports whether executions of that route and workflow are paused.
+	Paused func(route, workflow string) bool
+	// Left is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
+	Left func(idem.ExecutionID)
+	// Changed is called after the index entry of an execution has changed or has gone.
+	Changed func(idem.ExecutionID)
+}
+
+// Index knows what is parked, over all processes: it follows the index in etcd, which is small, and counts. It also says which queues are ready: the
+// execution at their head may be parked and run by no process. That is a hint: a take-over reads how things stand. It is safe for concurrent use.
+//
+// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. Changes of locks and queues it follows only while something is
+// parked.
+type Index struct {
+	o     *Options
+	asked chan struct{} // closed by the first call
+	ask   sync.Once
+	some  chan struct{} // something is parked, and locks are not followed yet
+
+	mu    sync.Mutex
+	known contents
+	ready ready
+}
+
+// New returns an index that knows nothing before Run.
+func New(o *Options) *Index {
+	return &Index{
+		o: o, asked: make(chan struct{}), some: make(chan struct{}, 1), known: newContents(o),
+		ready: ready{looks: map[string]bool{}, some: make(chan struct{})},
+	}
+}
+
+// Run follows the index from the first question until ctx ends.
+func (x *Index) Run(ctx context.Context) {
+	select {
+	case <-x.asked:
+	case <-ctx.Done():
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { (&lockWatch{x}).run(ctx) })
+	wg.Go(func() { x.lookRound(ctx) })
+	wg.Go(func() { x.sweepRound(ctx) })
+	(&follower{x}).run(ctx)
+}
+
+func (x *Index) begin() { x.ask.Do(func() { close(x.asked) }) }
+
+// Count counts what is parked.
+func (x *Index) Count() idem.ParkedCount {
+	x.begin()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	k := &x.known
+	return idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters, Oldest: k.oldestSince()}
+}
+
+// Routes counts the parked executions of each route that matches.
+func (x *Index) Routes(match func(route string) bool) map[string]int {
+	x.begin()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	counts, matches := map[string]int{}, map[string]bool{}
+	for _, e := range x.known.entries {
+		if e.State == idem.ParkDeadLetter {
+			continue
+		}
+		is, known := matches[e.Route]
+		if !known {
+			is = match(e.Route)
+			matches[e.Route] = is
+		}
+		if is {
+			counts[e.Route]++
+		}
+	}
+	return counts
+}
+
+// Waiting returns how many executions are parked in the queue of the lock with that key, or in the lock.
+func (x *Index) Waiting(lock string) int {
+	x.begin()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if q := x.known.queues[lock]; q != nil {
+		return q.n
+	}
+	return 0
+}
+
+// CountPaused adds the parked executions to each of the pauses that hold them back.
+func (x *Index) CountPaused(states []idem.PauseState) {
+	x.begin()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.known.entries {
+		for i := range states {
+			if e.State != idem.ParkDeadLetter && states[i].Scope.Covers(e.Route, e.Workflow) {
+				states[i].Parked++
+			}
+		}
+	}
+}
+
+// Old reports whether the MaxAge of an execution is over, as far as this process knows. If it ended while the execution was paused, Old returns false until
+// the next try has begun.
+func (x *Index) Old(id idem.ExecutionID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.known.entries[id]
+	return e != nil && e.old && !e.spared
+}
+
+// TooOld is Old for an execution whose age key was read: young says that the key is there.
+func (x *Index) TooOld(id idem.ExecutionID, young bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.known.entries[id]
+	return !young && (e == nil || !e.spared)
+}
+
+// Tried notes that a try of an execution has begun.
+func (x *Index) Tried(id idem.ExecutionID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.known.entries[id]; e != nil {
+		e.spared = false
+	}
+}
+
+// PausesChanged makes all queues ready, and notes which executions grew too old while they are paused.
+func (x *Index) PausesChanged() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.known.entries {
+		x.known.spare(e)
+	}
+	x.markAllLocked()
+}
+
+// Next waits for a ready queue, and returns each once for each reason to look at it, in the order in which they became ready. route is that of the
+// executions in it, or "" if they are, or were, of several. It returns the cause of ctx, or commit.ErrClosed after the tasks have ended.
+func (x *Index) Next(ctx context.Context) (scope idem.Scope, route string, err error) {
+	x.begin()
+	for {
+		x.mu.Lock()
+		q, some := x.ready.next()
+		if q != nil {
+			scope, route = q.scope, q.route
+		}
+		x.mu.Unlock()
+		if q != nil {
+			return scope, route, nil
+		}
+		select {
+		case <-some:
+		case <-ctx.Done():
+			return idem.Scope{}, "", context.Cause(ctx)
+		case <-x.o.Tasks.Life.Done():
+			return idem.Scope{}, "", commit.ErrClosed
+		}
+	}
+}
+
+// MarkAll makes all queues ready.
+func (x *Index) MarkAll() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.markAllLocked()
+}
+
+func (x *Index) markAllLocked() {
+	for _, q := range x.known.queues {
+		x.ready.add(q)
+	}
+}
+
+// Mark makes the queue of the lock with that key ready.
+func (x *Index) Mark(lock string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ready.add(x.known.queues[lock])
+}
+
+// MarkOf makes the queue of one execution ready.
+func (x *Index) MarkOf(id idem.ExecutionID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.known.entries[id]; e != nil {
+		x.ready.add(x.known.queues[e.lock])
+	}
+}
+
+// Died makes ready the queues whose lock one of these sessions had, and those that were not looked at yet.
+func (x *Index) Died(names []string) {
+	ended := map[string]bool{"": true}
+	for _, name := range names {
+		ended[protocol.SessionAlive(name)] = true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, q := range x.known.queues {
+		if ended[q.alive] {
+			x.ready.add(q)
+		}
+	}
+}
+
+// BeginLook is called before a look at a queue. It returns false while another look is under way: the queue is then ready again after that.
+func (x *Index) BeginLook(lock string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ready.beginLook(lock)
+}
+
+// EndLook ends what BeginLook began.
+func (x *Index) EndLook(lock string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ready.endLook(lock) {
+		x.ready.add(x.known.queues[lock])
+	}
+}
+
+// Owned notes what proves the owner of a lock alive; "" = nothing does. If that session is not known to be alive, the queue is ready again after a second:
+// its beginning or its end may not have been reported yet, and an end before this call is not reported to this queue.
+func (x *Index) Owned(lock, alive string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	q := x.known.queues[lock]
+	if q == nil {
+		return
+	}
+	q.alive = alive
+	if alive != "" && !protocol.IsHold(alive) && !x.o.Sessions.Has(alive) {
+		time.AfterFunc(lookAgainIn, func() { x.Mark(lock) })
+	}
+}
+
+const lookAgainIn = time.Second
