@@ -303,9 +303,6 @@ func (d *delivery) noteTry(got called) {
 	if _, last := d.parkedOn(got); last != nil {
 		d.report.Outcome = last.Outcome
 	}
-	if got.err == nil {
-		d.report.UpstreamStatus = d.answer.Status
-	}
 }
 
 // renew gives the delivery a signature that is not too old, where the route says so. Everything else stays as it came.

@@ -9,6 +9,9 @@ import (
 
 // settle writes down how the execution ended, before its sender hears of it.
 func (d *delivery) settle(got called) *ending {
+	if got.err == nil {
+		d.report.UpstreamStatus = d.answer.Status
+	}
 	if d.execution.Parked() {
 		d.noteTry(got)
 	}

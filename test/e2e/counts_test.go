@@ -30,15 +30,16 @@ etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 routes:
   - {name: enforces, path: /enforces}
   - {name: observes, path: /observes, mode: observe}
+  - {name: retries, path: /retries, workflow: "{header.Idempotency-Key}", park: {on: [failed, unknown], after: 1m, attempts: 1, on_failure: skip}}
   - {name: parks, path: /parks, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
   - {name: silent, path: /silent}
 `, up.URL, shared.etcd.Endpoint, ownPrefix()))
-	for _, route := range []string{"enforces", "observes", "parks"} {
+	for _, route := range []string{"enforces", "observes", "retries", "parks"} {
 		for i, body := range []string{"works", "fails", "redirects", "breaks"} {
 			testkit.Post(t, h.Addr, "/"+route, body, key(fmt.Sprint(route, i)))
 		}
 	}
-	want := map[string]string{"enforces": "1 2 1", "observes": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
+	want := map[string]string{"enforces": "1 2 1", "observes": "1 2 1", "retries": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
 	got := map[string]string{}
 	testkit.Until(t, "the parked events to end", func() bool {
 		_, status := asked(t, h, "GET", "/v1/status", "", "")
