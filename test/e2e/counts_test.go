@@ -32,6 +32,7 @@ routes:
   - {name: observes, path: /observes, mode: observe}
   - {name: retries, path: /retries, workflow: "{header.Idempotency-Key}", park: {on: [failed, unknown], after: 1m, attempts: 1, on_failure: skip}}
   - {name: parks, path: /parks, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
+  - {name: holds, path: /holds, park: {after: 0s, attempts: 1}}
   - {name: silent, path: /silent}
 `, up.URL, shared.etcd.Endpoint, ownPrefix()))
 	for _, route := range []string{"enforces", "observes", "retries", "parks"} {
@@ -39,7 +40,8 @@ routes:
 			testkit.Post(t, h.Addr, "/"+route, body, key(fmt.Sprint(route, i)))
 		}
 	}
-	want := map[string]string{"enforces": "1 2 1", "observes": "1 2 1", "retries": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
+	testkit.Post(t, h.Addr, "/holds", "fails", key("holds"))
+	want := map[string]string{"holds": "0 1 0", "enforces": "1 2 1", "observes": "1 2 1", "retries": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
 	got := map[string]string{}
 	testkit.Until(t, "the parked events to end", func() bool {
 		_, status := asked(t, h, "GET", "/v1/status", "", "")
@@ -47,7 +49,7 @@ routes:
 			r := r.(map[string]any)
 			got[r["route"].(string)] = fmt.Sprint(r["succeeded"], r["failed"], r["errors"])
 		}
-		return got["parks"] == want["parks"]
+		return got["parks"] == want["parks"] && got["holds"] == want["holds"]
 	})
 	for route := range want {
 		if got[route] != want[route] {
@@ -58,6 +60,12 @@ routes:
 		if fields := strings.Fields(line); len(fields) > 9 && want[fields[0]] != "" && strings.Join(fields[3:6], " ") != want[fields[0]] {
 			t.Errorf("status says %q", line)
 		}
+	}
+	testkit.Until(t, "the accepted event to be counted", func() bool {
+		return strings.Contains(cli(t, h, "status"), "holds: 1 failed, 0 errors: hooklock events --route 'holds' --status FAILED, or --parked")
+	})
+	if text := cli(t, h, "events", "--route", "holds", "--parked"); !strings.Contains(text, "blocked") {
+		t.Errorf("what status names shows\n%s", text)
 	}
 	if text := cli(t, h, "status"); strings.Contains(text, "never") || !strings.Contains(text, "none in 24h") {
 		t.Errorf("a route without deliveries:\n%s", text)

@@ -140,10 +140,15 @@ func attention(s *client.ReplicaStatus) (all []string) {
 	if n := s.Parked.DeadLetters; n > 0 {
 		all = append(all, story.Count(n, "dead letter", "dead letters")+": hooklock events --dead-letters")
 	}
+	accepted := ""
+	if s.Parked.Count > 0 {
+		accepted = ", or --parked" // an event with failed tries has not ended
+	}
 	for i := range s.Routes {
 		r := &s.Routes[i]
 		if r.Failed+r.Errors > 0 {
-			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED", r.Route, r.Failed, story.Count(r.Errors, "error", "errors"), cli.Quoted(r.Route)))
+			broken := story.Count(r.Errors, "error", "errors")
+			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED%s", r.Route, r.Failed, broken, cli.Quoted(r.Route), accepted))
 		}
 	}
 	if n := len(s.Paused); n > 0 {
