@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// codec writes a value field by field, or reads one: the same description of a value serves both ways. The first error stays, and ends a reading.
+// codec writes a value field by field, or reads one: one description of a value serves both. The first error stays, and ends a reading.
 type codec struct {
 	b     []byte // what is written, or what is left to be read
 	reads bool
@@ -29,7 +29,7 @@ func (c *codec) fail(err error) {
 	}
 }
 
-// fixed is bytes of a number that is known.
+// fixed writes or expects these bytes.
 func (c *codec) fixed(b []byte) {
 	if !c.reads {
 		c.b = append(c.b, b...)
@@ -78,7 +78,7 @@ func (c *codec) int(n *int) {
 	*n = int(wide)
 }
 
-// flags are one number for all.
+// flags codes all flags as one number.
 func (c *codec) flags(flags ...*bool) {
 	var bits uint64
 	for i, flag := range flags {
@@ -95,7 +95,7 @@ func (c *codec) flags(flags ...*bool) {
 	}
 }
 
-// duration is two numbers, most of few bytes: whole seconds, and nanoseconds.
+// duration codes two numbers, mostly of few bytes: whole seconds, and nanoseconds.
 func (c *codec) duration(d *time.Duration) {
 	whole, nanos := int64(*d/time.Second), int64(*d%time.Second)
 	if nanos < 0 {
@@ -115,7 +115,7 @@ func (c *codec) duration(d *time.Duration) {
 	*d = time.Duration(whole)*time.Second + time.Duration(nanos)
 }
 
-// time is one in UTC, as the difference to another one.
+// time codes a time in UTC, as the difference to base.
 func (c *codec) time(t *time.Time, base time.Time) {
 	since, nanos := t.Unix()-base.Unix(), uint64(t.Nanosecond()) //nolint:gosec // it is not negative
 	c.number(&since)
@@ -128,7 +128,7 @@ func (c *codec) time(t *time.Time, base time.Time) {
 	}
 }
 
-// micros is time in whole microseconds, in fewer bytes.
+// micros codes a time in whole microseconds, in fewer bytes than time.
 func (c *codec) micros(t *time.Time, base time.Time) {
 	since := t.UnixMicro() - base.UnixMicro()
 	if c.number(&since); c.reads {
@@ -136,10 +136,10 @@ func (c *codec) micros(t *time.Time, base time.Time) {
 	}
 }
 
-// epoch is a base for times of which none is known: 2026-01-01.
+// epoch is the base of times without a better one: 2026-01-01.
 var epoch = time.Unix(1767225600, 0)
 
-// The forms of text, in the lowest bits of its length: as it is, and the bytes that it spells.
+// The forms of text, in the lowest bits of its length: as it is, or as the bytes that it encodes.
 const (
 	textPlain  = iota
 	textHex    // lower case
@@ -150,7 +150,7 @@ const (
 
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// text takes half as many bytes where it is hex, and five eighths where it is base32: hashes and names of sessions are most of an entry.
+// text codes hex in half as many bytes, and base32 in five eighths: hashes and names of sessions are most of an entry.
 func (c *codec) text(s *string) {
 	if !c.reads {
 		c.pack(*s)
@@ -208,7 +208,7 @@ func (c *codec) length(n, form int) {
 	c.b = binary.AppendUvarint(c.b, uint64(n*textForms+form)) //nolint:gosec // neither is negative
 }
 
-// unhex appends what lower-case hex of an even length spells; false: it is none.
+// unhex appends the bytes of lower-case hex of an even length; false: s is not hex.
 func (c *codec) unhex(s string) bool {
 	for i := 0; i < len(s); i += 2 {
 		high, low := nibble(s[i]), nibble(s[i+1])
@@ -230,7 +230,7 @@ func nibble(digit byte) int {
 	return -1
 }
 
-// take is the next n bytes that were read, without a copy.
+// take returns the next n bytes of the input, without a copy.
 func (c *codec) take(n uint64) []byte {
 	if n > uint64(len(c.b)) {
 		c.fail(errShort)
@@ -241,7 +241,7 @@ func (c *codec) take(n uint64) []byte {
 	return b
 }
 
-// word is one of few, or another text.
+// word codes one of a few words, or another text.
 func word[T ~string](c *codec, s *T, words []T) {
 	var n uint64
 	if !c.reads {
@@ -263,7 +263,7 @@ func word[T ~string](c *codec, s *T, words []T) {
 	}
 }
 
-// json is fields that few values have, in one array.
+// json codes fields that few values have, in one array.
 func (c *codec) json(fields ...any) {
 	var text []byte
 	if !c.reads {

@@ -12,11 +12,11 @@ import (
 	"hooklock/idem"
 )
 
-// The index of a shared lease says what the keys on it can be searched by, so that a search reads the leases alone that may have what it is for. It is a
-// hint: a key that it names may be gone, or on another lease by now. A key on the lease that it does not name is missed by searches. Its fields are keys
-// of their own, because a search reads one or two of them on all leases.
+// The index of a shared lease tells by what the keys on it can be searched, so that a search reads only leases that may have what it is for. It
+// is a hint: a key that it names may be gone, or on another lease by now. A key on the lease that it does not name is missed by searches. Its
+// fields are keys of their own, because a search reads one or two of them on all leases.
 
-// rowsVersion is of all fields. A release that does not know it reads the keys on the lease instead.
+// rowsVersion is the version of all fields. A release that does not know it reads the keys on the lease instead.
 const rowsVersion = 2
 
 // Field is one thing that the keys on a lease are searched by.
@@ -46,7 +46,7 @@ type Row struct {
 
 // Class is what many rows have in common.
 type Class struct {
-	Route   string       `json:"r,omitempty"` // "" of arrivals: whose execution has the route, and it may be another one
+	Route   string       `json:"r,omitempty"` // "" of arrivals: the execution has the route, and may be another one's
 	Status  idem.Status  `json:"s,omitempty"`
 	Outcome idem.Outcome `json:"o,omitempty"`
 	// Decisions of the arrivals of an event, each followed by a comma.
@@ -66,7 +66,7 @@ type LeaseIndex struct {
 // maxClasses bounds the classes of an index.
 const maxClasses = 64
 
-// RowOf is the row of the record with that key.
+// RowOf returns the row of the record with that key.
 func (y Layout) RowOf(key string, r *idem.Record) Row {
 	row := Row{
 		Name: strings.TrimPrefix(key, y.Records()), At: r.FinishedAt, Class: Class{Route: r.Route, Status: r.Status, Outcome: r.Outcome},
@@ -78,7 +78,7 @@ func (y Layout) RowOf(key string, r *idem.Record) Row {
 	return row
 }
 
-// RowOfArrivals is the row of the arrivals of an event with that key, or with the beginning of it.
+// RowOfArrivals returns the row of the arrivals of an event with that key, or with the beginning of it.
 func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
 	row := Row{Name: strings.TrimPrefix(key, y.Root+KindArrivals), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
 	if f := h.Forgotten; f != nil {
@@ -101,7 +101,7 @@ func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
 	return row
 }
 
-// EncodeLeaseIndex is the index of rows: its summary, and its fields.
+// EncodeLeaseIndex returns the index of rows: its summary, and its fields.
 func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 	index := &LeaseIndex{Version: rowsVersion, Classes: []Class{}}
 	for i := range rows {
@@ -132,7 +132,7 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 	return index, fields
 }
 
-// RowBytes is how much of an event's name is in a row: the hash of what its sender calls it, and enough to tell most of its workflows apart.
+// RowBytes is how much of an event's name is in a row: the hash of the event ID, and enough to tell most of its workflows apart.
 const RowBytes = 12
 
 const rowSize = RowBytes + 4 + 1
@@ -186,13 +186,13 @@ func (x *LeaseIndex) DecodeRows(b []byte) ([]IndexedRow, error) {
 	return rows, nil
 }
 
-// Known reports whether this release can read the index; nil is none.
+// Known reports whether this release can read the index; false for nil.
 func (x *LeaseIndex) Known() bool { return x != nil && x.Version == rowsVersion }
 
-// hashOf is four bytes: of a million rows a search then reads one too many in 4,000 times.
+// hashOf returns four bytes: of a million rows a search then reads one too many in 4,000 times.
 func hashOf(s string) uint32 { return uint32(xxhash.Sum64String(s) >> 32) } //nolint:gosec // the upper half
 
-// traceOf is the trace ID of a trace parent, or of itself.
+// traceOf returns the trace ID of a trace parent, or s if it is a trace ID.
 func traceOf(s string) string {
 	if id := idem.ParseTrace(s).TraceID(); id != "" {
 		return id
@@ -209,7 +209,7 @@ func hashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {
 	return all
 }
 
-// encodeHashes writes a hash for each row where each has one, else the number of a row before each hash.
+// encodeHashes writes a hash for each row if each has one, else the number of a row before each hash.
 func encodeHashes(rows []Row, of func(*Row) []uint32) []byte {
 	dense, sparse := []byte{1}, []byte{0}
 	for i := range rows {

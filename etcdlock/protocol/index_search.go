@@ -34,7 +34,7 @@ func ProbeLabel(value string) Probe { return ofHash(FieldLabel, hashOf(value)) }
 // ProbeName finds the rows of workflows that begin so.
 func ProbeName(beginning string) Probe { return Probe{Field: FieldNames, beginning: beginning} }
 
-// ProbeEvent finds the rows of events whose ID, or a part of it, begins so, whatever the case.
+// ProbeEvent finds the rows of events whose ID, or a part of it, begins so, in any case.
 func ProbeEvent(beginning string) Probe {
 	return Probe{Field: FieldEvents, beginning: lower(beginning)}
 }
@@ -66,14 +66,15 @@ func (p Probe) Search(field []byte, hit func(row int)) error {
 	return errIndex
 }
 
-// Texts are written in order, each without what it has in common with the one before, and only as far as tells it from its neighbours, and moreLetters.
+// Texts are written in order, each without the prefix that it shares with the one before, and only as far as tells it from its neighbours, and
+// moreLetters.
 const (
 	moreLetters = 2
 	maxParts    = 8
 	textsMark   = 2 // is before them, so that none is not the same as no field
 )
 
-// partsOf are the event ID and its parts between slashes. Of very many parts nothing is said but that any beginning may be one of theirs.
+// partsOf returns the event ID and its parts between slashes. For very many parts it returns the empty text, which any beginning may match.
 func partsOf(eventID string) []string {
 	parts := strings.Split(eventID, "/")
 	switch {

@@ -4,30 +4,30 @@ import "hooklock/idem"
 
 // What an execution does next on its way to its lock. These functions do no I/O and read no clock: each row is one sentence of next_test.go.
 //
-//	       Enqueue           ClaimAsHead, or a hand-off
-//	 ────────────► its entry ─────────────────────────► its lock
-//	  AfterEnqueue   Next     AfterClaim
+// 	       Enqueue           ClaimAsHead, or a hand-off
+// 	 ────────────► its entry ─────────────────────────► its lock
+// 	  AfterEnqueue   Next     AfterClaim
 //
-// What they are told may be out of date. Each step that changes something is a transaction that compares what it relies on, and a refusal brings the state of
-// now.
+// Their inputs may be out of date. Each step that changes something is a transaction that compares what it relies on, and a refusal brings the
+// state of now.
 
 // Step is what an execution does next.
 type Step uint8
 
 // The steps of an execution in its queue, as Next returns them.
 const (
-	Look        Step = iota // read how things stand
+	Look        Step = iota // read the state
 	Go                      // it has its lock, and this process knows it
 	FindLock                // its entry has become its lock: take that over
-	TakeLock                // it is at its turn
-	Decide                  // something else is for the caller to decide: the lock is dead, or the event's record has changed
+	TakeLock                // it is the head of the queue, and the lock is free
+	Decide                  // the caller decides: the lock is dead, or the event's record has changed
 	AwaitAnswer             // of the hand-off that is under way
 	AwaitEntry              // wait until the entry before it is gone
 	AwaitLock               // wait until the lock is gone, or its owner
 	AwaitPause              // wait until the pauses change
 	AwaitRest               // wait until nothing newer has come for a while (strategy latest)
 	AwaitSlot               // wait for a slot of each limit, if there is none yet
-	GiveUp                  // its time is over
+	GiveUp                  // its wait has timed out
 	Lost                    // its entry has gone with its session
 	LockLost                // it had its lock, and another process has ended it
 	Cancelled               // its entry has gone, and its session has not
@@ -50,10 +50,10 @@ var stepNames = [...]string{
 	"lock lost", "cancelled", "unreadable", "enter", "behind lock", "beside other", "never", "unsure", "no space", "unexplained",
 }
 
-// String is for tests.
+// String returns the name of the step, for tests.
 func (s Step) String() string { return stepNames[s] }
 
-// Where is the one place that an execution is in.
+// Where is where an execution is: in exactly one of these.
 type Where uint8
 
 // Where an execution is.
@@ -64,7 +64,7 @@ const (
 	Gone          // nothing is left of it, or its record was forgotten or written over
 )
 
-// Known is what a process knows of an execution that has its entry, and of what is before it. The zero value is nothing.
+// Known is what a process knows of an execution that has its entry, and of what is before it. The zero value: nothing is known.
 type Known struct {
 	Granted     bool // its lock is this process's
 	SessionOver bool // the session that its entry lives on is over
@@ -127,7 +127,7 @@ func Next(k *Known) Step {
 	return nextAtHead(k)
 }
 
-// nextWithoutEntry is for one whose entry is not there any more. etcd may know of the end of its session before this process does.
+// nextWithoutEntry is for an execution whose entry is gone. etcd may know of the end of its session before this process does.
 func nextWithoutEntry(k *Known) Step {
 	switch {
 	case k.Where == Locking:
@@ -157,7 +157,7 @@ func nextAtHead(k *Known) Step {
 	return TakeLock
 }
 
-// Answer is what is known of a transaction that was not applied as far as its sender knows.
+// Answer is what the sender knows of a transaction that, as far as it knows, was not applied.
 type Answer uint8
 
 // Answers to a transaction.
@@ -167,14 +167,14 @@ const (
 	Full           // etcd was full
 )
 
-// Unapplied is an Enqueue or a claim that was not applied as far as its sender knows.
+// Unapplied is an Enqueue or a claim that, as far as its sender knows, was not applied.
 type Unapplied struct {
 	Lock   *idem.Lock
 	At     Seen // what it has compared; Q = 0: it was past the queue
 	Answer Answer
 }
 
-// AfterEnqueue is what an execution does that has not been enqueued as far as it knows, when things stand as in st.
+// AfterEnqueue returns what an execution does that, as far as it knows, has not been enqueued, in state st.
 func AfterEnqueue(st *State, a *Unapplied) Step {
 	id, event, parks := a.Lock.Execution, a.Lock.Scope.Key, a.Lock.Parked != nil
 	switch {
@@ -200,7 +200,8 @@ func AfterEnqueue(st *State, a *Unapplied) Step {
 	return Unexplained
 }
 
-// AfterClaim is what an execution does that has no lock as far as it knows, when things stand as in st. A parked execution may be another process's by now.
+// AfterClaim returns what an execution does that, as far as it knows, has no lock, in state st. Another process may run a parked execution by
+// now.
 func AfterClaim(st *State, a *Unapplied) Step {
 	id, refused := a.Lock.Execution, a.Answer == Refused
 	switch ended := st.Ended(id); {

@@ -5,8 +5,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What is sent is built here as it travels. clientv3's Op and Cmp copy each compare twice and each value twice before they are the same.
-// Each of these is one allocation, and one for each key in it.
+// Operations are built here in the form in which they travel. clientv3's Op and Cmp copy each compare twice and each value twice before they
+// have it. Each of these is one allocation, and one for each key in it.
 
 // Op is one operation: a transaction, a write or a read.
 type Op = *pb.RequestOp
@@ -42,7 +42,7 @@ func del(key string) Op {
 	return op
 }
 
-// take deletes key and brings what it was.
+// take deletes key and returns its last value.
 func take(key string) Op {
 	op, request := deletion(key)
 	request.PrevKv = true
@@ -65,7 +65,7 @@ func get(key string) Op {
 	return op
 }
 
-// getKey reads whether key is there, and its revisions.
+// getKey reads whether key exists, and its revisions.
 func getKey(key string) Op {
 	op, request := reading(key)
 	request.KeysOnly = true
@@ -75,11 +75,11 @@ func getKey(key string) Op {
 // getFirst reads the key below prefix that was created first.
 func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 
-// getLine reads the places of a queue that were taken first. It has etcd look at each place that there is, and at each that there was since the last
-// compaction; so one reads some for later, too.
+// getLine reads the oldest entries of a queue. etcd looks at each entry that exists, and at each that existed since the last compaction; so one
+// read fetches some for later, too.
 func getLine(prefix string) Op { return getOldest(prefix, LineLength) }
 
-// LineLength is how many places are read at a time. Times what each says of its execution, up to 2 KiB, is what the answer has.
+// LineLength is how many queue entries are read at a time. The answer has up to 2 KiB for each of them.
 const LineLength = 128
 
 func getOldest(prefix string, n int64) Op {
@@ -100,7 +100,7 @@ func reading(key string) (Op, *pb.RangeRequest) {
 	return &o.op, &o.get
 }
 
-// FromAnyMember lets reads be answered by the member that is asked, of what it knows, without asking the others.
+// FromAnyMember lets reads be answered by the member that is asked, from its own state, without asking the others.
 func FromAnyMember(reads []Op) []Op {
 	for _, op := range reads {
 		op.GetRequestRange().Serializable = true

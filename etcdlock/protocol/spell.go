@@ -10,14 +10,14 @@ import (
 	"hooklock/idem"
 )
 
-// speller writes locks and records as encoding/json does, to the byte, in a fifth of its time: each new event writes one of both. What is rare
-// it leaves to encoding/json. A test compares the two with each field set.
+// speller writes locks and records as encoding/json does, to the byte, in a fifth of its time: each new event writes one of both. Rare fields
+// go through encoding/json. A test compares the two with each field set.
 type speller struct {
 	b   []byte
 	err error
 }
 
-// usual is what a lock takes, or a record without its answer.
+// usual is the size of a common lock, or of a record without its answer.
 const usual = 768
 
 func newSpeller(room int) *speller { return &speller{b: append(make([]byte, 0, usual+room), '{')} }
@@ -32,7 +32,7 @@ func (s *speller) name(name string) {
 	s.b = append(append(append(s.b, '"'), name...), '"', ':')
 }
 
-// any is a value of whatever type. It is left out where some is false.
+// any writes a value of any type. It is left out if some is false.
 func (s *speller) any(name string, v any, some bool) {
 	if !some {
 		return
@@ -54,7 +54,7 @@ func (s *speller) text(name, value string) {
 	s.any(name, value, true)
 }
 
-// some is text that is left out where it is empty.
+// some writes a text, which is left out if it is empty.
 func (s *speller) some(name, value string) {
 	if value != "" {
 		s.text(name, value)
@@ -66,14 +66,14 @@ func (s *speller) number(name string, n int64) {
 	s.b = strconv.AppendInt(s.b, n, 10)
 }
 
-// count is a number that is left out where it is 0.
+// count writes a number, which is left out if it is 0.
 func (s *speller) count(name string, n int64) {
 	if n != 0 {
 		s.number(name, n)
 	}
 }
 
-// flag is left out where it is false.
+// flag writes a flag, which is left out if it is false.
 func (s *speller) flag(name string, is bool) {
 	if is {
 		s.name(name)
@@ -81,7 +81,7 @@ func (s *speller) flag(name string, is bool) {
 	}
 }
 
-// time is one in UTC.
+// time writes a time in UTC.
 func (s *speller) time(name string, t time.Time) {
 	if year := t.Year(); year < 0 || year > 9999 {
 		s.any(name, t, true)
@@ -145,7 +145,7 @@ func (s *speller) slots(slots []idem.Slot) {
 	s.b = append(s.b, ']')
 }
 
-// spell is v in JSON.
+// spell returns v in JSON.
 func (v *SlotHolder) spell() []byte {
 	s := &speller{b: append(make([]byte, 0, usual/2), '{')}
 	s.number("v", int64(v.Version))
@@ -159,7 +159,7 @@ func (v *SlotHolder) spell() []byte {
 	return s.b // text always encodes
 }
 
-// spell is v in JSON.
+// spell returns v in JSON.
 func (v *lockValue) spell() ([]byte, error) {
 	s := newSpeller(0)
 	s.number("v", int64(v.Version))
@@ -190,7 +190,7 @@ func (v *lockValue) spell() ([]byte, error) {
 	return s.b, s.err
 }
 
-// plain reports whether encoding/json spells text as it is.
+// plain reports whether encoding/json writes text unchanged.
 func plain(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -7,52 +7,52 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// This is the protocol. An execution is in exactly one place, its workflow's queue, its lock or its event's record, and each
-// transaction moves it. A model checked the compares: leaving one out breaks something, so a change here, or in table_parked.go, needs the model first.
+// This is the protocol. An execution is in exactly one of its workflow's queue, its lock or its event's record, and each transaction moves it.
+// A model checked the compares: leaving one out breaks something, so a change here, or in table_parked.go, needs the model first.
 //
-// Every transaction is a nested one, so that many travel in one request. etcd then reads all compares before the first write:
-// two transactions that compare what the other writes must not travel together. The sender keeps one workflow to one request.
+// Every transaction is a nested one, so that many travel in one request. etcd then reads all compares before the first write: two transactions
+// that compare what the other writes must not travel together. The sender keeps one workflow to one request.
 
-// Keys are what the transactions of one execution touch.
+// Keys are the keys of one execution's transactions.
 type Keys struct {
-	S string // the session that does it
+	S string // the session that sends it
 	L string // the lock: the workflow's, or under strategy none the event's own
-	O string // the other of the two: a copy of the event may have it, at a replica whose route has another strategy
-	Q string // the execution's place in the queue
-	W string // the prefix of all places in that queue
+	O string // the other of the two: a duplicate may have it, at a replica whose route has another strategy
+	Q string // the execution's queue entry
+	W string // the prefix of all entries in that queue
 	I string // the event's record
 	A string // the key that L names as the proof that its owner lives: a session or a hold
 	H string // the hold of this execution: the alive key of its lock while it is held or cools
 	C string // tells the process that runs it to look at its lock; "" = no process does
-	R string // the request of a parked execution, or where it is; nobody compares it
-	P string // says to every process that it is parked; nobody compares it
-	G string // is there until it has been parked for too long; nobody compares it
-	F string // tells every process to drop what it remembers of its record
-	M string // the newest of its scope that went through; "" = it stands in none
+	R string // the stored request of a parked execution, or its location; no transaction compares it
+	P string // tells every process that it is parked; no transaction compares it
+	G string // exists until it has been parked for too long; no transaction compares it
+	F string // tells every process to drop its cached record
+	M string // the high-water mark of its scope; "" = it has no order
 
-	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while what is parked rests. No other transaction
-	// touches them.
+	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while a parked execution rests. No other
+	// transaction touches them.
 	Slots []SlotKey
-	T     string // its turn at a limit, while it waits for a slot there; "" = it has none, and takes none
-	U     string // the turn that it had at another limit before; "" = none
+	T     string // its entry among the slot waiters of a limit; "" = it has none, and makes none
+	U     string // the slot waiter that it had at another limit before; "" = none
 
-	Latest *Latest // of who replaces the one that waits, under strategy latest; nil: it replaces nobody
+	Latest *Latest // the execution that it replaces, under strategy latest; nil: none
 }
 
-// Latest is what somebody saw in the queue who is about to take a place in it, and whom he replaces.
+// Latest is what an execution that is about to be enqueued saw in the queue, and the one that it replaces.
 type Latest struct {
-	Last   int64  // create revision of the last place; 0 = nobody waits
-	Over   *Keys  // of the execution whose place goes; nil = nobody's does
-	Q      int64  // the mod revision of that place
-	Parked bool   // its request goes, too
+	Last   int64  // create revision of the last entry; 0 = the queue is empty
+	Over   *Keys  // of the replaced execution; nil = none
+	Q      int64  // the mod revision of its entry
+	Parked bool   // its request is removed, too
 	Record Leased // how it ended
 }
 
 // SlotKey is one slot of a limit.
 type SlotKey struct {
 	Key   string
-	Value []byte // who has it, for people and for whoever looks whose turn it is
-	Line  string // the prefix of all turns at that limit
+	Value []byte // the execution that has it, for operators and for the choice of the next
+	Line  string // the prefix of all slot waiters of that limit
 }
 
 // Seen are the revisions that a transaction relies on.
@@ -70,7 +70,7 @@ type Seen struct {
 type Leased struct {
 	Value []byte
 	Lease clientv3.LeaseID
-	// Apart is the answer of a record that leaves before it, in a key of its own; nil = it has none. No compare reads that key.
+	// Apart is the answer of a record, in a key of its own that expires before it; nil = it has none. No compare reads that key.
 	Apart *Apart
 }
 
@@ -80,10 +80,10 @@ type Apart struct {
 	Leased
 }
 
-// Cooling replaces the lock of an execution that ended with an unknown outcome: nobody gets it until the hold runs out.
+// Cooling replaces the lock of an execution that ended with an unknown outcome: the lock stays closed until the hold runs out.
 type Cooling struct{ Lock, Hold Leased }
 
-// Claim compares the lock that a copy under another strategy would have. Where another event has it, at.o is its revision.
+// Claim compares the lock that a duplicate under another strategy would have. If another event has it, at.O is its revision.
 func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)}, append(slotsFree(k), nobodyInLine(k)...)...),
@@ -91,9 +91,10 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 		LockRecordAndPlace(k))
 }
 
-// Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a copy could have been claimed meanwhile, or been handed
-// the lock, and the event would wait and run at once. Where another event has the other lock, at.O is its revision, as with Claim. With k.T it also
-// takes its turn at a limit. With k.Latest it replaces who waits: that ends for good, in the transaction in which his successor takes a place.
+// Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a duplicate could have been claimed meanwhile, or been
+// handed the lock, and the event would wait and run at once. If another event has the other lock, at.O is its revision, as with Claim. With k.T
+// it also becomes a slot waiter. With k.Latest it replaces the waiting execution, which ends for good in the transaction that enqueues its
+// successor.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
@@ -101,9 +102,9 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 		lockRecordPlaceAndOther(k))
 }
 
-// ClaimAsHead takes the lock for the head of the queue, and takes its entry out. It reads which entry is the head then. Where somebody else has the
-// other lock, at.O is its revision, as with Claim: a client's lock of the workflow holds back what has a lock for each event. Whose turn it is at a limit,
-// those who wait there know.
+// ClaimAsHead takes the lock for the head of the queue, and removes its entry. It reads which entry is the head then. If another execution has
+// the other lock, at.O is its revision, as with Claim: a client's lock of the workflow holds back executions with a lock for each event. The
+// order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
@@ -111,7 +112,8 @@ func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 		LockRecordAndQueue(k))
 }
 
-// Leave gives up a place in the queue, and the turn k.U. Both revisions of a place are one until it is parked: then it is not who took it that may end it.
+// Leave removes a queue entry, and the slot waiter k.U. Both revisions of an entry are equal until it is parked: then the process that made it
+// may not end it.
 func Leave(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.Q, at.Q)},
@@ -119,8 +121,8 @@ func Leave(k Keys, at Seen) Op {
 		LockRecordAndQueue(k))
 }
 
-// TakeTurn lets who is first in the queue wait for a slot of a limit: nobody who comes later gets one before. It compares the place, so that no
-// turn is left behind when that is gone.
+// TakeTurn lets the head of the queue wait for a slot of a limit: no later one gets a slot before it. It compares the queue entry, so that no
+// slot waiter is left behind when that is gone.
 func TakeTurn(k Keys, at Seen, turn Leased) Op {
 	return txn(
 		Compares{Created(k.Q, at.Q)},
@@ -128,7 +130,7 @@ func TakeTurn(k Keys, at Seen, turn Leased) Op {
 		nil)
 }
 
-// DropTurn gives up a turn at a limit whose place has ended, or waits no more.
+// DropTurn removes a slot waiter whose queue entry has ended, or waits no more.
 func DropTurn(k Keys) Op {
 	return txn(
 		Compares{},
@@ -136,7 +138,8 @@ func DropTurn(k Keys) Op {
 		nil)
 }
 
-// Settle with cool nil frees the lock. With a mark it went through. Like each end it compares the revision alone: a lock of the revision seen is the lock seen.
+// Settle with cool nil frees the lock. With a mark the event went through. Like each end it compares the revision alone: a lock of the revision
+// seen is the lock seen.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{modified(k.L, at.L)},
@@ -144,11 +147,11 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 		nil)
 }
 
-// HandOver is a Settle and, in one transaction, the claim of who is first in the queue: the lock is put over, so its token is the revision of that. A
-// lock that names a hold is not handed over: the hold would stay. first is what is known of the place: that it was first once, and so is as long as it
-// is there, because who comes later has a larger revision. A session lives as long as its places do, and is compared because its key alone may go. The
-// epoch is that of who ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads the mark of who is next, and with more who
-// waits then.
+// HandOver is a Settle and, in one transaction, the claim of the head of the queue: the lock is overwritten, so its token is the revision of
+// that. A lock that names a hold is not handed over: the hold would stay. first is what is known of the entry: that it was the head once, and
+// so is as long as it exists, because later entries have larger revisions. A session lives as long as its entries do, and is compared because
+// its key alone may go. The epoch is that of the process that ends: what it sends before it acknowledges a pause takes no lock afterwards. It
+// reads the mark of the next execution, and with more the queue.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), modified(next.I, first.Prev)},
@@ -204,8 +207,8 @@ func Hold(k Keys, at Seen, lock, alive Leased) Op {
 		nil)
 }
 
-// Heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only where H was seen: to
-// etcd an absent key has revision 0, and a late heartbeat would revive a hold that has run out.
+// Heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only if H was seen: to etcd an absent
+// key has revision 0, and a late heartbeat would revive a hold that has run out.
 func Heartbeat(k Keys, at Seen, alive Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.H, at.H)},
@@ -221,7 +224,7 @@ func Guard(k Keys, at Seen, lock Leased) Op {
 		lockRecordAndAlive(k))
 }
 
-// Cancel asks whoever runs or holds the execution to stop.
+// Cancel asks the process that runs or holds the execution to stop it.
 func Cancel(k Keys, at Seen, lock, news Leased) Op {
 	return txn(
 		Compares{modified(k.L, at.L)},
@@ -229,7 +232,7 @@ func Cancel(k Keys, at Seen, lock, news Leased) Op {
 		nil)
 }
 
-// CancelWaiting ends an execution that has not begun. Its waiter watches the place.
+// CancelWaiting ends an execution that has not begun. Its waiter watches the queue entry.
 func CancelWaiting(k Keys, at Seen, record Leased) Op {
 	return txn(
 		Compares{modified(k.Q, at.Q), modified(k.I, at.Prev)},
@@ -237,7 +240,7 @@ func CancelWaiting(k Keys, at Seen, record Leased) Op {
 		nil)
 }
 
-// Forget lets the event run again. The mark that it has raised goes, too: with mark its value.
+// Forget lets the event run again. The mark that it has raised is removed, too; mark is its value.
 func Forget(k Keys, at Seen, news Leased, mark []byte) Op {
 	return txn(
 		Compares{modified(k.I, at.Prev)},
@@ -245,7 +248,7 @@ func Forget(k Keys, at Seen, news Leased, mark []byte) Op {
 		nil)
 }
 
-// ForceRelease takes the lock away from who has it. The lock does not cool: whoever forces wants it free.
+// ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it free.
 func ForceRelease(k Keys, at Seen, record, news Leased) Op {
 	return txn(
 		Compares{modified(k.L, at.L)},
@@ -261,8 +264,8 @@ func ForceReleaseCooling(k Keys, at Seen) Op {
 		nil)
 }
 
-// Note writes what people may want to know: how many copies of an execution a process has answered without running, how an event arrived there, on
-// which leases records are, what somebody with a token asked for. The key is the process's own, and nobody compares it.
+// Note writes what operators may want to know: how many duplicates of an execution a process has answered without running, how an event arrived
+// there, on which leases records are, and audits. The key is the process's own, and no transaction compares it.
 func Note(key string, v Leased) Op {
 	return txn(
 		Compares{},
@@ -270,7 +273,7 @@ func Note(key string, v Leased) Op {
 		nil)
 }
 
-// Resume ends a pause, and brings it. A pause is a Note: no transaction compares it, see Fence.
+// Resume ends a pause, and returns it. A pause is a Note: no transaction compares it, see Fence.
 func Resume(key string) Op {
 	return txn(
 		Compares{},
@@ -278,8 +281,8 @@ func Resume(key string) Op {
 		nil)
 }
 
-// Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in company: it must not be read together
-// with the claims that it is to stop. A process that has heard of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
+// Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in a batch: it must not be read together with the claims
+// that it is to stop. A process that knows of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
 func Fence(k Keys, at Seen, session Leased) Op {
 	return txn(
 		Compares{epochIs(k, at)},
@@ -287,10 +290,10 @@ func Fence(k Keys, at Seen, session Leased) Op {
 		Writes{get(k.S)})
 }
 
-// Compares are what has to hold for a transaction to be applied.
+// Compares are the conditions of a transaction.
 type Compares = []Cmp
 
-// Writes are what it then does, or what it reads where it is not applied.
+// Writes are the operations of an applied transaction, or the reads of a refused one.
 type Writes = []Op
 
 func epochIs(k Keys, at Seen) Cmp { return modified(k.S, at.Epoch) }
@@ -324,17 +327,17 @@ func createdBefore(key string, revision int64) Cmp {
 	return creation(key, pb.Compare_LESS, revision)
 }
 
-// Absent holds while there is no such key.
+// Absent holds while the key does not exist.
 func Absent(key string) Cmp { return Created(key, 0) }
 
 func present(key string) Cmp { return createdAfter(key, 0) }
 
-// A compare over a prefix holds when it holds for every key below it.
+// A compare over a prefix holds if it holds for every key below it.
 func nobodyWaits(k Keys) Cmp { return below(Created(k.W, 0)) }
 
 func nobodyBefore(k Keys, q int64) Cmp { return below(createdAfter(k.W, q-1)) }
 
-// below takes the compare of a prefix that ends with a slash.
+// below makes a compare one of a prefix that ends with a slash.
 func below(c Cmp) Cmp {
 	c.RangeEnd = bytes.Clone(c.Key)
 	c.RangeEnd[len(c.Key)-1]++
@@ -344,8 +347,8 @@ func below(c Cmp) Cmp {
 // older holds while there is a value of key that comes before v.
 func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
 
-// nobodySince: nobody has come to the queue since it was read; of two who replace the same one, one looks again. Who replaces nobody compares
-// nothing here, nor in stillWaits.
+// nobodySince holds if no entry was added to the queue since it was read; of two executions that replace the same one, one reads again. An
+// execution that replaces none compares nothing here, nor in stillWaits.
 func nobodySince(k Keys) Compares {
 	if k.Latest == nil {
 		return nil
@@ -353,7 +356,7 @@ func nobodySince(k Keys) Compares {
 	return Compares{below(createdBefore(k.W, k.Latest.Last+1))}
 }
 
-// stillWaits: who is to be replaced does, so he has not begun to run.
+// stillWaits holds if the execution that is to be replaced still waits, so it has not begun to run.
 func stillWaits(k Keys) Compares {
 	if k.Latest == nil || k.Latest.Over == nil {
 		return nil
@@ -361,7 +364,7 @@ func stillWaits(k Keys) Compares {
 	return Compares{modified(k.Latest.Over.Q, k.Latest.Q)}
 }
 
-// replace ends who waits.
+// replace ends the execution that is replaced.
 func replace(k Keys) Writes {
 	if k.Latest == nil || k.Latest.Over == nil {
 		return nil
@@ -374,7 +377,7 @@ func replace(k Keys) Writes {
 	return append(w, unpark(over, nil)...)
 }
 
-// slotsFree: each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
+// slotsFree holds if each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
 func slotsFree(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
 		c = append(c, Absent(slot.Key))
@@ -382,7 +385,7 @@ func slotsFree(k Keys) (c Compares) {
 	return c
 }
 
-// nobodyInLine: nobody waits for a slot of its limits.
+// nobodyInLine holds if its limits have no slot waiters.
 func nobodyInLine(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
 		c = append(c, below(Created(slot.Line, 0)))
@@ -425,7 +428,7 @@ func valued(key string, result pb.Compare_CompareResult, value []byte) Cmp {
 	return &pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_VALUE, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-// tell lets the process that runs an execution know that somebody has changed its lock.
+// tell notifies the process that runs an execution that its lock was changed.
 func tell(k Keys, news Leased) Writes {
 	if k.C == "" {
 		return nil
@@ -433,12 +436,12 @@ func tell(k Keys, news Leased) Writes {
 	return Writes{Put(k.C, news)}
 }
 
-// freeLock frees what the lock has: its slots are its own, and need no compare.
+// freeLock deletes the lock and its slots, which are its own and need no compare.
 func freeLock(k Keys) Writes {
 	return append(append(Writes{del(k.L)}, dropHold(k)...), freeSlots(k)...)
 }
 
-// dropHold asks for the hold that it deletes: the sender then ends its lease. A hold is there only while its lock names it, and each end compares
+// dropHold deletes the hold and returns it: the sender then ends its lease. A hold exists only while its lock names it, and each end compares
 // the revision of the lock that it has seen.
 func dropHold(k Keys) Writes {
 	if k.A != k.H {
@@ -454,7 +457,7 @@ func endLock(k Keys, record Leased, cool *Cooling) Writes {
 	return append(append(freeLock(k), Put(k.I, record)), answerOf(record)...)
 }
 
-// answerOf puts the answer of a record that leaves before it.
+// answerOf puts the answer of a record that has a key of its own.
 func answerOf(record Leased) Writes {
 	if record.Apart == nil {
 		return nil
@@ -462,7 +465,7 @@ func answerOf(record Leased) Writes {
 	return Writes{Put(record.Apart.Key, record.Apart.Leased)}
 }
 
-// readMark lets the transaction that takes the lock bring the mark: while it is held, nothing of the workflow goes through.
+// readMark reads the mark in the transaction that takes the lock: while the lock is held, nothing of the workflow goes through.
 func readMark(k Keys) Writes {
 	if k.M == "" {
 		return nil
@@ -470,7 +473,7 @@ func readMark(k Keys) Writes {
 	return Writes{get(k.M)}
 }
 
-// readLine reads who waits, where the transaction is to bring that.
+// readLine reads the queue, if the transaction is to return it.
 func readLine(k Keys, more bool) Writes {
 	if !more {
 		return nil
@@ -478,8 +481,8 @@ func readLine(k Keys, more bool) Writes {
 	return Writes{getLine(k.W)}
 }
 
-// raise puts a mark where it is newer than the one that is there, and does nothing else: whatever the mark is, the execution ends. The values of marks
-// are in the order of what they say.
+// raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark is, the execution ends. The values of marks
+// are in the order of their positions.
 func raise(k Keys, mark *Leased) Writes {
 	if mark == nil {
 		return nil
@@ -496,22 +499,24 @@ func dropMark(k Keys, mark []byte) Writes {
 	return Writes{txn(Compares{valued(k.M, pb.Compare_EQUAL, mark)}, Writes{del(k.M)}, nil)}
 }
 
-// LockRecordAndPlace reads what explains nearly all refusals. Most bring how things stand now, in the order of the read constants below. What is hardly ever
-// refused brings nothing, and the sender reads: etcd and the network carry an else branch with each request, taken or not.
+// LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now, in the order of the read constants below. A
+// transaction that is hardly ever refused reads nothing, and the sender reads afterwards: etcd and the network carry an else branch with each
+// request, taken or not.
 func LockRecordAndPlace(k Keys) Writes {
 	return Writes{get(k.L), get(k.I), get(k.Q)}
 }
 
-// lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each place that went since its last compaction, while all others wait.
+// lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each entry that went since its last compaction, while all
+// others wait.
 func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.O)) }
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.W)) }
 
-// LockRecordAndLine reads who waits behind the first, too.
+// LockRecordAndLine reads the queue behind its head, too.
 func LockRecordAndLine(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getLine(k.W)) }
 
-// LockRecordQueueAndMark reads the mark, too, where there may be one.
+// LockRecordQueueAndMark reads the mark, too, if there may be one.
 func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
 
 func lockRecordAndAlive(k Keys) Writes {
@@ -520,19 +525,19 @@ func lockRecordAndAlive(k Keys) Writes {
 
 func lockAndHold(k Keys) Writes { return Writes{get(k.L), get(k.H)} }
 
-// What a refusal reads, in its order. Whoever reads more asks for it behind these.
+// What a refusal reads, in its order. Further reads come behind these.
 const (
 	ReadLock = iota
 	readRecord
-	readPlace // the event's own place in the queue
-	readOther // the lock that a copy under another strategy would have
-	ReadLine  // who is first in the queue, or those who are
+	readPlace // the event's own queue entry
+	readOther // the lock that a duplicate under another strategy would have
+	ReadLine  // the head of the queue, or its oldest entries
 
 	ReadAlive = readRecord + 1
 )
 
-// What an applied transaction reads beside its writes: who waits in the queue then.
+// What an applied transaction reads beside its writes: the queue as of then.
 const (
-	ReadFirstAfterClaim   = 2 // of ClaimAsHead: the first
-	ReadLineAfterHandOver = 3 // where it was to bring that
+	ReadFirstAfterClaim   = 2 // of ClaimAsHead: the head
+	ReadLineAfterHandOver = 3 // if it was to return the queue
 )

@@ -2,11 +2,11 @@ package protocol
 
 // The part of the protocol that is about parked executions; see table.go.
 
-// Parking is what is kept of an execution whose sender has its answer: its R, P and G.
+// Parking is what is stored of an execution whose sender has its answer: its R, P and G.
 type Parking struct{ Request, Index, Age Leased }
 
-// EnqueueParked is an Enqueue for who does not wait itself: the place is on no session, and whoever has its route runs it. Where another event has
-// the other lock, at.O is its revision, as with Claim.
+// EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and any process that has its route runs it. If
+// another event has the other lock, at.O is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
@@ -14,7 +14,8 @@ func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 		LockRecordAndQueue(k))
 }
 
-// ParkWaiting takes a place off its session. Its create revision stays, which is its place in line; with the session it would have gone.
+// ParkWaiting takes an entry off its session. Its create revision stays, which is its position in the queue; with the session it would have
+// gone.
 func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.Q, at.Q)},
@@ -30,8 +31,8 @@ func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 		nil)
 }
 
-// Attempt puts a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a claim
-// does. k.Slots are those that it takes: what rests has none. It asks nobody who waits for one: it came before them.
+// Attempt writes a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a
+// claim does. k.Slots are those that it takes, because a resting execution has none. It does not wait behind slot waiters: it came before them.
 func Attempt(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)}, slotsFree(k)...),
@@ -39,7 +40,7 @@ func Attempt(k Keys, at Seen, lock Leased) Op {
 		nil)
 }
 
-// Rest writes down how a try of a parked execution ended, and gives its slots back. With an index the other processes hear of it.
+// Rest writes down how a try of a parked execution ended, and gives its slots back. With an index the other processes are notified.
 func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
@@ -47,7 +48,7 @@ func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 		nil)
 }
 
-// Carry takes a parked execution over whose process is gone, with a new token: it is never buried.
+// Carry takes over a parked execution whose process is gone, with a new token: it is never reaped.
 func Carry(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.L, at.L), Absent(k.A)},
@@ -55,7 +56,7 @@ func Carry(k Keys, at Seen, lock Leased) Op {
 		lockRecordAndAlive(k))
 }
 
-// SettleParked is a Settle; with a letter the request is kept.
+// SettleParked is a Settle; with a letter the request is kept as a dead letter.
 func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
@@ -63,7 +64,7 @@ func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *L
 		nil)
 }
 
-// SettleTooOld ends what was parked for longer than it may be, unless somebody has let it run since: that gives it its time again.
+// SettleTooOld ends an execution that was parked for too long, unless it was allowed to run since: that renews its time.
 func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
 		Compares{Created(k.L, at.Created), modified(k.L, at.L), Absent(k.G)},
@@ -71,7 +72,7 @@ func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 		nil)
 }
 
-// EndUncarried ends a parked execution that no process runs, because somebody asked for it.
+// EndUncarried ends a parked execution that no process runs, at the request of an operator.
 func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
@@ -79,7 +80,7 @@ func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 		lockRecordAndAlive(k))
 }
 
-// EndParkedPlace ends a parked execution that has not begun, because somebody asked for it.
+// EndParkedPlace ends a parked execution that has not begun, at the request of an operator.
 func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
 	return txn(
 		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
@@ -87,7 +88,7 @@ func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
 		nil)
 }
 
-// ForceReleaseParked is a ForceRelease. The request is kept: nothing that was accepted goes without a trace.
+// ForceReleaseParked is a ForceRelease. The request is kept: an accepted event is never lost without a trace.
 func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
 	return txn(
 		Compares{modified(k.L, at.L)},
@@ -103,7 +104,7 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 		nil)
 }
 
-// Rerun lets the event of a record run again whose request was kept, as the last of its line. old are the keys of the execution that ended.
+// Rerun lets the event of a record run again whose request was kept, at the end of its queue. old are the keys of the execution that ended.
 func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 	return txn(
 		Compares{modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
@@ -111,7 +112,7 @@ func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 		LockRecordAndQueue(k))
 }
 
-// SweepLetter drops the request that was kept with a record which is gone, or is another execution's by now.
+// SweepLetter removes the request that was kept with a record which is gone, or belongs to another execution by now.
 func SweepLetter(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.I, at.Prev)},
@@ -130,7 +131,7 @@ func announce(k Keys, index *Leased) Writes {
 	return Writes{Put(k.P, *index)}
 }
 
-// unpark deletes what was kept of a parked execution; with a letter its request stays.
+// unpark deletes what was stored of a parked execution; with a letter its request stays.
 func unpark(k Keys, letter *Leased) Writes {
 	if letter != nil {
 		return Writes{Put(k.P, *letter), del(k.G)}

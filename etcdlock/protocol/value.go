@@ -12,25 +12,26 @@ import (
 	"hooklock/idem"
 )
 
-// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A reader knows its own version and the ones below; fields may be added without a new one.
+// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A reader knows its own version and the ones
+// below; fields may be added without a new one.
 const (
 	lockVersion    = 1
-	parkedVersion  = 2 // of a lock: a release that knows nothing of parked executions would bury it
-	slotsVersion   = 3 // of a lock: a release that knows nothing of slots would free it and not them
+	parkedVersion  = 2 // of a lock: a release that does not know parked executions would reap it
+	slotsVersion   = 3 // of a lock: a release that does not know slots would free it without them
 	sessionVersion = 1
 )
 
 const (
 	// MaxLockBytes bounds a lock's value: a hundred of them fit into one request.
 	MaxLockBytes = 64 << 10
-	// MaxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and they travel in company.
+	// MaxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and records travel in batches.
 	MaxRecordBytes = 600 << 10
 	// MaxWorkflowBytes bounds a lock's key; it is escaped, so up to three times as long in etcd.
 	MaxWorkflowBytes = 4 << 10
 )
 
 var (
-	// ErrTooLarge says that a value does not fit: the record keeps less of its answer then.
+	// ErrTooLarge says that a value does not fit: the record then keeps less of its answer.
 	ErrTooLarge = errors.New("value too large for the store")
 	// ErrOlder says that a value has a form which this release does not read.
 	ErrOlder   = errors.New("it has the form of an earlier release, which this one does not read: give etcd.prefix another value, or delete what is below it")
@@ -47,19 +48,19 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind, e.version, e.max)
 }
 
-// lockValue is a lock as it is stored.
+// lockValue is a stored lock.
 type lockValue struct {
 	Version int `json:"v"`
 	idem.Lock
 	RetentionNs time.Duration `json:"retentionNs"`
-	// The fencing token is the create revision of the key, or this one, or, where it is Fresh, the mod revision of the put.
+	// The fencing token is the create revision of the key, or this one, or, if it is Fresh, the mod revision of the put.
 	OwnToken int64 `json:"token,omitempty"`
 	Fresh    bool  `json:"fresh,omitempty"`
-	// Takes, in a place: whoever waits there may be handed the lock, as long as the event's record is at this revision, 0 = absent.
+	// Takes, in a queue entry: it may be handed the lock as long as the event's record is at this revision, 0 = absent.
 	Takes *int64 `json:"takes,omitempty"`
 }
 
-// EncodeLock is a lock as it is stored. The error is ErrTooLarge, or a bug.
+// EncodeLock encodes a lock. It returns ErrTooLarge; any other error is a bug.
 func EncodeLock(l *idem.Lock) ([]byte, error) {
 	v := lockValue{Lock: *l}
 	if l.Created != 0 && l.Token != l.Created {
@@ -68,7 +69,7 @@ func EncodeLock(l *idem.Lock) ([]byte, error) {
 	return v.encode()
 }
 
-// EncodeFresh is a lock whose token is the revision at which it is put.
+// EncodeFresh encodes a lock whose token is the revision at which it is put.
 func EncodeFresh(l *idem.Lock) ([]byte, error) { return (&lockValue{Lock: *l, Fresh: true}).encode() }
 
 func (v *lockValue) encode() ([]byte, error) {
@@ -115,18 +116,18 @@ type sessionValue struct {
 	Version int       `json:"v"`
 	Holder  string    `json:"holder"`
 	Since   time.Time `json:"since"`
-	// Pauses is the revision up to which the process has acknowledged the pauses. nil: it is of a release that knows none.
+	// Pauses is the revision up to which the process has acknowledged the pauses. nil: its release knows no pauses.
 	Pauses *int64 `json:"pauses,omitempty"`
 }
 
-// EncodeSession is a session as it is stored, for people, and for who waits until its process has heard of a pause: heard is the revision up to
-// which it has.
+// EncodeSession encodes a session, for operators and for processes that wait until its process has acknowledged a pause: heard is the revision
+// up to which it has.
 func EncodeSession(holder string, since time.Time, heard int64) string {
 	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC(), &heard}) // strings, numbers and times always encode
 	return string(b)
 }
 
-// checkVersion comes before everything else: a newer release may have changed any other field.
+// checkVersion comes first: a newer release may have changed any other field.
 func checkVersion(kind string, b []byte, known int) error {
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
 	var v struct {
@@ -141,8 +142,8 @@ func checkVersion(kind string, b []byte, known int) error {
 	return nil
 }
 
-// RecordOf is the record of an execution that ended with e. A cancel that was asked is why an execution ended whose effect is not
-// known to have happened; that it was for good stays true whatever became of the execution.
+// RecordOf returns the record of an execution that ended with e. A requested cancel is the reason of the end if the effect is not known to have
+// happened; that it was for good stays true whatever became of the execution.
 func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	r := &idem.Record{Entry: l.Entry, End: e}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
@@ -156,7 +157,7 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	return r
 }
 
-// LockAt is the lock in kv.
+// LockAt returns the lock in kv.
 func LockAt(kv *mvccpb.KeyValue) (*idem.Lock, error) {
 	v, err := decodeLock(kv.Value)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 
 const auditVersion = 1
 
-// auditValue is what somebody with a token asked for.
+// auditValue is a stored audit.
 type auditValue struct {
 	Version int `json:"v"`
 	idem.Audit
 }
 
-// EncodeAudit is an audit as it is stored.
+// EncodeAudit encodes an audit.
 func EncodeAudit(a *idem.Audit) []byte {
 	b, _ := json.Marshal(auditValue{auditVersion, *a}) // strings and times always encode
 	return b
 }
 
-// DecodeAudit is nil for what this release cannot read: it is for people only.
+// DecodeAudit returns nil for a value that this release cannot read: audits are for operators only.
 func DecodeAudit(b []byte) *idem.Audit {
 	var v auditValue
 	if checkVersion("an audit", b, auditVersion) != nil || json.Unmarshal(b, &v) != nil || v.What == "" {

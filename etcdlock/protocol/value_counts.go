@@ -12,7 +12,7 @@ import (
 
 const countsVersion = 1
 
-// CountChunk is what one process has counted in one stretch of time.
+// CountChunk is what one process has counted in one span of time.
 type CountChunk struct {
 	At     time.Time // its beginning
 	Routes map[string]*CountedRoute
@@ -20,12 +20,12 @@ type CountChunk struct {
 
 // CountedRoute is one route in a CountChunk.
 type CountedRoute struct {
-	Last  time.Time // when the newest delivery ended; zero = none came
+	Last  time.Time // when the newest delivery ended; zero = none has
 	Took  idem.Durations
 	Steps map[int]*idem.Counts // by the number of the step; nil where there was nothing
 }
 
-// EncodeCounts is a chunk as it is stored: what is zero takes no byte.
+// EncodeCounts encodes a chunk: zeros take no byte.
 func EncodeCounts(chunk *CountChunk) []byte {
 	c := &codec{b: []byte{countsVersion}}
 	c.chunk(chunk)
@@ -79,7 +79,7 @@ func (c *codec) counted(r *CountedRoute, base time.Time) {
 	}
 }
 
-// sparse is numbers of which most are zero.
+// sparse codes numbers of which most are zero.
 func (c *codec) sparse(numbers []uint64) {
 	var set []int
 	for i, n := range numbers {
@@ -96,7 +96,7 @@ func (c *codec) sparse(numbers []uint64) {
 	}
 }
 
-// each is what a loop writes, or as many zero values as it has to read.
+// each returns what a loop writes, or as many zero values as it has to read.
 func each[T any](c *codec, all []T) []T {
 	n := uint64(len(all))
 	if c.unsigned(&n); !c.reads {

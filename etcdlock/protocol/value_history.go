@@ -14,13 +14,13 @@ type historyValue struct {
 	idem.History
 }
 
-// EncodeHistory is how an event arrived as it is stored.
+// EncodeHistory encodes how an event arrived.
 func EncodeHistory(h *idem.History) []byte {
 	b, _ := json.Marshal(historyValue{historyVersion, *h}) // strings, numbers and times always encode
 	return b
 }
 
-// DecodeHistory is nil for what this release cannot read: it is for people only.
+// DecodeHistory returns nil for a value that this release cannot read: histories are for operators only.
 func DecodeHistory(b []byte) *idem.History {
 	var v historyValue
 	if checkVersion("arrivals", b, historyVersion) != nil || json.Unmarshal(b, &v) != nil || v.Empty() || v.Counts != nil && len(v.Newest) == 0 {

@@ -8,20 +8,20 @@ import (
 
 const holdVersion = 1
 
-// holdValue is what stands in a hold. Until is for people: etcd ends the hold when it ends the lease.
+// holdValue is a stored hold. Until is for operators: etcd ends the hold when it ends the lease.
 type holdValue struct {
 	Version int       `json:"v"`
 	Holder  string    `json:"holder"`
 	Until   time.Time `json:"until"`
 }
 
-// EncodeHold is a hold as it is stored: for people who holds it, and until when as its writer's clock has it.
+// EncodeHold encodes a hold: for operators its holder, and its end by its writer's clock.
 func EncodeHold(holder string, until time.Time) []byte {
 	b, _ := json.Marshal(holdValue{holdVersion, holder, until.UTC()}) // strings, numbers and times always encode
 	return b
 }
 
-// DecodeHold reads when a hold runs out; zero where its value does not say.
+// DecodeHold returns when a hold runs out; zero if its value does not say.
 func DecodeHold(b []byte) (until time.Time, err error) {
 	if err := checkVersion("a hold", b, holdVersion); err != nil {
 		return time.Time{}, err

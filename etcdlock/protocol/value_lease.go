@@ -10,22 +10,22 @@ const leaseVersion = 1
 // ListedLease says when keys were put on a lease.
 type ListedLease struct {
 	Version int `json:"v"`
-	// Chain is one process and retention: a lease of a chain takes no keys any more when the next but one of it was granted.
+	// Chain is one process and retention: a lease of a chain takes no more keys when the next but one of the chain was granted.
 	Chain string    `json:"chain"`
 	At    time.Time `json:"at"`     // by the clock of that process
 	Open  int64     `json:"openNs"` // for how long it takes keys
-	// Index is what is searched first; nil = it takes keys, or its process ended before it wrote one.
+	// Index is what is searched first; nil = the lease still takes keys, or its process ended before it wrote one.
 	Index *LeaseIndex `json:"index,omitempty"`
 }
 
-// EncodeLease is a listed lease as it is stored.
+// EncodeLease encodes a listed lease.
 func EncodeLease(l ListedLease) []byte {
 	l.Version, l.At = leaseVersion, l.At.UTC().Round(time.Millisecond)
 	b, _ := json.Marshal(l) // strings, numbers and times always encode
 	return b
 }
 
-// DecodeLease reports false for what this release cannot read.
+// DecodeLease returns false for a value that this release cannot read.
 func DecodeLease(b []byte) (l ListedLease, ok bool) {
 	return l, checkVersion("a lease", b, leaseVersion) == nil && json.Unmarshal(b, &l) == nil
 }

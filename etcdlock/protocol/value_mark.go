@@ -11,16 +11,16 @@ import (
 
 const markVersion = 1
 
-// markValue is a mark as it is stored. etcd compares two of them byte by byte, so what decides comes first, and everything before it is the same in all.
+// markValue is a stored mark. etcd compares two of them byte by byte, so the position comes first, and everything before it is the same in all.
 type markValue struct {
 	Version   int              `json:"v"`
 	At        idem.Position    `json:"at"`
-	Position  string           `json:"position"` // as the sender wrote it, for people
+	Position  string           `json:"position"` // as the sender wrote it, for operators
 	Scope     string           `json:"scope,omitempty"`
 	Execution idem.ExecutionID `json:"executionId"`
 }
 
-// MarkOf is the mark that the execution of e raises when it goes through; nil: none, because it stands in no scope.
+// MarkOf returns the mark that the execution of e raises when it goes through; nil: none, because it has no order.
 func MarkOf(e *idem.Entry) []byte {
 	if e.Order == nil {
 		return nil
@@ -45,7 +45,7 @@ func DecodeMark(b []byte) (*idem.Mark, error) {
 	return &idem.Mark{At: v.At, Execution: v.Execution}, nil
 }
 
-// Judge holds l against the mark that was read with its lock held; kv is nil where there is none. A mark that cannot be read judges nothing.
+// Judge compares l with the mark that was read with its lock held; kv is nil if there is none. A mark that cannot be read is ignored.
 func Judge(l *idem.Lock, kv *mvccpb.KeyValue) {
 	l.Stale = nil
 	if l.Order == nil || kv == nil {

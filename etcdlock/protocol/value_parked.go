@@ -15,7 +15,7 @@ type indexValue struct {
 	idem.ParkedEntry
 }
 
-// EncodeIndex is an index entry as it is stored.
+// EncodeIndex encodes an index entry.
 func EncodeIndex(p *idem.ParkedEntry) []byte {
 	v := indexValue{indexVersion, *p}
 	v.Since = v.Since.UTC()
@@ -35,7 +35,7 @@ func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
 	return &v.ParkedEntry, nil
 }
 
-// IndexOf is the entry of a parked execution.
+// IndexOf returns the index entry of a parked execution.
 func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 	p := &idem.ParkedEntry{
 		Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, State: idem.ParkWaiting,
@@ -47,10 +47,10 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 	return p
 }
 
-// CodeSkipped is why an execution failed that somebody has skipped.
+// CodeSkipped is the error code of an execution that was skipped.
 const CodeSkipped = "skipped"
 
-// endParked makes the record one of a parked execution. One that was skipped has not been cancelled: it may run again.
+// endParked makes the record one of a parked execution. A skipped one was not cancelled: it may run again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
 	if r.Abort != nil && r.Abort.Skip {
@@ -61,7 +61,7 @@ func endParked(r *idem.Record, l *idem.Lock) {
 			r.Error.Detail += ": " + c.Reason
 		}
 	}
-	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was, and the event has not come to its end
+	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was executed, and the event has not come to its end
 		r.Outcome = idem.Unknown
 	}
 }

@@ -20,16 +20,16 @@ type pauseValue struct {
 	idem.Pause
 }
 
-// Pauses is the prefix of all pauses.
+// Pauses returns the prefix of all pauses.
 func (y Layout) Pauses() string { return y.Root + KindPauses }
 
-// Pause is the key of the pause of that scope: pauses/route/<name>, or pauses/workflow/<pattern>.
+// Pause returns the key of the pause of that scope: pauses/route/<name>, or pauses/workflow/<pattern>.
 func (y Layout) Pause(s idem.PauseScope) string {
 	kind, what, _ := strings.Cut(s.String(), ":")
 	return y.Pauses() + kind + "/" + url.PathEscape(what)
 }
 
-// EncodePause is a pause as it is stored.
+// EncodePause encodes a pause.
 func EncodePause(p *idem.Pause) ([]byte, error) {
 	q := *p
 	q.Since = q.Since.UTC()
@@ -45,8 +45,8 @@ const maxPause = 16 << 10
 
 var errPauseKey = errors.New("no key of a pause")
 
-// PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which nothing else is known: what is paused must not run
-// because somebody else was updated first.
+// PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which nothing else is known: a paused workflow must not
+// run because another replica was updated first.
 func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
 	kind, escaped, ok := strings.Cut(strings.TrimPrefix(string(kv.Key), y.Pauses()), "/")
 	what, err := url.PathUnescape(escaped)
@@ -59,14 +59,14 @@ func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
 	}
 	var v pauseValue
 	if checkVersion("a pause", kv.Value, pauseVersion) == nil {
-		_ = json.Unmarshal(kv.Value, &v) // what cannot be read says nothing more
+		_ = json.Unmarshal(kv.Value, &v) // a value that cannot be read adds nothing
 	}
 	v.Scope, v.Revision = scope, kv.ModRevision
 	return &v.Pause, nil
 }
 
-// HeardOf is the revision up to which the process of a session has acknowledged the pauses, and the process's name for people. 0: it was given
-// none, which an older release never is. A session knows all that was there when it began, which is its create revision.
+// HeardOf returns the revision up to which the process of a session has acknowledged the pauses, and the process's name for operators. 0: it
+// was sent none, as with older releases. A session knows all pauses that existed when it began, at its create revision.
 func HeardOf(kv *mvccpb.KeyValue) (revision int64, holder string) {
 	var v sessionValue
 	_ = json.Unmarshal(kv.Value, &v)

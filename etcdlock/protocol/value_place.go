@@ -10,23 +10,23 @@ import (
 	"hooklock/idem"
 )
 
-// InLine is who waits in a queue, and may be handed the lock.
+// InLine is a queue entry that may be handed the lock.
 type InLine struct {
-	Key   string // of the place
+	Key   string // of the entry
 	Place int64  // its create revision, and its mod revision: it is not parked
 	Prev  int64  // revision of the event's record that it has seen; 0 = absent
 
-	lock  *idem.Lock // nil = it is to be read
+	lock  *idem.Lock // nil = not decoded yet
 	value []byte
 }
 
-// NewInLine is who waits in a place, of which this process knows what it says.
+// NewInLine returns an entry whose lock this process knows.
 func NewInLine(key string, place, prev int64, l *idem.Lock) *InLine {
 	return &InLine{Key: key, Place: place, Prev: prev, lock: l}
 }
 
-// Lock is what the place says of the execution; nil: a newer release wrote it, or it is damaged. It is read where somebody asks, because of those who are
-// seen to wait most are handed the lock by other processes.
+// Lock returns the execution of the entry; nil: a newer release wrote it, or it is damaged. It is decoded on demand, because other processes
+// hand the lock to most entries that are seen here.
 func (l *InLine) Lock() *idem.Lock {
 	if l.lock != nil {
 		return l.lock
@@ -38,22 +38,23 @@ func (l *InLine) Lock() *idem.Lock {
 	return &v.Lock
 }
 
-// Line is who waits in a queue and may be handed the lock, in the order in which they came. Nobody was before the first of them.
+// Line is the queue entries that may be handed the lock, in their order. The first of them was the head of the queue.
 type Line struct {
 	Places []*InLine
-	// Upto: every place that was taken up to this revision is one of them, or was before the first of them. 0 = they are not all.
+	// Upto: every entry that was made up to this revision is in Line, or was before its first. 0 = Line is not complete.
 	Upto int64
 }
 
-// EncodePlace is a place as it is stored, of an execution that may be handed the lock while its event's record is at revision prev.
+// EncodePlace encodes a queue entry whose execution may be handed the lock while its event's record is at revision prev.
 func EncodePlace(l *idem.Lock, prev int64) ([]byte, error) {
 	return (&lockValue{Lock: *l, Takes: &prev}).encode()
 }
 
-// takesName is how the last field of a place begins whose execution may be handed the lock. Text has no bare quotes in JSON, so nothing else reads like this.
+// takesName is the beginning of the last field of an entry that may be handed the lock. Text has no bare quotes in JSON, so nothing else reads
+// like this.
 var takesName = []byte(`,"takes":`)
 
-// takes is what a place says of the record that its execution has seen; false: it is not to be handed the lock.
+// takes returns the revision of the record that the entry's execution has seen; false: the lock is not to be handed to it.
 func takes(value []byte) (prev int64, ok bool) {
 	at := bytes.LastIndex(value, takesName)
 	if at < 0 {
@@ -67,7 +68,7 @@ func takes(value []byte) (prev int64, ok bool) {
 	return prev, err == nil
 }
 
-// InLineAt is who is in the place kv; nil: whoever it is, is to take the lock itself: it is parked, may be, or is of a release that hands nothing over.
+// InLineAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may be, or is of a release without hand-offs.
 func InLineAt(kv *mvccpb.KeyValue) *InLine {
 	prev, ok := takes(kv.Value)
 	if !ok || kv.CreateRevision != kv.ModRevision {
@@ -76,8 +77,8 @@ func InLineAt(kv *mvccpb.KeyValue) *InLine {
 	return &InLine{Key: string(kv.Key), Place: kv.CreateRevision, Prev: prev, value: kv.Value}
 }
 
-// LineAt is who waits in the places of an answer to getLine or getFirst, up to the first who is to take the lock itself, as it was at a revision of the store.
-// Places of that revision may be missing: the request that has read them has written, too.
+// LineAt returns the entries of an answer to getLine or getFirst, up to the first that must claim the lock itself, as of a revision of the
+// store. Entries of that revision may be missing: the request that has read them has written, too.
 func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {
@@ -93,7 +94,8 @@ func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
 	return line
 }
 
-// Before is the last place before the one of create revision q in an answer to getLine, "" = there is none; false: there may be others, which it does not have.
+// Before returns the last entry before the one of create revision q in an answer to getLine, "" = there is none; false: there may be others,
+// which it does not have.
 func Before(answer *pb.ResponseOp, q int64) (key string, known bool) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {

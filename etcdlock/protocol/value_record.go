@@ -12,17 +12,17 @@ import (
 	"hooklock/idem"
 )
 
-// recordVersion is the first byte of a record. Its fields follow as codec writes them, and behind them the answer's body.
+// recordVersion is the first byte of a record. Its fields follow as codec writes them, and then the answer's body.
 const recordVersion = 3
 
 // answerVersion is the first byte of an answer that has a key of its own.
 const answerVersion = 1
 
-// smallAnswer is how many bytes an answer has at most that stays in its record: a key of its own costs etcd more.
+// smallAnswer is the size in bytes up to which an answer stays in its record: a key of its own costs etcd more.
 const smallAnswer = 64
 
-// EncodeRecord writes r, without the answer's head and body where it would be too large: then r.Answer says so, too. writer is the Store that writes
-// it: after a lost answer it recognises its own record.
+// EncodeRecord encodes r, without the answer's head and body if it would be too large: then r.Answer says so, too. writer is the Store that
+// writes it: after a lost answer it recognises its own record.
 func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
@@ -37,8 +37,8 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	return encodeRecord(r, writer)
 }
 
-// SplitRecord is EncodeRecord for a record whose answer leaves before it: r stays as it is, and the answer is a value of its own. That is nil where it is
-// so small that it stays with the record.
+// SplitRecord is EncodeRecord for a record whose answer expires before it: r is not changed, and the answer is a value of its own. That is nil
+// if it is so small that it stays with the record.
 func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err error) {
 	if r.Answer == nil || !r.Answer.Whole {
 		record, err = EncodeRecord(r, writer)
@@ -56,7 +56,7 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 	return record, c.b, err
 }
 
-// DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the value. kv is nil where it has left.
+// DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the value. kv is nil if it has expired.
 func DecodeAnswer(kv *mvccpb.KeyValue, a *idem.Answer) error {
 	if kv == nil {
 		a.Apart, a.Left = false, true
@@ -90,7 +90,7 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	return c.b, nil
 }
 
-// DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; its revision is the caller's to add.
+// DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; the caller has to add its revision.
 func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 	if err := checkByte("a record", kv.Value, recordVersion); err != nil {
 		return nil, "", err
@@ -104,7 +104,7 @@ func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 	return &r, writer, nil
 }
 
-// checkByte comes before everything else: a newer release may have changed whatever follows.
+// checkByte comes first: a newer release may have changed everything after it.
 func checkByte(kind string, b []byte, known byte) error {
 	switch {
 	case len(b) == 0 || b[0] == 0:
@@ -119,7 +119,7 @@ func checkByte(kind string, b []byte, known byte) error {
 	return nil
 }
 
-// record is r, whose key in etcd ends with key, as far as that can be read there.
+// record codes r, whose key in etcd ends with key, as far as that can be read there.
 func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	answered := r.Answer != nil
 	whole := answered && r.Answer.Whole
@@ -163,7 +163,7 @@ func (c *codec) answer(a *idem.Answer) {
 	c.content(a)
 }
 
-// content is the head of an answer, and the body behind it.
+// content codes the head of an answer, and its body.
 func (c *codec) content(a *idem.Answer) {
 	lines := len(a.Header)
 	if c.int(&lines); c.reads {
@@ -195,7 +195,7 @@ var (
 	headerValues = []string{"application/json", "application/json; charset=utf-8", "text/plain", "text/plain; charset=utf-8", "text/html; charset=utf-8", "no-store", "no-cache"}
 )
 
-// entry is e, of an execution of which the key of the event is known or not.
+// entry codes e; key is the key of its event, if it is known.
 func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	random, named := e.Execution.Random(e.Workflow, e.Key)
 	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{}, len(e.Labels) > 0
@@ -253,7 +253,7 @@ func (c *codec) labels(labels *idem.Labels) {
 	}
 }
 
-// execution is the ID of e: its random part where it is made of the workflow and the key, else the whole.
+// execution codes the ID of e: its random part if it is made of the workflow and the key, else the whole.
 func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
 	if !named {
 		id := string(e.Execution)
