@@ -37,7 +37,8 @@ type Request struct {
 	HoldUntil time.Time
 	// Refusals counts earlier attempts that etcd refused. A repeated request passes the others, because what the refusal has read is soon outdated.
 	Refusals int
-	// OnApplied is called when it was applied, before any other request about its lock leaves. It must not block. Nil = not called.
+	// OnApplied is called when the transaction was applied, before any other request about its lock leaves. It must not block. Nil = not
+	// called.
 	OnApplied   func(Reply)
 	Done        chan struct{}      // closed after the answer and OnApplied; nil = none
 	SharedLease clientv3.LeaseID   // of Leases; 0 = none
@@ -45,7 +46,7 @@ type Request struct {
 	OwnLeases   []clientv3.LeaseID // granted for this request alone; unused if it is not applied
 	EndedLease  clientv3.LeaseID   // unused once it is applied; 0 = none
 
-	// owned by the sender's mutex
+	// The fields below are guarded by the sender's mutex.
 	state     requestState
 	blockedBy int // its keys that other requests have
 }

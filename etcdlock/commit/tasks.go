@@ -27,10 +27,10 @@ func NewTasks() *Tasks {
 	return t
 }
 
-// Start runs f as a task of its own. It returns false after close.
+// Start runs f as a task of its own. It returns false after Close.
 func (t *Tasks) Start(f func(context.Context)) bool { return t.run(f, false) }
 
-// Help runs f on behalf of a running task, also during close. It returns false when no task runs any more.
+// Help runs f on behalf of a running task, also during Close. It returns false when no task runs any more.
 func (t *Tasks) Help(f func(context.Context)) bool { return t.run(f, true) }
 
 func (t *Tasks) run(f func(context.Context), helps bool) bool {
@@ -44,8 +44,8 @@ func (t *Tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
-// InTime runs f as a task, by start or help, and waits for its result until ctx ends. A later result goes to late, on the same goroutine; nil drops
-// it. It returns errClosed or the error of ctx.
+// InTime runs f as a task, by Start or Help, and waits for its result until ctx ends. A later result goes to late, on the same goroutine; nil
+// drops it. It returns ErrClosed or the error of ctx.
 func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T, late func(life context.Context, result T)) (result T, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	if !run(func(life context.Context) {
@@ -69,7 +69,7 @@ func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f 
 	}
 }
 
-// Within returns a context for a caller that has entered. It also ends with the tasks' life, because close waits for the caller.
+// Within returns a context for a caller that has entered. It also ends with the tasks' life, because Close waits for the caller.
 func (t *Tasks) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(t.Life, func() { cancel(ErrClosed) })
@@ -79,7 +79,7 @@ func (t *Tasks) Within(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// Enter makes the caller itself a task until it calls leave. It returns false after close.
+// Enter makes the caller itself a task until it calls Leave. It returns false after Close.
 func (t *Tasks) Enter() bool { return t.add(false) }
 
 // Busy reports whether a task runs.
