@@ -25,34 +25,34 @@ type Watcher struct {
 	pool   *link.Pool
 	layout protocol.Layout
 	live   *session.Set
-	came   func(places []*mvccpb.KeyValue, watch int) // is called with new queue entries in their order, with those of one revision together
+	came   func(places []*mvccpb.KeyValue, watch int) // called with new queue entries in their order, with those of one revision together
 	wanted chan struct{}                              // there is a waiter, and nothing is watched
 	idle   chan struct{}                              // there is no waiter any more
 
 	mu       sync.Mutex
 	watching bool
-	watch    int                     // the how many-th watch this is: what one has told of goes on in no other
+	watch    int                     // number of this watch: entries of one are not continued by another
 	n        int                     // waiters
 	waiters  map[sum][]*subscription // by key
-	from     int64                   // deletions after this revision are known
-	recent   map[sum]int64           // some of them, to be told to those who come a little late
+	from     int64                   // all deletions after this revision are known
+	recent   map[sum]int64           // the newest of them, for waiters that subscribe a little late
 	order    []sum                   // their keys, the oldest first
 	seed     maphash.Seed
 }
 
-// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a reading too many, or a lock is handed past
-// him to who is next; the seed is this process's own, so that nobody can choose names that meet.
+// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a read too many, or a lock is
+// handed past its waiter to the next; the seed is this process's own, so that names that collide cannot be chosen.
 type sum uint64
 
 func (h *Watcher) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
 
-// maxRecent bounds what is kept for those who have read just before a deletion and ask just after.
+// maxRecent bounds the deletions that are kept for waiters that have read just before one and subscribe just after.
 const maxRecent = 4096
 
-// subscription is what one waiter waits for.
+// subscription lists the keys whose deletion wakes one waiter.
 type subscription struct {
 	keys []sum
-	told chan struct{} // closed when one of the keys is gone, or when nobody can know any more
+	told chan struct{} // closed when one of the keys is gone, or when that is not known any more
 }
 
 // New returns a watcher that watches nothing before Run. came is called with new queue entries, in their order, and with the number of the watch that reports
@@ -96,7 +96,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	}
 	for _, key := range keys {
 		session, is := strings.CutPrefix(key, h.layout.Sessions())
-		if h.recent[h.sum(key)] > revision || is && !h.live.Has(session) { // died comes after live knows
+		if h.recent[h.sum(key)] > revision || is && !h.live.Has(session) { // Died comes after live knows
 			return nil
 		}
 	}
@@ -109,7 +109,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	return n
 }
 
-// forgetLocked takes n out. It does nothing the second time.
+// forgetLocked removes n. It does nothing the second time.
 func (h *Watcher) forgetLocked(n *subscription) {
 	for _, key := range n.keys {
 		rest := h.waiters[key]
@@ -135,7 +135,7 @@ func (h *Watcher) forgetLocked(n *subscription) {
 	}
 }
 
-// tellLocked wakes who asked for key.
+// tellLocked wakes the waiters for key.
 func (h *Watcher) tellLocked(key sum) {
 	for _, n := range append([]*subscription(nil), h.waiters[key]...) {
 		h.forgetLocked(n)
@@ -205,7 +205,7 @@ func (h *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// follow watches until nobody waits, or until the watch breaks: then everybody reads again.
+// follow watches until there is no waiter, or until the watch breaks: then all waiters read again.
 func (h *Watcher) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
@@ -215,7 +215,7 @@ func (h *Watcher) follow(ctx context.Context) {
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = h.pool.Watch(ctx, link.OfWaits, watches...) // whatever it was, everybody reads
+		_ = h.pool.Watch(ctx, link.OfWaits, watches...) // whatever the error was, all waiters read again
 	}()
 	defer func() { cancel(); <-broken }()
 	for {
@@ -256,7 +256,7 @@ func (h *Watcher) watches(from int64, n int) []link.Watch {
 	return []link.Watch{places, watch(h.layout.Locks(), clientv3.WithFilterPut()), watch(h.layout.Root+protocol.KindHolds, clientv3.WithFilterPut())}
 }
 
-// stop ends the watching, unless somebody has come since.
+// stop ends the watching, unless a waiter has come since.
 func (h *Watcher) stop() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
