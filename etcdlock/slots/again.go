@@ -10,14 +10,14 @@ import (
 	"hooklock/idem"
 )
 
-// How what is parked counts against limits: it has its slots while it is tried, and takes them again for the next try. It has its lock all the time,
-// so it needs no turn: it came before those who wait in line, and takes what is free.
+// How parked executions count against limits: one has its slots while it is tried, and takes them again for the next try. It has its lock all
+// the time, so it needs no entry among the slot waiters: it came before them, and takes what is free.
 
-// Rest takes the slots from a lock that rests, and returns which it had.
+// Rest removes the slots from a lock that rests, and returns those that it had.
 func (p *Slots) Rest(next *idem.Lock) []protocol.SlotKey {
 	had := p.o.Layout.SlotsOf(next)
 	if len(had) > 0 {
-		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others stays as it is
+		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others must not change
 		for i := range next.Slots {
 			next.Slots[i].N = -1
 		}
@@ -25,8 +25,8 @@ func (p *Slots) Rest(next *idem.Lock) []protocol.SlotKey {
 	return had
 }
 
-// Retake chooses slots for the next try of the lock with the keys k. refused: the choice before was. It returns idem.ErrNoSlot if a limit has none, and then
-// calls wake when there may be one, or that etcd cannot be reached.
+// Retake chooses slots for the next try of the lock with the keys k. refused: the choice before was. It returns idem.ErrNoSlot if a limit has
+// none, and then calls wake when there may be one, or that etcd cannot be reached.
 func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool, wake func()) ([]protocol.SlotKey, error) {
 	if next.HasSlot() || p.Size(next) == 0 {
 		return nil, nil
@@ -46,7 +46,7 @@ func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, re
 	}
 }
 
-// Chosen returns the slots that were chosen for l, with what is to be in them.
+// Chosen returns the slots that were chosen for l, with their values.
 func (p *Slots) Chosen(l *idem.Lock) []protocol.SlotKey {
 	keys := p.o.Layout.SlotsOf(l)
 	n := 0
@@ -59,7 +59,7 @@ func (p *Slots) Chosen(l *idem.Lock) []protocol.SlotKey {
 	return keys
 }
 
-// Changed notes that an own lock rests, or is tried again.
+// Changed notes that a lock of this process rests, or is tried again.
 func (p *Slots) Changed(from, to *idem.Lock) {
 	switch had, has := from.HasSlot(), to.HasSlot(); {
 	case has && !had:
@@ -69,7 +69,7 @@ func (p *Slots) Changed(from, to *idem.Lock) {
 	}
 }
 
-// waitAgain lets an execution wait that has its lock, and that every slot of a limit is taken for. It is woken once.
+// waitAgain registers an execution that has its lock, but finds every slot of a limit taken. It is woken once.
 func (p *Slots) waitAgain(l *idem.Lock, full string, wake func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,8 @@ func (p *Slots) waitAgain(l *idem.Lock, full string, wake func()) {
 	link.Wake(p.wanted)
 }
 
-// wakeAgainLocked wakes those who have their lock, and for whom there is a slot of each limit; of all, or of who counts against one.
+// wakeAgainLocked wakes executions that have their lock, and for which each limit has a slot; of all limits, or only those that count against
+// one.
 func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
 		there, room := name == "", true
@@ -104,7 +105,7 @@ func (p *Slots) Waiting() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := map[string]int{}
-	for rule := range p.rules { // a series that came and went would have gaps
+	for rule := range p.rules { // a metric that came and went would have gaps
 		n[rule] = 0
 	}
 	for _, w := range p.waiters {

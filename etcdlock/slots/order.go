@@ -9,9 +9,9 @@ import (
 	"hooklock/idem"
 )
 
-// Whose turn it is at a limit, and which slot it takes.
+// Which slot waiter of a limit is next, and which slot it takes.
 
-// freeLocked is a free slot for x, the one for whose turn it is; -1 = there is none.
+// freeLocked returns a free slot for x, if x is next; -1 = there is none.
 func (p *Slots) freeLocked(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
 	if len(in.line) > 0 && comes == Late {
 		return -1
@@ -32,15 +32,15 @@ func (p *Slots) freeLocked(in *limit, x idem.ExecutionID, comes Arrival, most in
 	return in.freeAt(rank, most)
 }
 
-// free reports whether slot n seems to be: nobody has it, and no claim of this process asks for it.
+// free reports whether slot n seems free: no execution has it, and no claim of this process asks for it.
 func (in *limit) free(n int) bool {
 	_, taken := in.taken[n]
 	_, asked := in.asked[n]
 	return !taken && !asked
 }
 
-// freeAt is the free slot for the one before whom so many get one; -1 = there is none. What has been free for longest goes to the oldest: so two processes
-// that have not heard of the same slots yet do not give one of them to two.
+// freeAt returns the free slot for the waiter with so many before it; -1 = there is none. The slot that has been free for longest goes to the
+// oldest: so two processes that do not know the same slots yet do not give one of them to two waiters.
 func (in *limit) freeAt(rank, most int) int {
 	var since []int
 	for n := range most {
@@ -61,7 +61,7 @@ func (in *limit) freeAt(rank, most int) int {
 	return since[rank]
 }
 
-// before is how many of the next n are to get a slot before x, besides those who take one just now.
+// before returns how many of the next n waiters get a slot before x, besides those that take one just now.
 func (in *limit) before(x idem.ExecutionID, n int) (before int) {
 	if len(in.line) == 0 {
 		return 0
@@ -81,7 +81,7 @@ func (in *limit) before(x idem.ExecutionID, n int) (before int) {
 	return before
 }
 
-// isNext reports whether x would get one of so many slots now; there: it has a turn.
+// isNext reports whether x would get one of so many slots now; there: it is a slot waiter.
 func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
 	room := in.freeOf(most)
 	for n := range in.asked {
@@ -92,8 +92,8 @@ func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
 	return room > 0 && room > in.before(x, most), in.line[x] != nil
 }
 
-// next are the n whose turn comes first: a workflow that has no slot comes before one that has, and one with less before one with more, each of its
-// own turns included; then the oldest place in a queue.
+// next returns the next n slot waiters: a workflow that has no slot comes before one that has, and one with fewer before one with more, its
+// waiters that come first included; then the oldest queue entry.
 func (in *limit) next(n int) (next []idem.ExecutionID) {
 	n = min(n, len(in.line))
 	if n <= 0 {
@@ -126,7 +126,7 @@ func older(a, b *turnSeen) int {
 	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
 }
 
-// come and gone keep the line sorted.
+// come and gone keep the slot waiters sorted.
 func (in *limit) come(t *turnSeen) {
 	in.gone(t.Execution)
 	in.line[t.Execution] = t

@@ -19,20 +19,21 @@ import (
 	"hooklock/idem"
 )
 
-// Slots knows the limits that executions of this process count against. What it says is a hint, which slot to try and whose turn it is: the
-// transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers. It is safe for concurrent use.
+// Slots knows the limits that executions of this process count against. What it returns is a hint, which slot to try and which waiter is next:
+// the transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers. It is safe for
+// concurrent use.
 //
-// While no execution here waits, it knows what this process has taken and what a refusal has shown. While one waits, it follows all slots and turns
-// with one watch (watch.go), so that the end of an execution wakes the one whose turn it is, and no other.
+// While no execution here waits, it knows what this process has taken and what a refusal has shown. While one waits, it follows all slots and
+// slot waiters with one watch (watch.go), so that the end of an execution wakes the waiter that is next, and no other.
 type Slots struct {
 	o      *Options
-	wanted chan struct{} // somebody waits, and nothing is followed
+	wanted chan struct{} // signals that there is a waiter, and nothing is followed
 	seed   maphash.Seed  // so that two processes do not try the same slot first
 
 	mu       sync.Mutex
 	limits   map[string]*limit
 	waiters  map[idem.ExecutionID]*Waiter
-	again    map[idem.ExecutionID]*Waiter // those that have their lock, and are to be tried again
+	again    map[idem.ExecutionID]*Waiter // executions that have their lock, and are to be tried again
 	followed bool                         // limits is what etcd has
 	rules    map[string]struct{}          // of the limits that executions here have counted against
 }
@@ -40,10 +41,10 @@ type Slots struct {
 // limit is one limit, as far as it is known.
 type limit struct {
 	taken map[int]protocol.SlotHolder // in etcd
-	asked map[int]idem.ExecutionID    // by claims of this process that are on their way
-	freed map[int]int64               // when those that are free became so, as far as the watch has said
+	asked map[int]idem.ExecutionID    // by claims of this process that are under way
+	freed map[int]int64               // when those that are free became so, as far as the watch has reported
 	line  map[idem.ExecutionID]*turnSeen
-	// sorted is the line, the oldest first; nil = it is to be made anew.
+	// sorted is the slot waiters, the oldest first; nil = it has to be made anew.
 	sorted []*turnSeen
 }
 
@@ -55,8 +56,8 @@ type turnSeen struct {
 // Waiter is an execution in this process that waits for a slot.
 type Waiter struct {
 	lock  idem.Lock     // as it waits
-	Woken chan struct{} // closed when it may be its turn
-	turn  string        // the limit at which it has, or may have, its turn; "" = none. Of one that is to be tried again: the rule of the one that is full
+	Woken chan struct{} // closed when it may be next
+	turn  string        // the limit at which it is, or may be, a slot waiter; "" = none. Of one that is to be tried again: the rule of the limit that is full
 	wake  func()        // called instead, for a queue of parked executions
 	idle  int           // rounds since it was woken and did not come
 }
@@ -78,7 +79,7 @@ type Options struct {
 	Size func(route string, slot idem.Slot) int
 }
 
-// New returns slots of which nothing is known.
+// New returns slots that know nothing yet.
 func New(o *Options) *Slots {
 	return &Slots{
 		o: o, wanted: make(chan struct{}, 1), seed: maphash.MakeSeed(),
@@ -103,10 +104,10 @@ func (p *Slots) tidyLocked(name string) {
 	}
 }
 
-// maxKnown bounds the limits of which something is known while nobody follows them: what others have there is not heard of again.
+// maxKnown bounds the limits that are known while they are not followed: changes by other processes are not seen there.
 const maxKnown = 4096
 
-// forgetSomeLocked makes room for what was read of other limits. What is forgotten costs a refusal.
+// forgetSomeLocked makes room for what was read of other limits. A forgotten limit costs a refusal.
 func (p *Slots) forgetSomeLocked() {
 	if p.followed || len(p.limits) < maxKnown {
 		return
@@ -121,7 +122,7 @@ func (p *Slots) forgetSomeLocked() {
 	}
 }
 
-// Size returns at how many limits an execution has to have a slot.
+// Size returns the number of limits at which an execution has to have a slot.
 func (p *Slots) Size(l *idem.Lock) (n int) {
 	for _, slot := range l.Slots {
 		if p.o.Size(l.Route, slot) > 0 {
@@ -131,14 +132,14 @@ func (p *Slots) Size(l *idem.Lock) (n int) {
 	return n
 }
 
-// Arrival says how an execution comes to a limit.
+// Arrival is how an execution comes to a limit.
 type Arrival int
 
 // How executions come to a limit.
 const (
-	Late       Arrival = iota // past the queue: after all who wait at the limit
-	AsHead                    // as the first one of a queue, in its turn
-	AnotherTry                // for another try: it came before who waits
+	Late       Arrival = iota // past the queue: after all slot waiters
+	AsHead                    // as the head of a queue, if it is next
+	AnotherTry                // for another try: it came before the slot waiters
 )
 
 // Choose sets which slots l is to take, and reserves them in this process. It returns the limit that has none for it; "" = they are chosen.
@@ -203,7 +204,7 @@ func (p *Slots) unchooseLocked(l *idem.Lock) {
 	}
 }
 
-// Took notes that l has got the slots that were chosen for it.
+// Took notes that l has the slots that were chosen for it.
 func (p *Slots) Took(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +236,7 @@ func (p *Slots) Oldest(name string) (id idem.ExecutionID) {
 	return id
 }
 
-// Freed notes that this process has nothing to do with a lock any more. While all is followed, the watch says what becomes of its slots.
+// Freed notes that this process has nothing to do with a lock any more. While all is followed, the watch reports its slots.
 func (p *Slots) Freed(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,15 +249,15 @@ func (p *Slots) Freed(l *idem.Lock) {
 	}
 }
 
-// Knows reports whether all slots and turns are followed.
+// Knows reports whether all slots and slot waiters are followed.
 func (p *Slots) Knows() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.followed
 }
 
-// Look reads the state around an execution that counts against limits, and the slots of these. It reads who waits there only if that is not followed:
-// they may be many.
+// Look reads the state around an execution that counts against limits, and the slots of these. It reads the slot waiters only if they are not
+// followed: they may be many.
 func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
 	ops := protocol.LockRecordAndQueue(k)
 	around, step := len(ops), 2
@@ -292,7 +293,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	return protocol.ReadState(answers, revision)
 }
 
-// sawLocked notes a slot or a turn that is there. One that this release cannot read is somebody's, too.
+// sawLocked notes a slot or a slot waiter that exists. One that this release cannot read counts, too.
 func (p *Slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	prefix := p.o.Layout.Turns()
 	if slot {
@@ -321,7 +322,7 @@ func (p *Slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	return name
 }
 
-// goneLocked notes a slot or a turn that is not there any more.
+// goneLocked notes a slot or a slot waiter that does not exist any more.
 func (p *Slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	prefix := p.o.Layout.Turns()
 	if slot {
@@ -342,9 +343,9 @@ func (p *Slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 	return name
 }
 
-// Ask returns at which limit it is not the turn of an execution yet, and whether it has a turn there; "" = it is its turn at all of them. Until all is
-// followed that is not known, and at is no limit's name, as it is for what is paused. Woken of the waiter is closed, or wake is called, when it is to ask
-// again.
+// Ask returns a limit at which an execution is not next yet, and whether it is a slot waiter there; "" = it is next at all of them. Until all
+// is followed that is not known, and at is no limit's name, as it is for a paused execution. Woken of the waiter is closed, or wake is called,
+// when the caller should ask again.
 func (p *Slots) Ask(l *idem.Lock, wake func()) (at string, inLine bool, w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -381,7 +382,7 @@ func (p *Slots) Ask(l *idem.Lock, wake func()) (at string, inLine bool, w *Waite
 // unknownLimit is no limit's name.
 const unknownLimit = "\x00"
 
-// freeOf is how many slots below most are free.
+// freeOf returns how many slots below most are free.
 func (in *limit) freeOf(most int) int {
 	free := most
 	for n := range in.taken {
@@ -399,7 +400,7 @@ func (p *Slots) Waiters() int {
 	return len(p.waiters)
 }
 
-// tellLocked wakes those of this process whose turn it is at a limit.
+// tellLocked wakes the waiters of this process that are next at a limit.
 func (p *Slots) tellLocked(name string) {
 	if !p.followed {
 		return
@@ -420,7 +421,7 @@ func (p *Slots) tellLocked(name string) {
 	}
 }
 
-// openLocked is how many slots of a limit are free, by what those of this process say who wait there; ours is false where none does.
+// openLocked returns how many slots of a limit are free, by the size that this process's waiters know; ours is false if it has none.
 func (p *Slots) openLocked(name string) (free int, ours bool) {
 	in := p.limits[name]
 	for x := range in.line {
@@ -456,7 +457,7 @@ func (p *Slots) wakeLocked(w *Waiter) {
 	}
 }
 
-// Leave forgets an execution that waits for a slot no more. It returns the limit at which it may still have a turn; "" = none.
+// Leave forgets an execution that waits for a slot no more. It returns the limit at which it may still be a slot waiter; "" = none.
 func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -468,15 +469,15 @@ func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	return w.turn
 }
 
-// LeaveLine is Leave, and gives up that turn.
+// LeaveLine is Leave, and removes that slot waiter.
 func (p *Slots) LeaveLine(x idem.ExecutionID) {
 	if turn := p.Leave(x); turn != "" {
 		p.dropTurn(turn, x)
 	}
 }
 
-// PausesChanged lets those ask again that are paused now: each gives its turn to the next, and takes one again after the pause. A parked execution does so
-// when its queue is looked at.
+// PausesChanged lets waiters ask again that are paused now: each makes way for the next, and becomes a slot waiter again after the pause. A
+// parked execution does so when its queue is looked at.
 func (p *Slots) PausesChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -489,7 +490,7 @@ func (p *Slots) PausesChanged() {
 
 func (p *Slots) paused(l *idem.Lock) bool { return p.o.Paused(l.Route, l.Scope.Workflow) }
 
-// TurnOf returns the limit at which an execution may have its turn; "" = none.
+// TurnOf returns the limit at which an execution may be a slot waiter; "" = none.
 func (p *Slots) TurnOf(x idem.ExecutionID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -499,7 +500,8 @@ func (p *Slots) TurnOf(x idem.ExecutionID) string {
 	return ""
 }
 
-// Begin lets an execution wait whose turn is taken with its queue entry. It returns the limit, as far as is known; "" = it has to wait for none.
+// Begin registers a waiter that becomes a slot waiter with its queue entry. It returns the limit, as far as is known; "" = it has to wait for
+// none.
 func (p *Slots) Begin(l *idem.Lock) (at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -518,7 +520,7 @@ func (p *Slots) Begin(l *idem.Lock) (at string) {
 	return at
 }
 
-// turned notes at which limit an execution has its turn.
+// turned notes at which limit an execution is a slot waiter.
 func (p *Slots) turned(x idem.ExecutionID, at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

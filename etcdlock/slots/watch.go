@@ -15,13 +15,13 @@ import (
 	"hooklock/idem"
 )
 
-// slotsRound is how often those who wait for a slot are looked after: a limit may have been changed, a turn may have got lost.
+// slotsRound is how often waiters are checked: a limit may have been changed, or a slot waiter may have got lost.
 const slotsRound = time.Second
 
-// roundsToCome is for how many rounds the turn of a line waits for whoever carries that: then the next one has it.
+// roundsToCome is for how many rounds a parked queue that is next is waited for: then the following one is next.
 const roundsToCome = 3
 
-// Run follows all slots and turns while an execution waits for a slot, until ctx ends.
+// Run follows all slots and slot waiters while an execution waits for a slot, until ctx ends.
 func (p *Slots) Run(ctx context.Context) {
 	for {
 		select {
@@ -33,7 +33,7 @@ func (p *Slots) Run(ctx context.Context) {
 	}
 }
 
-// follow knows all slots and turns until nobody waits for a while.
+// follow knows all slots and slot waiters until there has been no waiter for a while.
 func (p *Slots) follow(ctx context.Context) {
 	defer p.unfollow()
 	for {
@@ -50,14 +50,14 @@ func (p *Slots) follow(ctx context.Context) {
 func (p *Slots) unfollow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.followed = false; !p.nobodyLocked() { // somebody came just now
+	if p.followed = false; !p.nobodyLocked() { // a waiter came just now
 		link.Wake(p.wanted)
 	}
 }
 
 func (p *Slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
 
-// list reads all slots and turns, and lets everybody ask again. The error is the context's.
+// list reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
 func (p *Slots) list(ctx context.Context) (int64, error) {
 	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.Turns(), clientv3.WithPrefix()))
 	if err != nil {
@@ -82,13 +82,13 @@ func (p *Slots) list(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
-// watch follows from a revision on; false: nobody waits any more, true: the watch broke.
+// watch follows from a revision on; false: there is no waiter any more, true: the watch broke.
 func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = p.o.Pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever it was, all is read again
+		_ = p.o.Pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever the error was, all is read again
 	}()
 	defer func() { cancel(); <-broken }()
 	round := time.NewTicker(slotsRound)
@@ -107,8 +107,8 @@ func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
 	}
 }
 
-// changes is one watch of slots and turns, which are beside each other. Of two, the one could say that somebody waits no more before the other says which
-// slot he has: then the next one would try that.
+// changes is one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
+// before the other reports its slot: then the next one would try that slot.
 func (p *Slots) changes(from int64) link.Watch {
 	return link.Watch{
 		Key: p.o.Layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.o.Layout.Turns())), clientv3.WithRev(from)}, News: p.heard,
@@ -129,7 +129,8 @@ func (p *Slots) heard(e *clientv3.Event) {
 	p.tellLocked(p.sawLocked(e.Kv, slot))
 }
 
-// lookAfter lets those ask again whose turn may have got lost or whose limit may have changed, and gives up turns that nobody here waits with.
+// lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed, and removes slot waiters that no execution
+// here waits with.
 func (p *Slots) lookAfter() (nobody bool) {
 	session, err := p.o.Session()
 	p.mu.Lock()
@@ -141,7 +142,7 @@ func (p *Slots) lookAfter() (nobody bool) {
 		in := p.limits[w.turn]
 		lost := in == nil || in.line[x] == nil
 		if w.idle++; w.wake != nil && w.idle > roundsToCome && (lost || p.mayComeLocked(w.turn, x)) {
-			delete(p.waiters, x) // its line has been looked at without it: it has ended, or will ask again
+			delete(p.waiters, x) // its queue has been looked at without it: it has ended, or will ask again
 			continue
 		}
 		if lost {
@@ -166,7 +167,7 @@ func (p *Slots) mayComeLocked(name string, x idem.ExecutionID) bool {
 	return slices.Contains(p.limits[name].next(free), x)
 }
 
-// dropTurn gives a turn up, in the background.
+// dropTurn removes a slot waiter, in the background.
 func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 	key := p.o.Layout.Turn(at, x)
 	p.o.Tasks.Help(func(life context.Context) {
@@ -179,8 +180,8 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 	})
 }
 
-// TakeTurn takes a turn at a limit for the head of a queue, and gives up the one that it had at another. A refusal means that its queue entry is gone, which
-// its waiter finds out.
+// TakeTurn makes the head of a queue a slot waiter of a limit, and removes the one that it had at another. A refusal means that its queue entry
+// is gone, which its waiter finds out.
 func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session, at string) error {
 	id := w.lock.Execution
 	k.T = p.o.Layout.Turn(at, id)
@@ -188,6 +189,6 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		k.U = p.o.Layout.Turn(w.turn, id)
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
-	p.turned(id, at) // also where its answer gets lost
+	p.turned(id, at) // also if its answer gets lost
 	return p.o.Sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }
