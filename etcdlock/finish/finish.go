@@ -12,13 +12,13 @@ import (
 	"hooklock/idem"
 )
 
-// Why an execution failed that another process or a person had to end.
+// The codes of executions that another process or an operator had to end.
 const (
-	CodeHoldExpired = "hold_expired"                // nobody renewed its hold
+	CodeHoldExpired = "hold_expired"                // its hold was not renewed
 	CodeLockLost    = string(idem.DecisionLockLost) // its process is dead
 )
 
-// Policy is in whose name an execution is aborted at its max_duration, or because a newer one replaces it.
+// Policy is the name under which an execution is aborted at its max_duration, or because a newer one replaces it.
 const Policy = "policy"
 
 // Finisher makes the transactions that end executions. It is safe for concurrent use.
