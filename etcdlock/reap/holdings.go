@@ -40,7 +40,7 @@ type HoldingsOptions struct {
 // NewHoldings returns holdings that know nothing before Run.
 func NewHoldings(o *HoldingsOptions) *Holdings { return &Holdings{o: o} }
 
-// Seen returns how many holds there were when this process looked last, and when the oldest of their executions began; the zero time when there is none.
+// Seen returns the number of holds at the last look, and when the oldest of their executions began; the zero time if there is none.
 func (h *Holdings) Seen() (n int, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *Holdings) Look(ctx context.Context) {
 	if !same {
 		found, err := h.o.Find(ctx, oldest)
 		switch {
-		case err != nil: // it is going, or cannot be read: the next look finds another one
+		case err != nil: // it is ending, or cannot be read: the next look finds another one
 			since = time.Time{}
 		case found.Lock != nil:
 			since = found.Lock.StartedAt

@@ -22,8 +22,8 @@ const (
 	sweepAgain = 10 * time.Second       // before the next one, if etcd has refused to reap a lock
 )
 
-// Sweeper reaps what dead processes have left. A caller that meets a dead lock reaps it, too; the sweeper is for locks that nobody asks for: behind one
-// there may be a parked execution, or one that waits for a slot, and neither meets it. It is safe for concurrent use.
+// Sweeper reaps what dead processes have left. An execution that meets a dead lock reaps it, too; the sweeper is for locks that none meets:
+// behind one there may be a parked execution, or one that waits for a slot, and neither meets it. It is safe for concurrent use.
 type Sweeper struct {
 	reaper *Reaper
 	wake   chan struct{}
@@ -39,7 +39,7 @@ func NewSweeper(r *Reaper) *Sweeper {
 	return &Sweeper{reaper: r, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
 }
 
-// Died asks for a sweep of what these sessions have owned.
+// Died requests a sweep of what these sessions have owned.
 func (w *Sweeper) Died(names []string) {
 	if len(names) == 0 {
 		return
@@ -61,7 +61,7 @@ func (w *Sweeper) Suspend() (resume func()) {
 // maxHolds is how many holds are looked at one by one.
 const maxHolds = 1000
 
-// HoldGone asks for a look at the lock that this execution had.
+// HoldGone requests a look at the lock that this execution had.
 func (w *Sweeper) HoldGone(id idem.ExecutionID) {
 	w.mu.Lock()
 	if len(w.holds) < maxHolds {
@@ -73,7 +73,7 @@ func (w *Sweeper) HoldGone(id idem.ExecutionID) {
 	w.nudge()
 }
 
-// Everything asks for a look at every lock: an owner may have died unnoticed.
+// Everything requests a look at every lock: an owner may have died unnoticed.
 func (w *Sweeper) Everything() {
 	w.mu.Lock()
 	w.all = true
@@ -109,7 +109,7 @@ func (w *Sweeper) more() bool {
 	return w.all || len(w.names) > 0 || len(w.holds) > 0
 }
 
-// Run sweeps when something asks for it, until ctx ends.
+// Run sweeps on request, until ctx ends.
 func (w *Sweeper) Run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
