@@ -11,8 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. One key for each
-// process is all that it sees in quiet times, so this costs the same however many deliveries there are.
+// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. In quiet
+// times it sees one key for each process, so its cost does not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
 	for {
 		_ = k.o.Pool.Watch(ctx, link.OfSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read

@@ -26,15 +26,15 @@ type Options struct {
 	Clock  link.Clock
 	// TTL of the session's lease: whole seconds.
 	TTL time.Duration
-	// Holder names this process for people; "" = it has no name.
+	// Holder names this process for operators; "" = it has no name.
 	Holder string
 	// Alone says that no other process uses this etcd: sessions that are there at the start are dead.
 	Alone bool
 	// Live is the set of sessions that the keeper maintains.
 	Live *Set
-	// Pauses is told of the pauses in etcd.
+	// Pauses is called with the pauses in etcd.
 	Pauses Pauses
-	// On says what the Store does with the news.
+	// On are the Store's callbacks.
 	On Callbacks
 }
 
@@ -72,22 +72,22 @@ type Keeper struct {
 	wg sync.WaitGroup
 }
 
-// NewKeeper returns a keeper that has no session yet; run opens it.
+// NewKeeper returns a keeper that has no session yet; Run opens it.
 func NewKeeper(o Options) *Keeper {
 	return &Keeper{o: o, trouble: ErrOpening, change: make(chan struct{})}
 }
 
-// Pauses is told of the pauses in etcd.
+// Pauses is called with the pauses in etcd.
 type Pauses interface {
-	// replace is called with all pauses as of revision.
+	// Replace is called with all pauses as of revision.
 	Replace(kvs []*mvccpb.KeyValue, revision int64)
-	// events is called with the changes that one answer of the watch brought, in their order.
+	// Events is called with the changes that one answer of the watch brought, in their order.
 	Events(changes []*clientv3.Event)
-	// acknowledge says in the key of s that this process has heard of the pauses, each time that it has, until ctx ends.
+	// Acknowledge writes into the key of s that this process knows the pauses, each time that they change, until ctx ends.
 	Acknowledge(ctx context.Context, s *Session, p *link.Pool)
 }
 
-// Margin is what the session ends before its lease could: for clocks that run differently and for the way of a first byte.
+// Margin returns how long before its lease a session ends: for clocks that run differently and for the way of a first byte.
 func Margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Millisecond) }
 
 // Run works until ctx ends, and returns when all its goroutines have.
@@ -184,7 +184,8 @@ func (k *Keeper) refuseOlder(ctx context.Context) error {
 	})
 }
 
-// clear ends the sessions that an earlier process has left. Only a process that is alone knows that it is dead; others wait for its lease.
+// clear ends the sessions that an earlier process has left. Only a process that is alone knows that they are dead; others wait for their
+// leases.
 func (k *Keeper) clear(ctx context.Context) error {
 	if !k.o.Alone {
 		return nil
@@ -229,7 +230,7 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 	}
 }
 
-// untilRenewal is how long the next renewal waits after one with that result.
+// untilRenewal returns how long the next renewal waits after one with that result.
 func (s *Session) untilRenewal(err error) time.Duration {
 	switch {
 	case err == nil:
@@ -240,8 +241,8 @@ func (s *Session) untilRenewal(err error) time.Duration {
 	return 50 * time.Millisecond // the next attempt asks another member
 }
 
-// expire waits until the session may not act any more, says so, and ends. A timer does not see a suspended machine, so it looks
-// every second.
+// expire waits until the session may not act any more, reports it, and returns. A timer does not see a suspended machine, so it looks every
+// second.
 func (k *Keeper) expire(ctx context.Context, s *Session) {
 	for {
 		left := s.Remaining()
@@ -264,7 +265,7 @@ func (k *Keeper) set(s *Session, trouble error) {
 	k.change = make(chan struct{})
 }
 
-// Current is the live session and what is closed when that changes, or why there is none.
+// Current returns the live session and a channel that is closed when that changes, or why there is none.
 func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -277,7 +278,7 @@ func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 	return k.session, k.change, nil
 }
 
-// Leave deletes the session, so that no process has to wait until its lease runs out. It is the last call, after run.
+// Leave deletes the session, so that no process has to wait until its lease expires. It is the last call, after Run.
 func (k *Keeper) Leave() {
 	s, _, _ := k.Current()
 	k.set(nil, commit.ErrClosed)
