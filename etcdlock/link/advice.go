@@ -22,7 +22,7 @@ var advices = []struct {
 	{rpctypes.ErrNoLeader, "a majority of etcd's members is away"},
 }
 
-// Explain adds what can be done about err, where that is known.
+// Explain adds advice to err, if there is any.
 func Explain(err error) error {
 	if advice := AdviceFor(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
@@ -30,7 +30,7 @@ func Explain(err error) error {
 	return err
 }
 
-// AdviceFor is "" where nothing is known.
+// AdviceFor returns "" if there is no advice.
 func AdviceFor(err error) string {
 	for _, a := range advices {
 		if Says(err, a.answer) {

@@ -2,7 +2,7 @@ package link
 
 import pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-// moment is what was known of etcd when a request was sent: the largest revision that an answer had had, and how often etcd had gone back before.
+// moment is what was known of etcd when a request was sent: the largest revision of an answer, and how often etcd had gone back before.
 type moment struct {
 	revision int64
 	backs    int
@@ -14,11 +14,12 @@ func (p *Pool) now() moment {
 	return p.at
 }
 
-// heard compares an answer with what was known before its request was sent. Where its revision is smaller, etcd was put back to an earlier state: restored
-// without larger revisions (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so all of them end.
+// heard compares an answer with what was known before its request was sent. If its revision is smaller, etcd was set back to an earlier state:
+// restored without larger revisions (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so all of
+// them end.
 func (p *Pool) heard(before moment, revision int64) {
 	p.mu.Lock()
-	if p.at.backs != before.backs { // another answer has told
+	if p.at.backs != before.backs { // another answer has reported it
 		p.mu.Unlock()
 		return
 	}
@@ -37,7 +38,7 @@ func (p *Pool) heard(before moment, revision int64) {
 	p.movedLocked()
 }
 
-// ofAll reports whether the answer has the revision that etcd has, and not one that the member which was asked happens to know of.
+// ofAll reports whether the answer has the revision of the cluster, and not just that of the member which was asked.
 func ofAll(ops []*pb.RequestOp) bool {
 	return len(ops) > 0 && !ops[0].GetRequestRange().GetSerializable() // all of them are, or none
 }

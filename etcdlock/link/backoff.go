@@ -13,24 +13,24 @@ const (
 	LastPause = time.Second
 )
 
-// Backoff makes the pauses between attempts: each about twice as long as the one before, with a random part, because all
-// deliveries meet the same trouble at the same moment.
+// Backoff makes the pauses between attempts: each about twice as long as the one before, with a random part, because all deliveries have the
+// same problem at the same moment.
 type Backoff struct{ next, most time.Duration }
 
-// NewBackoff begins with a pause of about 20 ms and ends with pauses of about a second.
+// NewBackoff returns a backoff that begins with a pause of about 20 ms and ends with pauses of about a second.
 func NewBackoff() *Backoff { return &Backoff{firstPause, LastPause} }
 
-// NewSessionBackoff is for attempts to open a session: nothing runs before there is one.
+// NewSessionBackoff returns the backoff for attempts to open a session: nothing runs before there is one.
 func NewSessionBackoff() *Backoff { return &Backoff{firstPause, sessionPause} }
 
-// Wait returns the context's error if that ends first.
+// Wait waits for the next pause. It returns the error of ctx if that ends first.
 func (b *Backoff) Wait(ctx context.Context) error {
 	pause := b.next/2 + rand.N(b.next)
 	b.next = min(2*b.next, b.most)
 	return Sleep(ctx, pause)
 }
 
-// Sleep waits for d. The error is the context's, if that ends first.
+// Sleep waits for d. It returns the error of ctx if that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -42,7 +42,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Wake puts a token into c, which has room for one, unless there is one already. Its receiver looks for all that has changed since the last token.
+// Wake puts a token into c, which has room for one, unless there is one already. Its receiver looks for all that has changed since the last
+// token.
 func Wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

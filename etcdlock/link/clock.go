@@ -15,11 +15,11 @@ type Instant struct {
 	Boot time.Duration
 }
 
-// SystemClock is the two clocks of this machine.
+// SystemClock returns the two clocks of this machine.
 func SystemClock() Clock { return Clock{time.Now, bootTime} }
 
-// Instant is now.
+// Instant returns the current time.
 func (c Clock) Instant() Instant { return Instant{c.Now(), c.Boot()} }
 
-// Since is how long i is ago.
+// Since returns how long i is ago.
 func (c Clock) Since(i Instant) time.Duration { return max(c.Now().Sub(i.At), c.Boot()-i.Boot) }

@@ -56,7 +56,7 @@ func RenewLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) er
 	return nil
 }
 
-// NewLeaseID is random: two processes must not choose the same.
+// NewLeaseID returns a random ID, so that two processes do not choose the same.
 func NewLeaseID() clientv3.LeaseID {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -66,7 +66,7 @@ func NewLeaseID() clientv3.LeaseID {
 // MaxLease is below etcd's largest TTL, 9,000,000,000 s.
 const MaxLease = 100 * 365 * 24 * time.Hour
 
-// LeaseSeconds is ttl as etcd counts it: rounded up to whole seconds, at least one.
+// LeaseSeconds returns ttl as etcd counts it: rounded up to whole seconds, at least one.
 func LeaseSeconds(ttl time.Duration) int64 {
 	return max(1, int64((min(ttl, MaxLease)+time.Second-1)/time.Second))
 }
@@ -91,7 +91,7 @@ func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (id clientv3.Lea
 	}
 }
 
-// Drop ends a lease that no key is on any more and that no transaction names. Where it fails, the lease runs out by itself.
+// Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
 func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) {
 	_ = p.Try(ctx, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)

@@ -17,7 +17,7 @@ import (
 
 // Operation is one request to etcd, as its caller saw it.
 type Operation struct {
-	Name string // txn, range, put, delete_range, lease_grant, lease_revoke, lease_keep_alive, or what else etcd calls it
+	Name string // txn, range, put, delete_range, lease_grant, lease_revoke, lease_keep_alive, or another name of etcd's API
 	// Host and Port of the member as configured; empty for an etcd in this process.
 	Host, Port string
 	Took       time.Duration
@@ -25,7 +25,7 @@ type Operation struct {
 	Code string
 }
 
-// The Codes of a request that this process has called off itself, and of one about a lease that has ended, which is an answer like any other.
+// The Codes of a request that this process has cancelled itself, and of one about a lease that has ended, which is an answer like any other.
 const (
 	CodeCancelled = "CANCELLED"
 	CodeNotFound  = "NOT_FOUND"
@@ -78,8 +78,8 @@ func (r *renewal) RecvMsg(m any) error {
 	return err
 }
 
-// observed is c with its requests measured, where c is an etcd in this process. Any other client measures itself, because it was made
-// with interceptors, or belongs to another package.
+// observed returns c with its requests measured, if c is an etcd in this process. Any other client measures itself, because it was made with
+// interceptors, or belongs to another package.
 func observed(c *clientv3.Client, report func(Operation)) *clientv3.Client {
 	if report == nil || c.ActiveConnection() != nil {
 		return c
@@ -172,7 +172,7 @@ func (l *observedLease) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) 
 	return measured(l.report, "lease_keep_alive", func() (*clientv3.LeaseKeepAliveResponse, error) { return l.Lease.KeepAliveOnce(ctx, id) })
 }
 
-// operationOf is /etcdserverpb.Lease/LeaseKeepAlive as lease_keep_alive.
+// operationOf converts /etcdserverpb.Lease/LeaseKeepAlive to lease_keep_alive.
 func operationOf(method string) string {
 	name := method[strings.LastIndexByte(method, '/')+1:]
 	var b strings.Builder
@@ -188,7 +188,7 @@ func operationOf(method string) string {
 	return b.String()
 }
 
-// codeOf is how a request failed. The codes of gRPC are a closed set, whatever the error says.
+// codeOf returns how a request failed. The codes of gRPC are a closed set, whatever the error says.
 func codeOf(err error) string {
 	var coded interface{ Code() codes.Code }
 	switch {
@@ -204,7 +204,7 @@ func codeOf(err error) string {
 	return spelled(grpcstatus.Code(err))
 }
 
-// spelled is DeadlineExceeded as DEADLINE_EXCEEDED, as the conventions for telemetry have it.
+// spelled converts DeadlineExceeded to DEADLINE_EXCEEDED, as the conventions for telemetry have it.
 func spelled(c codes.Code) string {
 	if c > codes.Unauthenticated { // no such code
 		c = codes.Unknown
@@ -215,7 +215,7 @@ func spelled(c codes.Code) string {
 	return strings.ToUpper(operationOf(c.String()))
 }
 
-// HostPort takes an endpoint apart, as Operation names it.
+// HostPort splits an endpoint as Operation does.
 func HostPort(endpoint string) (host, port string) {
 	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
 		return u.Hostname(), u.Port()

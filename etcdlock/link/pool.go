@@ -23,15 +23,15 @@ const (
 	TxnTimeout = time.Second
 )
 
-// reconnect is how often a member that is away is looked for. gRPC's own pauses grow to two minutes, and a member that is back would be
+// reconnect bounds the pauses between attempts to reach a member. gRPC's own pauses grow to two minutes, and a member that is back would be
 // unused for as long. A connection that was begun while packets got lost is given up before the system's own pauses grow.
 var reconnect = grpc.ConnectParams{
 	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
 	MinConnectTimeout: 2 * time.Second,
 }
 
-// Pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer goes round all of
-// them, so that one hung member eats its share of the requests for as long as it hangs.
+// Pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer rotates over all of them, so that a
+// hung member gets its share of the requests for as long as it hangs.
 type Pool struct {
 	members []*member
 	owned   bool
@@ -66,7 +66,7 @@ func (m *member) get() (*clientv3.Client, error) {
 	return m.client, nil
 }
 
-// Target is which etcd is used, as whom.
+// Target is an etcd, and the user to use it as.
 type Target struct {
 	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its own.
 	Endpoints []string
@@ -79,12 +79,12 @@ type Target struct {
 
 	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
 	OnOperation func(Operation)
-	// OnBack is called when etcd answers with a smaller revision than before: what it had committed since is gone. Afterwards every watch ends, so
-	// that its owner reads again. It must not block. Nil is not told.
+	// OnBack is called when etcd answers with a smaller revision than before: what it had committed since is gone. Afterwards every watch ends,
+	// so that its owner reads again. It must not block. Nil = not called.
 	OnBack func(before, now int64)
 }
 
-// OpenPool needs no network yet. The error is about o.
+// OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
 	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack}
 	if o.Client != nil {
@@ -129,7 +129,7 @@ func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, er
 	})
 }
 
-// Current is the client in use, with the number that failover wants.
+// Current returns the client in use, with the number that failover needs.
 func (p *Pool) Current() (*clientv3.Client, int, error) {
 	p.mu.Lock()
 	at := p.used
@@ -154,7 +154,7 @@ func (p *Pool) movedLocked() {
 	p.moved = make(chan struct{})
 }
 
-// left is closed when member at is no longer the current one, or what it was asked before counts no more.
+// left is closed when member at is no longer the current one, or etcd has gone back.
 func (p *Pool) left(at int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Pool) left(at int) <-chan struct{} {
 	return p.moved
 }
 
-// Try runs f once against the current member; when that member does not answer, the next call goes to another one.
+// Try runs f once against the current member; if that member does not answer, the next call goes to another one.
 func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.Context, *clientv3.Client) error) error {
 	c, at, err := p.Current()
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.C
 	return err
 }
 
-// Commit is a Try of a transaction, that does what ops say if all compares hold.
+// Commit is a Try of a transaction that does ops if all compares hold.
 func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare, ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
 	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.now()
 	err = p.Try(parent, limit, func(ctx context.Context, c *clientv3.Client) (err error) {

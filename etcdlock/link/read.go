@@ -14,14 +14,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Read is a read in the words of etcd's client, to be sent beside one of the table's. Asking is the only way to get at all that is in a clientv3.Op.
+// Read converts a read of etcd's client, to be sent beside one of the table's. Executing it is the only way to get at everything in a
+// clientv3.Op.
 func Read(read clientv3.Op) *pb.RequestOp {
 	heard := &listener{}
 	_, _ = clientv3.NewKVFromKVClient(heard, nil).Do(context.Background(), read)
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: heard.read}}
 }
 
-// listener takes the request that a client makes of a read.
+// listener receives the request that a client makes of a read.
 type listener struct {
 	pb.KVClient
 	read *pb.RangeRequest
@@ -36,7 +37,7 @@ func (l *listener) Range(_ context.Context, r *pb.RangeRequest, _ ...grpc.CallOp
 // MaxReads bounds the reads of one request; etcd takes 128.
 const MaxReads = 100
 
-// Read reads several things at one revision. It repeats until etcd answers; the error is that of ctx, or rpctypes.ErrCompacted.
+// Read reads several things at one revision. It repeats until etcd answers; it returns the error of ctx, or rpctypes.ErrCompacted.
 func (p *Pool) Read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
 	reads := make([]*pb.RequestOp, len(ops))
 	for i, op := range ops {
@@ -45,7 +46,7 @@ func (p *Pool) Read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Resp
 	return p.ReadOps(ctx, reads)
 }
 
-// ReadOps is Read for requests as they travel.
+// ReadOps is Read for requests in their wire form.
 func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*pb.ResponseOp, revision int64, err error) {
 	for pause := NewBackoff(); ; {
 		response, err := p.Commit(ctx, AttemptTimeout, nil, reads)
@@ -61,7 +62,7 @@ func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*p
 	}
 }
 
-// ReadEach reads many things in few requests. revision is that of the first request: what was read was so then or later.
+// ReadEach reads many things in few requests. revision is that of the first request: the others may be newer.
 func (p *Pool) ReadEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
 	revision = math.MaxInt64
 	for some := range slices.Chunk(ops, MaxReads) {
@@ -79,7 +80,7 @@ func (p *Pool) ReadEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.R
 	return answers, revision, nil
 }
 
-// CommitParts commits writes together, or in parts where etcd takes fewer at a time.
+// CommitParts commits writes together, or in parts if etcd takes fewer at a time.
 func (p *Pool) CommitParts(ctx context.Context, writes []*pb.RequestOp) error {
 	return inParts(writes, func(part []*pb.RequestOp) error {
 		_, err := p.Commit(ctx, AttemptTimeout, nil, part)
@@ -87,7 +88,8 @@ func (p *Pool) CommitParts(ctx context.Context, writes []*pb.RequestOp) error {
 	})
 }
 
-// inParts calls send with all of some, or with halves of it where etcd takes fewer operations in one request: --max-txn-ops is set by its operator.
+// inParts calls send with all of some, or with halves of it if etcd takes fewer operations in one request: --max-txn-ops is set by its
+// operator.
 func inParts[T any](some []T, send func([]T) error) error {
 	err := send(some)
 	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) {

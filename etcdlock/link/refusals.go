@@ -29,8 +29,8 @@ func Definite(err error) bool {
 	return false
 }
 
-// Fencing reports whether a transaction that got err may still be on its way. etcd says ErrNoSpace after it has applied or refused
-// it, so then reading is enough; and under that alarm a fence would be refused itself.
+// Fencing reports whether a transaction that got err may still be on its way. etcd returns ErrNoSpace after it has applied or refused it, so
+// then reading is enough; and under that alarm a fence would be refused itself.
 func Fencing(err error) bool { return !errors.Is(err, rpctypes.ErrNoSpace) }
 
 // MemberAlone reports whether a definite error of a batch may be the fault of one of its members.

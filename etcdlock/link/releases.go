@@ -15,12 +15,12 @@ type Releases struct {
 	said      map[string]string // endpoint to release
 }
 
-// NewReleases makes a watch over the releases of these endpoints; Run works.
+// NewReleases returns the check of the releases of these endpoints; Run has to be called.
 func NewReleases(p *Pool, endpoints []string, log *slog.Logger) *Releases {
 	return &Releases{endpoints: endpoints, version: p.version, log: log, wake: make(chan struct{}, 1), said: map[string]string{}}
 }
 
-// Look asks for a look at all members; it does not wait.
+// Look asks Run to check all members; it does not wait.
 func (r *Releases) Look() {
 	select {
 	case r.wake <- struct{}{}:
@@ -28,7 +28,7 @@ func (r *Releases) Look() {
 	}
 }
 
-// Run looks at the members when Look asks for it, until ctx ends.
+// Run checks the members when Look asks for it, until ctx ends.
 func (r *Releases) Run(ctx context.Context) {
 	for {
 		select {
@@ -40,7 +40,7 @@ func (r *Releases) Run(ctx context.Context) {
 	}
 }
 
-// check leaves a member that does not answer to the next session.
+// check asks each member once. One that does not answer is left to the next session.
 func (r *Releases) check(ctx context.Context) {
 	for _, endpoint := range r.endpoints {
 		version, err := r.version(ctx, endpoint)
@@ -54,7 +54,7 @@ func (r *Releases) check(ctx context.Context) {
 	}
 }
 
-// version is the release of the member at endpoint, over a connection made for the question: it says nothing about the one in use.
+// version returns the release of the member at endpoint, over a connection of its own, which does not affect the one in use.
 func (p *Pool) version(parent context.Context, endpoint string) (string, error) {
 	c, _, err := p.Current()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // version is an etcd release, as golang.org/x/mod/semver spells it: v3.6.14, or v3.7.0-rc.1, which comes before v3.7.0.
 type version string
 
-// parseVersion reads what etcd says of itself, such as 3.6.14 or 3.7.0-rc.1.
+// parseVersion reads etcd's version, such as 3.6.14 or 3.7.0-rc.1.
 func parseVersion(text string) (version, error) {
 	v := "v" + text
 	if semver.Canonical(v)+semver.Build(v) != v { // Canonical adds what is missing
@@ -38,13 +38,13 @@ var flaws = []struct {
 	{28, 14, "a watch can show keys that the role must not read"},                   // GHSA-xg4h-6gfc-h4m8
 }
 
-// NewEnough is what every refusal of a version ends with.
+// NewEnough is the end of every refusal of a version.
 const NewEnough = "upgrade to 3.6.14, 3.5.28 or 3.7"
 
-// errTooOld: locks in such an etcd cannot be relied on.
+// errTooOld: locks in such an etcd are not reliable.
 var errTooOld = errors.New("too old to be relied on")
 
-// CheckRelease refuses a release with an error that breaks a promise of ours: Hooklock works with it, most of the time.
+// CheckRelease returns an error for a release whose flaws break a promise of ours: Hooklock works with it, most of the time.
 func CheckRelease(text string) error {
 	v, err := parseVersion(text)
 	if err != nil {

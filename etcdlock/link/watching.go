@@ -19,15 +19,15 @@ func staleToken(err error) bool {
 	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) || Says(err, rpctypes.ErrUserEmpty)
 }
 
-// TurnedAway reports whether etcd answers and refuses these credentials. Another member says the same, each attempt may cost etcd a password hash,
-// and only a person can change it: so there is no hurry to ask again.
+// TurnedAway reports whether etcd answers and refuses these credentials. Other members refuse them, too, each attempt may cost etcd a password
+// hash, and only an operator can change it: so there is no hurry to ask again.
 func TurnedAway(err error) bool {
 	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
 }
 
-// watcher is where waits at this member watch. Watches share a stream, and a stream shows the token that it was opened with for as
-// long as it lives: when that has run out, new watches on it are refused for ever. So with a user name waits have a watcher of their
-// own, which refresh replaces.
+// watcher returns the watcher for the watches of waiters at this member. Watches share a stream, and a stream has the token that it was opened
+// with for as long as it lives: when that has expired, new watches on it are refused for ever. So with a user name these watches have a watcher
+// of their own, which refresh replaces.
 func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
 	if c.Username == "" {
 		return c
@@ -40,8 +40,8 @@ func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
 	return m.waits
 }
 
-// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a new token. Those who watch on the
-// old one read again, as after any watch that breaks.
+// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a new token. The owners of its watches read
+// again, as after any watch that breaks.
 func (m *member) refresh(old clientv3.Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,14 +51,14 @@ func (m *member) refresh(old clientv3.Watcher) {
 	}
 }
 
-// brokenPause is between two attempts to watch while watches are refused.
+// brokenPause is the pause between two attempts to watch while watches are refused.
 const brokenPause = 100 * time.Millisecond
 
 // Stream says which of the streams of a client a watch is on.
 type Stream int
 
 const (
-	// OfSession is for what is watched for as long as a session lives. Where it breaks its owner has to look at everything again.
+	// OfSession is for watches that live as long as a session. If it breaks its owner has to read everything again.
 	OfSession Stream = iota
 	// OfWaits is for watches that come and go with waiters.
 	OfWaits
@@ -69,13 +69,13 @@ type Watch struct {
 	Key  string
 	Opts []clientv3.OpOption
 	News func(*clientv3.Event) // must not block
-	// Batch is told of several at once, in place of News: of a revision all or nothing. It must not block either.
+	// Batch is called with several events at once, in place of News: of a revision all or nothing. It must not block either.
 	Batch func([]*clientv3.Event)
 }
 
-// Watch tells of news until one of the watches ends, the member that they are at is left for another one, or ctx ends: then no function is called any
-// more, and the caller reads what it may have missed. The error is etcd's, and where there is one a pause has passed: what was refused would
-// be refused at once again.
+// Watch reports events until one of the watches ends, the pool leaves the member that they are at, or ctx ends: then no function is called any
+// more, and the caller reads what it may have missed. It returns etcd's error, after a pause, because what was refused would be refused at once
+// again.
 func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	client, at, err := p.Current()
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	return err
 }
 
-// follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx breaks it off.
+// follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx cancels it.
 func (p *Pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
