@@ -33,7 +33,7 @@ func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arr
 	d.enqueueLocked(t)
 }
 
-// historyLocked is what t knows of an event.
+// historyLocked returns the history of an event in t.
 func (d *Duplicates) historyLocked(t *tally, event idem.Scope, route, eventID string) *idem.History {
 	if t.history == nil {
 		d.events++
@@ -42,10 +42,10 @@ func (d *Duplicates) historyLocked(t *tally, event idem.Scope, route, eventID st
 	return t.history
 }
 
-// forgottenKept is for how long it is known that a record was removed.
+// forgottenKept is for how long it is stored that a record was removed.
 const forgottenKept = 30 * 24 * time.Hour
 
-// Forgot notes that a person removed the record of e.
+// Forgot notes that the record of e was removed.
 func (d *Duplicates) Forgot(e *idem.Entry, f idem.Forgotten) {
 	f.At = f.At.UTC().Round(time.Millisecond)
 	d.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Reader) readArrivals(event idem.Scope) clientv3.Op {
 	return clientv3.OpGet(s.o.Layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
-// arrivalsOf is how an event arrived: what all processes have written, and for this one what it knows itself; nil = nothing is known.
+// arrivalsOf returns how an event arrived: what all processes have written, and for this one what it knows itself; nil = nothing is known.
 func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *idem.History {
 	d.mu.Lock()
 	defer d.mu.Unlock()

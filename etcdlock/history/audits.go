@@ -26,14 +26,14 @@ const (
 	maxAuditsRead = 5000
 )
 
-// Audits writes down, in the background, what callers with a token asked for. Each audit has a key of its own, which no transaction compares.
+// Audits writes audits in the background. Each audit has a key of its own, which no transaction compares.
 type Audits struct {
 	o       *Options
 	wake    chan struct{}
 	writing chan struct{} // holds a token during a write: one at a time
 	leases  *commit.Leases
-	Most    int // are kept, and a twentieth more before the oldest go
-	Room    int // for what waits to be written; further ones are shed
+	Most    int // the audits that are kept; the oldest go when there are a twentieth more
+	Room    int // for audits that wait to be written; further ones are shed
 
 	mu    sync.Mutex
 	queue []pendingAudit // the oldest first
@@ -54,8 +54,8 @@ func NewAudits(o *Options) *Audits {
 	return a
 }
 
-// Add notes what a caller with a token asked for. It never blocks. Other replicas know of it within a second, as long as etcd takes it, and for
-// idem.AuditKept. A process that is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
+// Add adds an audit. It never blocks. Other replicas see it within a second, as long as etcd takes it, and for idem.AuditKept. A process that
+// is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
 	one.At = one.At.UTC().Round(time.Millisecond)
 	a.mu.Lock()
@@ -69,7 +69,7 @@ func (a *Audits) Add(one idem.Audit) {
 	link.Wake(a.wake)
 }
 
-// Shed is how many audits this process has not kept.
+// Shed returns how many audits this process has dropped.
 func (a *Audits) Shed() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +86,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 		}
 		keys.From = from
 	}
-	a.Finish(ctx) // the caller looks here for what it has just asked for
+	a.Finish(ctx) // the caller may look for what it has just done
 	limit := min(q.Limit, MaxPage)
 	if q.Limit <= 0 {
 		limit = defaultPage
@@ -112,7 +112,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 	return page, nil
 }
 
-// Run writes what is noted, until ctx ends.
+// Run writes audits, until ctx ends.
 func (a *Audits) Run(ctx context.Context) {
 	for {
 		select {
@@ -145,12 +145,12 @@ func (a *Audits) Finish(ctx context.Context) {
 	}
 }
 
-// Write writes those that have waited longest; false when etcd did not take them: they wait on. Writing twice does no harm.
+// Write writes the audits that have waited longest. It returns false if etcd did not take them: they wait on. Writing twice does no harm.
 func (a *Audits) Write(ctx context.Context) bool {
 	select {
 	case a.writing <- struct{}{}:
 		defer func() { <-a.writing }()
-	case <-ctx.Done(): // another one waits for an etcd that does not answer
+	case <-ctx.Done(): // the other one waits for an etcd that does not answer
 		return false
 	}
 	some := a.next()
@@ -166,7 +166,7 @@ func (a *Audits) Write(ctx context.Context) bool {
 	return deleteOldest(ctx, a.o.Pool, a.o.Layout.Root+protocol.KindAudits, a.Most) == nil
 }
 
-// next are those that are written together.
+// next returns the audits for one write.
 func (a *Audits) next() []pendingAudit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -200,8 +200,8 @@ func (a *Audits) send(ctx context.Context, some []pendingAudit) error {
 	return fmt.Errorf("write audits: %w", err)
 }
 
-// deleteOldest deletes the oldest of the keys with that prefix where there are a twentieth more than most; the newest come first. The count costs etcd
-// a look at its index.
+// deleteOldest deletes the oldest of the keys with that prefix if there are a twentieth more than most; the newest come first. The count costs
+// etcd a look at its index.
 func deleteOldest(ctx context.Context, pool *link.Pool, prefix string, most int) error {
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
 	err := pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// MaxCountedRoutes bounds the routes that one key tells apart; the rest is counted together, as OtherRoutes.
+	// MaxCountedRoutes bounds the routes that one key tells apart; the rest are counted together, as OtherRoutes.
 	MaxCountedRoutes = 100
 	// OtherRoutes is the name of that rest.
 	OtherRoutes = "(others)"
 
 	maxCountKeys = 2000
-	countSlack   = time.Second // after the end of a minute, in which what is collected belongs to that minute
+	countSlack   = time.Second // after the end of a minute, in which collected counts still belong to that minute
 )
 
 // series is one way in which counts are stored.
@@ -38,15 +38,15 @@ func minutesAndHours() [2]series {
 	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
 }
 
-// Counts writes down once a minute what this process has counted, and reads what all have. Each process has a key of its own for each hour, with its
-// minutes, and one for each day, with its hours. So nobody compares these keys, and readers add them up. What belongs to which minute is said by the
-// clock of the process that counted.
+// Counts writes once a minute what this process has counted, and reads what all have. Each process has a key of its own for each hour, with its
+// minutes, and one for each day, with its hours. So no transaction compares these keys, and readers add them up. The clock of the process that
+// counts decides which minute a count belongs to.
 type Counts struct {
 	o       *Options
 	take    func() []idem.RouteCounts
 	leases  *commit.Leases
 	writing chan struct{} // holds a token during a write: one at a time
-	// Most keys of a kind are kept, and a twentieth more before the oldest go.
+	// Most bounds the keys of a kind that are kept; the oldest go when there are a twentieth more.
 	Most int
 
 	mu     sync.Mutex
@@ -54,14 +54,14 @@ type Counts struct {
 	made   int
 }
 
-// chunk is what one key has.
+// chunk is the value of one key.
 type chunk struct {
 	protocol.CountChunk
 	of              series
 	key             string
-	changed, stored int // versions: they differ where something is not written
+	changed, stored int // versions: they differ if something is not written
 
-	lease clientv3.LeaseID // 0 = none; only the one that writes uses it
+	lease clientv3.LeaseID // 0 = none; guarded by writing
 }
 
 // NewCounts returns a writer and reader of counts. take returns what was counted since it was called before; nil = nothing is counted here. Run writes.
@@ -132,7 +132,7 @@ func (c *Counts) collect() {
 	}
 }
 
-// chunkLocked is the chunk of a time. A key is never used again: a clock that was set back would overwrite what is written.
+// chunkLocked returns the chunk of a time. A key is never used again: a clock that was set back would overwrite what is written.
 func (c *Counts) chunkLocked(of series, at time.Time) *chunk {
 	for _, one := range c.chunks {
 		if one.of == of && one.At.Equal(at) {
@@ -166,7 +166,7 @@ func (one *chunk) add(more *idem.RouteCounts, step int) {
 	}
 }
 
-// unwritten are the chunks that have changed, the oldest first.
+// unwritten returns the chunks that have changed, the oldest first.
 func (c *Counts) unwritten() (some []*chunk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// vouch says of locks that were read at revision whether they are dead, and until when they are held. A session that this process knows of is
-// taken for alive, the others are asked for.
+// vouch sets, of locks that were read at revision, whether they are dead, and until when they are held. A session that this process knows is
+// taken for alive; of the others it asks etcd.
 func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
 	var asked []*idem.Lock
 	var ops []clientv3.Op
@@ -29,13 +29,13 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 		case alive == nil:
 			l.Dead = !s.o.Holds(l.Execution) && !l.IsParked()
 		case protocol.IsHold(l.Alive):
-			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for people only
+			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for operators only
 		}
 	}
 	return nil
 }
 
-// Describe fills in what people see of locks that were read at revision, beside what stands in them.
+// Describe fills in what operators see of locks that were read at revision, beside their values.
 func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision int64) error {
 	locks := make([]*idem.Lock, len(views))
 	var ops []clientv3.Op

@@ -1,3 +1,3 @@
-// Package history is the read side of the ledger: it finds and lists executions, locks, slots and parked requests (Reader), and writes down what is only
-// there to be read: duplicates and arrivals (Duplicates), and what people asked for (Audits). No transaction of the protocol compares these keys.
+// Package history is the read side of the ledger: it finds and lists executions, locks, slots and parked requests (Reader), and writes what is
+// only there to be read: duplicates and arrivals (Duplicates), and audits (Audits). No transaction of the protocol compares these keys.
 package history

@@ -26,16 +26,16 @@ const (
 	maxTallies = 100_000
 )
 
-// Duplicates writes down, behind the deliveries, what was not executed here: it counts the copies of executions that this process has answered
-// without running, and keeps how events arrived that were refused, or answered as copies. Each process has a key of its own for each execution and
-// each event, and puts there what it knows so far. So nobody compares these keys, and readers add them up.
+// Duplicates writes in the background what was not executed here: it counts the duplicates of executions that this process has answered without
+// running, and keeps how events arrived that were refused, or answered as duplicates. Each process has a key of its own for each execution and
+// each event with what it knows so far. So no transaction compares these keys, and readers add them up.
 type Duplicates struct {
 	o *Options
 	// Most bounds the executions and events that are counted at a time.
 	Most    int
 	wake    chan struct{}
 	writing chan struct{} // holds a token during a write: one at a time
-	// leases are apart from those of records: nobody has to wait for a lease of these when the store closes.
+	// leases are apart from those of records, so that closing the store does not wait for them.
 	leases *commit.Leases
 
 	mu      sync.Mutex
@@ -49,15 +49,15 @@ type Duplicates struct {
 	generation int
 }
 
-// tally is what this process knows of one execution, or of the arrivals of one event.
+// tally is what this process knows of the duplicates of one execution, or of the arrivals of one event.
 type tally struct {
-	key       string        // without what makes it the process's own
-	n         int64         // copies of the execution
+	key       string        // without this process's own part
+	n         int64         // duplicates of the execution
 	history   *idem.History // of the event; nil = it is of an execution
-	queued    bool          // it is in the queue: of one that is being written, only where a copy has come since
+	queued    bool          // it is in the queue; while it is being written, only if a duplicate has come since
 	retention time.Duration
 
-	// Whoever writes owns these.
+	// The fields below are guarded by writing.
 	lease  clientv3.LeaseID // that the count was written with, 0 = none
 	leased link.Instant
 }
@@ -69,8 +69,8 @@ func NewDuplicates(o *Options) *Duplicates {
 	return d
 }
 
-// Add counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
-// others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
+// Add counts one duplicate of an execution that was answered without running. It never blocks; readers in this process see it at once, others
+// within a second. The count lives for retention after the duplicate. When more than 100,000 executions have unwritten counts at a time,
 // further ones are not counted.
 func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
@@ -81,7 +81,7 @@ func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	}
 }
 
-// tallyLocked is the tally of that key; nil where there is no room for another one.
+// tallyLocked returns the tally of that key; nil if there is no room for another one.
 func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 	t := d.tallies[key]
 	if t == nil {
@@ -120,7 +120,7 @@ func (d *Duplicates) resetLocked() bool {
 	return true
 }
 
-// keyLocked is the process's own key.
+// keyLocked returns the process's own key.
 func (d *Duplicates) keyLocked(t *tally) string {
 	return t.key + d.o.Writer + "-" + strconv.Itoa(d.generation)
 }
@@ -170,12 +170,12 @@ func (d *Duplicates) Finish(ctx context.Context) {
 // Index writes the indexes of the leases that arrivals are on. Nothing may be written after it.
 func (d *Duplicates) Index(ctx context.Context) { d.leases.Finish(ctx) }
 
-// Write writes the counts that have waited longest; false when etcd did not take them: they wait on.
+// Write writes the counts that have waited longest. It returns false if etcd did not take them: they wait on.
 func (d *Duplicates) Write(ctx context.Context) bool {
 	select {
 	case d.writing <- struct{}{}:
 		defer func() { <-d.writing }()
-	case <-ctx.Done(): // another one waits for an etcd that does not answer
+	case <-ctx.Done(): // the other one waits for an etcd that does not answer
 		return false
 	}
 	var err error
@@ -211,8 +211,8 @@ func (d *Duplicates) sent(some []*tally, again bool) {
 	}
 }
 
-// send writes a batch, in one request as a rule. A copy that comes meanwhile queues its execution again. Writing twice does no harm, so nothing is
-// done about answers that get lost.
+// send writes a batch, usually in one request. A duplicate that comes meanwhile queues its execution again. Writing twice does no harm, so lost
+// answers are ignored.
 func (d *Duplicates) send(ctx context.Context, batch []*tally) error {
 	err := d.put(ctx, batch)
 	if err == nil {
@@ -246,8 +246,8 @@ func (d *Duplicates) put(ctx context.Context, batch []*tally) error {
 	return d.o.Pool.CommitParts(ctx, ops)
 }
 
-// prolong sees to it that the count lives for the retention from now on, and takes a place on a lease only where it has to.
-// Arrivals are found by their age, so each write of them is on the lease of its time.
+// prolong lets the count live for the retention from now on, and takes a new lease only if it has to. Arrivals are found by their age, so each
+// write of them is on the lease of its time.
 func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.o.Clock
 	if t.history != nil {
@@ -265,15 +265,15 @@ func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	return err
 }
 
-// maxCounts bounds what is read of the copies of one execution: each process that has answered one has a key.
+// maxCounts bounds the counts that are read of one execution: each process that has answered a duplicate has a key.
 const maxCounts = 1000
 
-// ReadCounts is the read of what all processes have counted of the duplicates of an execution; see Count.
+// ReadCounts returns the read of all processes' counts of the duplicates of an execution; see Count.
 func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
 	return clientv3.OpGet(s.o.Layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
-// Count adds up the copies of an execution: what all processes have written, and for this one what it knows itself.
+// Count adds up the duplicates of an execution: what all processes have written, and for this one what it knows itself.
 func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

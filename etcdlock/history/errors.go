@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// unavailable says that etcd cannot answer, and why.
+// unavailable returns an idem.ErrStoreUnavailable that says why.
 func unavailable(why error) error {
 	return fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, link.Explain(why))
 }

@@ -15,20 +15,20 @@ import (
 	"hooklock/idem"
 )
 
-// RecordBatch records are read at a time: each is 600 KiB at most, with the answer that it keeps.
+// RecordBatch is how many records are read at a time: each is 600 KiB at most, with its answer.
 const RecordBatch = 32
 
 const (
-	liveBatch    = 100  // places and locks that are read at a time
+	liveBatch    = 100  // queue entries and locks that are read at a time
 	arrivalBatch = 100  // and arrivals
 	minDigits    = 4    // hex digits that leave some dozens of keys among a million
-	pageLooks    = 5000 // values that a page of executions looks at, whatever it shows
+	pageLooks    = 5000 // values that a page of executions reads, whatever it shows
 )
 
-// Executions is a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which they came
-// there, then those that have ended, in the order of their ends, with the events that were refused, where the query takes those, in the order of their
-// last arrivals. An execution moves in that order too, so that none is missed that was there all the time; one that moves between two pages may be on
-// both. Bodies of answers are left out. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// Executions returns a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which
+// they came there, then those that have ended, in the order of their ends, with the events that were refused, if the query takes those, in the
+// order of their last arrivals. An execution moves in that order too, so that none is missed that was there all the time; one that moves
+// between two pages may be on both. Bodies of answers are left out. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds, refused := kindsOf(&q)
 	behind := beginning
@@ -66,7 +66,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
 }
 
-// kindsOf returns the kinds of keys in which there may be what a query asks for; refused: arrivals beside the records, too.
+// kindsOf returns the kinds of keys that may match a query; refused: arrivals beside the records, too.
 func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	kinds = []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	switch s := q.Status; {
@@ -99,7 +99,7 @@ func (p *executionPage) with(kind string) []string {
 	return []string{kind}
 }
 
-// live shows those that have not ended: of all places or locks the newest that were created, behind a place.
+// live shows executions that have not ended: of all queue entries or locks the newest that were created, behind a place.
 func (p *executionPage) live(ctx context.Context, kind string, behind place) error {
 	prefix := p.store.o.Layout.Root + kind
 	if one := p.q.OneWorkflow(); one != "" {
@@ -204,13 +204,13 @@ func (p *executionPage) value(ctx context.Context, kv *mvccpb.KeyValue, revision
 	return nil
 }
 
-// advance is before each value, and notes that the next page goes on behind it.
+// advance is called before each value, and notes that the next page goes on behind it.
 func (p *executionPage) advance(kind string, at place) {
 	p.walk.left--
 	p.next = kind + p.store.o.formatPlace(at)
 }
 
-// add takes what the query asks for.
+// add adds f if it matches the query.
 func (p *executionPage) add(f idem.Found, revision int64) {
 	if p.q.Takes(&f) {
 		f.Revision = revision
@@ -305,14 +305,14 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 		f.Record = st.Record
 		f.Record.DropBody()
 	}
-	if p.q.Decision == "" && f.Entry() != nil { // it was shown among those that have an execution
+	if p.q.Decision == "" && f.Entry() != nil { // it was shown among the events that have an execution
 		return nil
 	}
 	p.add(f, revision)
 	return nil
 }
 
-// foundIn is the execution in kv; not that of a cooling lock, which has ended and is in its record.
+// foundIn decodes the execution in kv; not that of a cooling lock, which has ended and is in its record.
 func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	if strings.HasPrefix(string(kv.Key), s.o.Layout.Records()) {
 		r, _, err := protocol.DecodeRecord(kv)
@@ -334,7 +334,7 @@ func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	return idem.Found{Lock: l, Place: waits}, true
 }
 
-// complete adds what stands elsewhere than in the values, which were read at revision.
+// complete adds what is stored elsewhere than in the values, which were read at revision.
 func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	var locks []*idem.Lock
 	for _, f := range p.found {
@@ -359,7 +359,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// cursor is what the next page begins behind, "" where there is none: a kind of keys, and a revision.
+// cursor returns what the next page begins behind, "" if there is none: a kind of keys, and a revision.
 func (p *executionPage) cursor() string {
 	if !p.walk.full() {
 		return ""

@@ -14,15 +14,15 @@ import (
 	"hooklock/idem"
 )
 
-// FindValues values are read at a time by a search: a record may be large.
+// FindValues is how many values a search reads at a time: a record may be large.
 const FindValues = 16
 
-// findKeys is the same of keys alone.
+// findKeys is the same for keys alone.
 const findKeys = 1000
 
-// Scope finds the scope of an execution, which never changes. The ID says where to look: at the records of its event, at the locks and in
-// the queues of its workflow. It holds hashes of these only, so each value found there is asked for the whole ID. All is read
-// at one revision: an execution that moves meanwhile is not missed.
+// Scope finds the scope of an execution, which never changes. The ID tells where to look: at the records of its event, at the locks and in the
+// queues of its workflow. It holds hashes of these only, so each value found there is compared with the whole ID. All is read at one revision:
+// an execution that moves meanwhile is not missed.
 func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, error) {
 	workflow, half, err := id.Parse()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	return idem.Scope{}, idem.ErrNoExecution
 }
 
-// search is for the scope of one execution.
+// search is the search for the scope of one execution.
 type search struct {
 	store    *Reader
 	id       idem.ExecutionID
@@ -72,10 +72,10 @@ type search struct {
 
 	found  bool
 	scope  idem.Scope
-	unread error // a value that may be it and cannot be read
+	unread error // a value that may match and cannot be read
 }
 
-// matches reports whether kv knows the execution.
+// matches reports whether kv is about the execution.
 func (f *search) matches(kv *mvccpb.KeyValue) bool {
 	var scope idem.Scope
 	var execution idem.ExecutionID
@@ -132,8 +132,8 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 	return nil
 }
 
-// mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or what ends with the key of an event
-// that begins right.
+// mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or a key that ends with the key
+// of an event that begins right.
 func (f *search) mayMatch(key string) bool {
 	if name, is := strings.CutPrefix(key, f.store.o.Layout.Records()); is {
 		_, workflow, _ := protocol.EventAt(name)
@@ -143,7 +143,7 @@ func (f *search) mayMatch(key string) bool {
 	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
 }
 
-// Attempts are all executions of the event in short, the oldest first: the newest knows those before it.
+// Attempts returns all executions of the event in short, the oldest first: the newest has those before it.
 func (at *State) Attempts() []idem.Attempt {
 	newest := at.CopyRuns(at.Scope.Key)
 	if newest == nil {
@@ -161,7 +161,7 @@ func (at *State) Attempts() []idem.Attempt {
 	return nil
 }
 
-// AddArrivals adds how the event of an execution arrived besides.
+// AddArrivals adds the other arrivals of the event of an execution.
 func (s *Reader) AddArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
 	answers, _, err := s.o.Pool.Read(ctx, s.readArrivals(event))
 	if err != nil {

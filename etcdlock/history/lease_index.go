@@ -71,7 +71,8 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 	return err
 }
 
-// reindex writes the index of leases in the background whose processes have ended before they did, from what is on them. One search at a time has it done.
+// reindex writes, in the background, the index of leases whose processes have ended without writing it, from what is on them. One search at a
+// time does so.
 func (s *Reader) reindex(spans []leaseSpan) {
 	now := s.o.Clock.Now()
 	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
@@ -95,12 +96,12 @@ func (s *Reader) reindex(spans []leaseSpan) {
 	}
 }
 
-// over reports whether nothing can be written on the lease any more, a request included that is still on its way.
+// over reports whether nothing can be written on the lease any more, by requests on their way included.
 func (st *leaseSpan) over(now time.Time) bool {
 	return st.before < math.MaxInt64 && st.to.Add(clockSkew).Before(now)
 }
 
-// rowsOn reads what is on a lease. whole is false if a part cannot be read: what is missed in an index is not found.
+// rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is not found.
 func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
 	keys, err := s.o.attached(ctx, st.lease)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"hooklock/idem"
 )
 
-// LockBatch locks are read at a time: each is 64 KiB at most, and half a KiB as a rule.
+// LockBatch is how many locks are read at a time: each is 64 KiB at most, and usually half a KiB.
 const LockBatch = 100
 
 // maxHolders bounds the executions of one workflow that are shown together.
@@ -39,7 +39,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView,
 	return views, nil
 }
 
-// ownLimit is how many executions of the workflow of l may run at a time, as this process has it; 0 = one.
+// ownLimit returns how many executions of the workflow of l may run at a time, by the configuration of this process; 0 = one.
 func (s *Reader) ownLimit(l *idem.Lock) int {
 	if !l.OwnLimit() {
 		return 0
@@ -47,12 +47,12 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 	return s.o.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
 }
 
-// Slots is a part of the slots that are taken, limit by limit. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
 	return s.slotPage(ctx, q, s.o.Layout.Slots(), true)
 }
 
-// Turns is a part of those who are first of their queue and wait for a slot, limit by limit. The error is that of Slots.
+// Turns returns a part of the slot waiters, limit by limit. Its errors are those of Slots.
 func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
 	return s.slotPage(ctx, q, s.o.Layout.Turns(), false)
 }
@@ -87,7 +87,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, 
 	return page, nil
 }
 
-// Locks is a part of the locks, in the order of their keys. It buries nothing: a lock whose owner is dead says so. The error is
+// Locks returns a part of the locks, in the order of their keys. It reaps nothing: a lock whose owner is dead says so. It returns
 // idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
 	keys, err := s.pageRange(protocol.KindLocks, q.Cursor)

@@ -15,7 +15,7 @@ import (
 	"hooklock/idem"
 )
 
-// ParkedEntries is a part of the requests that are kept. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// ParkedEntries returns a part of the stored requests. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
 	var page idem.ParkedPage
 	prefix := s.o.Layout.Parked()
@@ -49,13 +49,13 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.Pa
 	return page, nil
 }
 
-// takesParked reports whether a query asks for e.
+// takesParked reports whether e matches the query.
 func takesParked(q *idem.ParkedQuery, e *idem.ParkedEntry) bool {
 	return (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
 }
 
-// ParkedExecutions is a part of the executions whose request is kept, those first that have waited for longest, with what stands in their places, locks
-// and records. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// ParkedExecutions returns a part of the executions whose request is stored, those first that have waited for longest, with their queue
+// entries, locks and records. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
 	behind, err := parseParked(q.Cursor)
 	if err != nil {
@@ -99,10 +99,10 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.next}, nil
 }
 
-// parkedBatch entries are read at a time: each is half a KiB as a rule.
+// parkedBatch is how many entries are read at a time: each is usually half a KiB.
 const parkedBatch = 1000
 
-// parkedOrder puts those first that have been parked for longest.
+// parkedOrder sorts those first that have been parked for longest.
 func parkedOrder(a, b idem.ParkedEntry) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Execution, b.Execution))
 }
@@ -111,7 +111,7 @@ func formatParked(e *idem.ParkedEntry) string {
 	return strconv.FormatInt(e.Since.UnixNano(), 10) + "/" + string(e.Execution)
 }
 
-// parseParked is the entry that a cursor names; the zero value for none, before all others.
+// parseParked returns the entry that a cursor names; the zero value, before all others, for none.
 func parseParked(cursor string) (e idem.ParkedEntry, err error) {
 	if cursor == "" {
 		return e, nil
@@ -127,7 +127,7 @@ func parseParked(cursor string) (e idem.ParkedEntry, err error) {
 	return e, nil
 }
 
-// showParked reads what the index says is there. Each transaction writes both, so at one revision they agree.
+// showParked reads the values that the index names. Each transaction writes both, so at one revision they agree.
 func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64) error {
 	var ops []clientv3.Op
 	for i := range entries {

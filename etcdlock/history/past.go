@@ -18,15 +18,15 @@ import (
 	"hooklock/idem"
 )
 
-// How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and etcd
-// tells the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first page reads the
-// keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions at which the keys were
-// written, which no clock can move. A search goes through the same leases, and reads the values alone of what their index says may be what it is for
-// (protocol.LeaseIndex). What an event is called is at the beginning of its keys, so a search for that needs no list at all.
+// How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and
+// etcd lists the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first
+// page reads the keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions
+// at which the keys were written, which no clock can move. A search goes through the same leases, and reads only the values that match by their
+// index (protocol.LeaseIndex). The event ID is at the beginning of its keys, so a search for that needs no list at all.
 
 const (
-	clockSkew = 5 * time.Minute // that clocks of processes may differ, where times are compared, and more than a request may be on its way
-	maxSpans  = 256             // leases that one page reads the keys of, besides those that still take some
+	clockSkew = 5 * time.Minute // clocks of processes may differ by this much, and a request takes less
+	maxSpans  = 256             // leases whose keys one page reads, besides those that still take some
 	spanReads = 8               // of them at a time
 	fewKeys   = 100             // keys that are wanted before more leases are read at a time
 )
@@ -40,11 +40,11 @@ type leaseSpan struct {
 
 	kind  string
 	index *protocol.LeaseIndex      // nil = none that can be read
-	own   map[protocol.Field][]byte // the fields of that index where this process has it in memory; nil = they are in etcd
-	names map[string]bool           // beginnings of the names of the keys that may be wanted; nil = all keys
+	own   map[protocol.Field][]byte // the fields of that index if this process has it in memory; nil = they are in etcd
+	names map[string]bool           // beginnings of the names of the keys that may match; nil = all keys
 }
 
-// spans are all leases with keys of that kind; those first that may have the newest.
+// spans returns all leases with keys of that kind; those first that may have the newest.
 func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 	prefix := s.o.Layout.Leases(kind)
 	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
@@ -68,7 +68,7 @@ func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 	}
 	for _, chain := range chains {
 		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
-		for i := 2; i < len(chain); i++ { // it is asked for while the one before it still takes keys
+		for i := 2; i < len(chain); i++ { // it is requested while the one before it still takes keys
 			old, next := &all[chain[i-2]], &all[chain[i]]
 			old.before, old.to = next.after, earlier(old.to, next.from)
 		}
@@ -85,12 +85,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// closeByTime finds the end of the leases of processes that have ended: nothing was written there any more when a process that has granted one since had
-// let more time pass than they take keys for. It says so by two leases of its own: the clocks of two processes are not held against each other.
+// closeByTime finds the end of the leases of processes that have ended: a process that has granted a later lease must have let more time pass
+// than they take keys for. Two leases of that process prove it, so that the clocks of two processes are not compared.
 func closeByTime(all []leaseSpan, chains map[string][]int) {
 	for i := range all {
 		old := &all[i]
-		if old.before < math.MaxInt64 { // its own chain says it, and knows better
+		if old.before < math.MaxInt64 { // its own chain is more precise
 			continue
 		}
 		enough := old.open + clockSkew
@@ -115,14 +115,14 @@ type past struct {
 	behind place // only what follows it
 
 	spans     []leaseSpan // those that are left
-	sifted    int         // the first of them whose indexes were asked
+	sifted    int         // the first of them whose indexes were read
 	siftChunk int
 	opened    int // besides those that may take more
 	chunk     int
 	found     []place // of those that were opened; the newest first
 }
 
-// newPast is for the keys that may be what is searched; each is asked for below the root of its kind.
+// newPast returns the past of the keys that may match q; each is searched below the root of its kind.
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
 	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, siftChunk: 16, chunk: 1}
 	for _, kind := range kinds {
@@ -140,13 +140,12 @@ func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQ
 	return p, nil
 }
 
-// newerFirst puts those first that may have the newest.
+// newerFirst sorts those first that may have the newest.
 func newerFirst(a, b leaseSpan) int {
 	return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after))
 }
 
-// keyFilter says which keys of records and arrivals may be of what a query asks for: they begin with the key of the event and the hash of its
-// workflow.
+// keyFilter returns which keys of records and arrivals may match a query: they begin with the key of the event and the hash of its workflow.
 func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	workflow := ""
 	if one := q.OneWorkflow(); one != "" {
@@ -160,7 +159,7 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	}
 }
 
-// keyBeginning is how the keys of records and arrivals begin that a query asks for, as far as it says so.
+// keyBeginning returns the beginning of the keys of records and arrivals that match a query, as far as it is known.
 func keyBeginning(q *idem.ExecutionQuery) string {
 	_, beginning := idem.BeginningHex(q.Beginning)
 	if half := protocol.Hex16(idem.EventHalf(q.EventID)); q.EventID != "" {
@@ -172,10 +171,10 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 	return beginning
 }
 
-// next are at most n keys, those that were written last and are before the ones that it gave before. None, and over false: the page has read enough.
+// next returns at most n keys, the newest before those that it returned before. None, and over false: the page has read enough.
 func (p *past) next(ctx context.Context, n int) (some []place, over bool, err error) {
 	for len(p.spans) > 0 && (len(p.found) == 0 || p.spans[0].before > p.found[0].revision) {
-		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision { // otherwise the next page would begin where this one did
+		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision { // otherwise the next page would begin at the same place
 			return nil, false, nil
 		}
 		if err := p.open(ctx); err != nil {
@@ -191,7 +190,7 @@ func (p *past) next(ctx context.Context, n int) (some []place, over bool, err er
 	return some, len(some) == 0, nil
 }
 
-// resume is what the next page goes on behind: whatever was found but not given follows it, too.
+// resume returns the place that the next page goes on behind: everything found but not returned follows it, too.
 func (p *past) resume() place {
 	if len(p.spans) > 0 && p.spans[0].before < p.behind.revision {
 		return place{p.spans[0].before, lastKey}
@@ -199,7 +198,7 @@ func (p *past) resume() place {
 	return p.behind
 }
 
-// siftNext asks the indexes of the next leases, of more at a time the longer it goes on.
+// siftNext reads the indexes of the next leases, of more at a time the longer it goes on.
 func (p *past) siftNext(ctx context.Context) error {
 	n := 0
 	for n < len(p.spans) && (n < p.siftChunk || p.spans[n].before == math.MaxInt64) {
@@ -210,8 +209,8 @@ func (p *past) siftNext(ctx context.Context) error {
 	return err
 }
 
-// open reads the keys of the next leases: of all that may have something newer than what was found, of those with few keys that may be wanted, and of more
-// at a time the longer none is found.
+// open reads the keys of the next leases: of all that may have something newer than what was found, of those with few keys that may match, and
+// of more at a time the longer none is found.
 func (p *past) open(ctx context.Context) error {
 	if p.sifted == 0 {
 		if err := p.siftNext(ctx); err != nil || p.sifted == 0 {
@@ -254,7 +253,7 @@ func (p *past) open(ctx context.Context) error {
 	return nil
 }
 
-// keysOn are the keys on a lease that the search is for.
+// keysOn returns the keys on a lease that the search is for.
 func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	keys, err := p.store.o.attached(ctx, span.lease)
 	if err != nil {
@@ -283,7 +282,7 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	return found, nil
 }
 
-// attached are the keys on a lease; none where it has run out.
+// attached returns the keys on a lease; none if it has expired.
 func (o *Options) attached(ctx context.Context, lease clientv3.LeaseID) (keys [][]byte, err error) {
 	for pause := link.NewBackoff(); ; {
 		err := o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// place is where a key is in a list: the newest revision comes first, and of one revision, which is that of all transactions that travelled together, the
+// place is the position of a key in a list: the newest revision comes first, and of one revision, which all transactions of a batch share, the
 // smallest key.
 type place struct {
 	revision int64
@@ -27,12 +27,12 @@ func (p place) compare(other place) int {
 // before reports whether another place follows p.
 func (p place) before(other place) bool { return p.compare(other) < 0 }
 
-// formatPlace is a place as a cursor names it.
+// formatPlace writes a place for a cursor.
 func (o *Options) formatPlace(p place) string {
 	return strconv.FormatInt(p.revision, 10) + "/" + hex.EncodeToString([]byte(strings.TrimPrefix(p.key, o.Layout.Root)))
 }
 
-// parsePlace reads what formatPlace has written. Of anything else the revision is 0.
+// parsePlace reads what formatPlace has written. Of any other text the revision is 0.
 func (o *Options) parsePlace(text string) (p place) {
 	revision, key, _ := strings.Cut(text, "/")
 	name, err := hex.DecodeString(key)

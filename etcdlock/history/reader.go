@@ -28,7 +28,8 @@ type Options struct {
 	Holds func(idem.ExecutionID) bool
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
 	Size func(route string, slot idem.Slot) int
-	// Rows returns what this process has put on a lease of records whose index is not written; nil = nothing, or it is another's.
+	// Rows returns the rows of a lease of records whose index this process has not written yet; nil = there are none, or the lease is another
+	// process's.
 	Rows func(clientv3.LeaseID) []protocol.Row
 }
 
@@ -36,11 +37,11 @@ type Options struct {
 type Reader struct {
 	o      *Options
 	counts *Duplicates
-	// reindexing holds a token while indexes are written that are missing.
+	// reindexing holds a token while missing indexes are written.
 	reindexing chan struct{}
 }
 
-// NewReader returns a reader that adds what counts knows of this process.
+// NewReader returns a reader that adds the counts of this process.
 func NewReader(o *Options, counts *Duplicates) *Reader {
 	return &Reader{o, counts, make(chan struct{}, 1)}
 }

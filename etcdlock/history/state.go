@@ -10,13 +10,13 @@ import (
 	"hooklock/idem"
 )
 
-// State is how things stand around one execution, read at one revision.
+// State is the state around one execution, read at one revision.
 type State struct {
 	*protocol.State
 	ID idem.ExecutionID
 
 	Scope      idem.Scope
-	Keys       protocol.Keys    // with the slots of its lock; with A, where it runs: what proves its owner alive; and with C, where a process runs it
+	Keys       protocol.Keys    // with the slots of its lock; with A, if it runs: what proves its owner alive; and with C, if a process runs it
 	Hold       int64            // the mod revision of its hold, 0 = it is not held, or dead
 	HoldLease  clientv3.LeaseID // of that hold
 	Duplicates int64
@@ -24,8 +24,8 @@ type State struct {
 	Orphaned bool
 }
 
-// State reads how things stand around an execution whose scope is known. The lock says whether it is dead, as far as this process knows, and
-// until when it is held. The error is idem.ErrStoreUnavailable.
+// State reads the state around an execution whose scope is known. The lock has whether it is dead, as far as this process knows, and until when
+// it is held. It returns idem.ErrStoreUnavailable.
 func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
 	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.H)), link.Read(s.ReadCounts(id))))
@@ -53,21 +53,21 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 		gone = true
 	default:
 		at.Hold, at.HoldLease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
-		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for people only
+		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for operators only
 	}
-	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) { // what was put down is nobody's, also where this process is about to hear of it
+	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) { // a parked execution that was put down has no owner, even if this process does not know yet
 		at.Orphaned, st.Lock.Dead = st.Lock.IsParked(), !st.Lock.IsParked()
 	}
 	return at, nil
 }
 
-// Where stateOf finds more than lockRecordAndQueue reads.
+// What stateOf reads beyond lockRecordAndQueue.
 const (
 	readHold   = protocol.ReadLine + 1
 	readCopies = protocol.ReadLine + 2
 )
 
-// Found is what people see of it. The error is idem.ErrNoExecution, or idem.ErrStoreUnavailable where a value cannot be read.
+// Found returns what operators see of it. It returns idem.ErrNoExecution, or idem.ErrStoreUnavailable if a value cannot be read.
 func (at *State) Found() (*idem.Found, error) {
 	f := &idem.Found{Revision: at.Revision, Duplicates: at.Duplicates}
 	switch {
@@ -89,7 +89,7 @@ func (at *State) Found() (*idem.Found, error) {
 	return f, nil
 }
 
-// earlier is the execution in short, where its event has run again since, and what knows of it.
+// earlier returns the execution in short, if its event has run again since, and the entry that has it.
 func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {

@@ -9,8 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// Unkept says which of these executions the store keeps no request of: they are not parked, and have left no dead letter. ids is at most as long as
-// a request to etcd may be; see parked.Known.
+// Unkept returns those of these executions whose request is not stored: they are not parked, and have left no dead letter. ids is at most as
+// long as a request to etcd may be; see parked.Known.
 func (s *Reader) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {

@@ -10,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-// MaxPage bounds what a page shows, and the keys that it looks at.
+// MaxPage bounds what a page shows, and the keys that it reads.
 const MaxPage = 500
 
 const defaultPage = 100
@@ -20,9 +20,9 @@ type walk struct {
 	store    *Reader
 	limit    int // of what is shown
 	shown    int
-	left     int    // keys that it may still look at
+	left     int    // keys that it may still read
 	batch    int    // values that it reads at a time
-	last     string // the last key that it has looked at
+	last     string // the last key that it has read
 	revision int64
 }
 
@@ -35,7 +35,7 @@ func (s *Reader) newWalk(limit, batch int) *walk {
 
 func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
 
-// through shows the keys of a range to show, which reports whether it took one. It returns early when the page is full.
+// through passes the keys of a range to show, which reports whether it took one. It returns early when the page is full.
 func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.KeyValue) bool) error {
 	for !w.full() && !keys.over() {
 		n, end := min(w.batch, w.left), keys.next()
@@ -66,8 +66,8 @@ func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.Key
 	return nil
 }
 
-// cursor is what the next page begins behind, "" where there is none: the last key that was looked at, below the root. It names a workflow, so
-// whoever hands it out to somebody who may not see all of them seals it.
+// cursor returns what the next page begins behind, "" if there is none: the last key that was read, below the root. It names a workflow, so it
+// has to be sealed for a client that may not see all workflows.
 func (w *walk) cursor() string {
 	if !w.full() {
 		return ""
@@ -75,7 +75,7 @@ func (w *walk) cursor() string {
 	return strings.TrimPrefix(w.last, w.store.o.Layout.Root)
 }
 
-// pageRange is the range of one kind of keys; behind the cursor, if one is given. The error is idem.ErrCursor where that is outside of it.
+// pageRange returns the range of one kind of keys; behind the cursor, if one is given. It returns idem.ErrCursor if that is outside of it.
 func (s *Reader) pageRange(kind, cursor string) (*windows, error) {
 	from := s.o.Layout.Root + kind
 	end := clientv3.GetPrefixRangeEnd(from)

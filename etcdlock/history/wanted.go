@@ -11,10 +11,10 @@ import (
 	"hooklock/idem"
 )
 
-// wanted is what a query asks for, as far as the index of a lease can tell.
+// wanted is what a query matches, as far as the index of a lease can tell.
 type wanted struct {
 	q *idem.ExecutionQuery
-	// probes: for each, one of them must find a row that is wanted.
+	// probes: for each element, one of its probes must find a row that matches.
 	probes [][]protocol.Probe
 }
 
@@ -44,7 +44,7 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	return w
 }
 
-// span reports whether something on a lease may be wanted.
+// span reports whether something on a lease may match.
 func (w *wanted) span(st *leaseSpan) bool {
 	from, to := st.from.Add(-clockSkew), st.to.Add(clockSkew)
 	if st.index != nil {
@@ -53,7 +53,7 @@ func (w *wanted) span(st *leaseSpan) bool {
 	return w.since(to) && w.until(st.kind, from) && (st.index == nil || w.some(st))
 }
 
-// some reports whether one of the classes on a lease with an index may be wanted.
+// some reports whether one of the classes on a lease with an index may match.
 func (w *wanted) some(st *leaseSpan) bool {
 	for i := range st.index.Classes {
 		if w.class(st.kind, &st.index.Classes[i]) {
@@ -63,7 +63,7 @@ func (w *wanted) some(st *leaseSpan) bool {
 	return st.index.Classes == nil
 }
 
-// every reports whether class and time of all on a lease with an index are wanted.
+// every reports whether class and time of all on a lease with an index match.
 func (w *wanted) every(st *leaseSpan) bool {
 	for i := range st.index.Classes {
 		if !w.class(st.kind, &st.index.Classes[i]) {
@@ -75,12 +75,12 @@ func (w *wanted) every(st *leaseSpan) bool {
 
 func (w *wanted) since(at time.Time) bool { return w.q.Since.IsZero() || !at.Before(w.q.Since) }
 
-// until is not asked of arrivals: a key that is written again moves, and shows what came before.
+// until is not compared for arrivals: a key that is written again moves, and shows what came before.
 func (w *wanted) until(kind string, at time.Time) bool {
 	return w.q.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.q.Until)
 }
 
-// class reports whether rows of a class may be wanted; nil = it is not known.
+// class reports whether rows of a class may match; nil = it is not known.
 func (w *wanted) class(kind string, c *protocol.Class) bool {
 	q := w.q
 	switch {
@@ -92,7 +92,7 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 	return (q.Route == "" || c.Route == q.Route) && (q.Status == "" || c.Status == q.Status) && (q.Outcome == "" || c.Outcome == q.Outcome)
 }
 
-// sift returns those of some leases that may have what is wanted, with the names of the keys that may be it. It asks the indexes.
+// sift reads the indexes of some leases and returns those that may have a match, with the names of the keys that may match.
 func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
 	sifts := make([]*sifted, len(spans))
 	var asked []*sifted
@@ -129,14 +129,14 @@ func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, e
 	return left, nil
 }
 
-// sifted is a lease, and the rows of its index that may be wanted.
+// sifted is a lease, and the rows of its index that may match.
 type sifted struct {
 	leaseSpan
 	rows map[int]bool // nil = all
 	none bool
 }
 
-// ask asks some probes of which one must find a row, and returns the leases that have such rows.
+// ask runs some probes of which one must find a row, and returns the leases that have such rows.
 func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) (left []*sifted, err error) {
 	found := make([]map[int]bool, len(asked))
 	for i := range found {
@@ -174,7 +174,7 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 	return left, nil
 }
 
-// read notes the names of the rows that may be wanted.
+// read notes the names of the rows that may match.
 func (st *sifted) read(w *wanted, field []byte) {
 	rows, err := st.index.DecodeRows(field)
 	if err != nil {
@@ -189,12 +189,12 @@ func (st *sifted) read(w *wanted, field []byte) {
 	st.none = len(st.names) == 0
 }
 
-// mayHave reports whether a key of that name on the lease may be wanted.
+// mayHave reports whether a key of that name on the lease may match.
 func (st *leaseSpan) mayHave(name string) bool {
 	return st.names == nil || st.names[name[:min(len(name), protocol.RowBytes)]]
 }
 
-// ownIndex takes the index of a lease from memory where this process has it.
+// ownIndex takes the index of a lease from memory if this process has it.
 func (s *Reader) ownIndex(st *leaseSpan) {
 	if st.index != nil {
 		return

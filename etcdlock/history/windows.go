@@ -2,8 +2,8 @@ package history
 
 import "strings"
 
-// windows cuts a range of keys of one kind into short ones. A limit alone does not make a read short: etcd counts every key of the range that it
-// was asked for. Keys begin with the hash of their workflow, so the number of digits that the keys of a window have in common bounds how many there
+// windows cuts a range of keys of one kind into short ones. A limit alone does not make a read short: etcd counts every key of the requested
+// range. Keys begin with the hash of their workflow, so the number of digits that the keys of a window have in common bounds how many there
 // are. How many digits are right is learnt from what was found.
 type windows struct {
 	root, end string // of the kind; of the range
@@ -24,7 +24,7 @@ func newWindows(root, from, end string) *windows {
 
 func (w *windows) over() bool { return w.from >= w.end }
 
-// next is where the window ends that begins at from.
+// next returns the end of the window that begins at from.
 func (w *windows) next() string {
 	if d := nextDigits(w.from[len(w.root):], w.digits); d != "" {
 		return min(w.root+d, w.end)
@@ -32,7 +32,7 @@ func (w *windows) next() string {
 	return w.end
 }
 
-// nextDigits are the first n digits after those that hex begins with; "" = there are none.
+// nextDigits returns the first n digits after those that hex begins with; "" = there are none.
 func nextDigits(hex string, n int) string {
 	d := []byte((hex + strings.Repeat("0", n))[:n])
 	for i := n - 1; i >= 0; i-- {
@@ -48,8 +48,7 @@ func nextDigits(hex string, n int) string {
 	return ""
 }
 
-// found is after the window up to end was read: it has count keys from where it began, and last is the one to go on behind, "" where none is
-// left in it.
+// found records that the window up to end was read: it has count keys, and last is the one to go on behind, "" if none is left in it.
 func (w *windows) found(end, last string, count int64) {
 	for n := count; n > manyKeys && w.digits < hashDigits; n /= 16 {
 		w.digits++
