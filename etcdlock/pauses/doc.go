@@ -1,2 +1,2 @@
-// Package pauses knows the pauses that are in force, as far as this process has heard, and acknowledges them in the key of its session.
+// Package pauses knows the pauses that are in force, as far as this process knows, and acknowledges them in the key of its session.
 package pauses

@@ -17,16 +17,16 @@ import (
 	"hooklock/idem"
 )
 
-// Pauses are the pauses as this process has heard of them: with its session first, then by the watch of that. What was heard stays in force while
-// etcd is away.
+// Pauses are the pauses that this process knows: those that it reads with its session, and then those that its watch reports. They stay in
+// force while etcd is away.
 //
-// Who takes a lock reads the epoch of its session first and then the pauses. The process that hears of a pause notes it first and then moves the
-// epoch, which acknowledges it: what was sent before has taken its lock by then or never will, and what is sent afterwards has seen the pause
+// A claim reads the epoch of its session first and then the pauses. A process that learns of a pause records it first and then moves the epoch,
+// which acknowledges it: what was sent before has taken its lock by then or never will, and what is sent afterwards has seen the pause
 // (test/model/paused.go). So a pause costs a delivery one load of a pointer, and no compare.
 type Pauses struct {
 	layout  protocol.Layout
 	now     atomic.Pointer[pauseSet] // nil = nothing is paused
-	heard   chan struct{}            // there is something to acknowledge
+	heard   chan struct{}            // signals that there is something to acknowledge
 	changed func(begun, over []*idem.Pause)
 
 	mu sync.Mutex
@@ -34,7 +34,7 @@ type Pauses struct {
 	// for those that began before it, and begins another group.
 	announcing *sync.WaitGroup
 	all        map[string]*idem.Pause // by key
-	revision   int64                  // up to which everything is known
+	revision   int64                  // up to which all pauses are known
 }
 
 // pauseSet is what is paused at a time. It is never changed.
@@ -49,7 +49,8 @@ func New(y protocol.Layout, changed func(begun, over []*idem.Pause)) *Pauses {
 	return &Pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
 }
 
-// Of returns the pause that an execution of that route and workflow waits for; nil = none. What is no route's, as a lock of the lock API, is not paused.
+// Of returns the pause that an execution of that route and workflow waits for; nil = none. An execution without a route, as a lock of the lock
+// API, is not paused.
 func (p *Pauses) Of(route, workflow string) *idem.Pause {
 	set := p.now.Load()
 	if set == nil || route == "" {
@@ -76,7 +77,7 @@ func (p *Pauses) Change(route, workflow string) <-chan struct{} {
 	return set.life.Done()
 }
 
-// Begin lets a try begin unless it is paused. done is to be called when etcd has it, or never will.
+// Begin lets a try begin unless it is paused. The caller must call done when etcd has the announcement, or never will.
 func (p *Pauses) Begin(route, workflow string) (done func(), paused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +102,8 @@ func (p *Pauses) Replace(kvs []*mvccpb.KeyValue, revision int64) {
 	p.setLocked(all)
 }
 
-// Events takes changes that the watch reports. Those that travelled in one request have one revision, and are in force together: it is that of which this process
-// then says that it has heard.
+// Events takes changes that the watch reports. Those of one request have one revision, and are in force together: it is the revision that this
+// process then acknowledges.
 func (p *Pauses) Events(events []*clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +152,7 @@ func (p *Pauses) setLocked(all map[string]*idem.Pause) {
 	p.changed(begun, over)
 }
 
-// listLocked is in the order in which they began.
+// listLocked returns the pauses in the order in which they began.
 func (p *Pauses) listLocked() []*idem.Pause {
 	list := make([]*idem.Pause, 0, len(p.all))
 	for _, pause := range p.all {
@@ -161,7 +162,7 @@ func (p *Pauses) listLocked() []*idem.Pause {
 	return list
 }
 
-// latest returns the revision of the newest pause, 0 without one, when no try is being announced that began before this process knew of it.
+// latest returns the revision of the newest pause, 0 without one, once no try is being announced that began before this process knew of it.
 func (p *Pauses) latest() (revision int64) {
 	p.mu.Lock()
 	for _, pause := range p.all {
@@ -174,7 +175,7 @@ func (p *Pauses) latest() (revision int64) {
 	return revision
 }
 
-// Acknowledge says in the session's key what this process has heard of, until ctx ends or the session is over.
+// Acknowledge writes into the session's key which pauses this process knows, until ctx ends or the session is over.
 func (p *Pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link.Pool) {
 	for {
 		select {
@@ -185,7 +186,7 @@ func (p *Pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link
 			return
 		}
 		if s.Acknowledge(ctx, pool, p.latest()) != nil || s.Gone() {
-			link.Wake(p.heard) // what this session did not say, the next one says
+			link.Wake(p.heard) // what this session did not write, the next one writes
 			return
 		}
 	}
