@@ -7,11 +7,11 @@ import (
 	"hooklock/etcdlock/link"
 )
 
-// sane is before which no clock of today can be: this did not exist.
+// sane is a time before which no correct clock can be: Hooklock did not exist.
 var sane = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Clock begins to look at this machine's clocks, and returns what ends that with a finding. Locks need no clock that others share:
-// each process measures for itself how long its session has not been heard of. What it needs is a clock that sees a suspended machine.
+// Clock begins to watch this machine's clocks, and returns a function that ends that with a finding. Locks need no shared clock: each process
+// measures for itself how long ago its session was renewed. It needs a clock that counts while the machine is suspended.
 func Clock() func() Finding { return watchClock(link.SystemClock()) }
 
 func watchClock(c link.Clock) func() Finding {

@@ -18,15 +18,14 @@ import (
 const (
 	// diagnoseTimeout bounds one step of a diagnosis. It is longer than the Store would wait, so that a slow member is told from a dead one.
 	diagnoseTimeout = 3 * time.Second
-	// diagnoseLease is how long the keys of a diagnosis live, should it not come to removing them.
+	// diagnoseLease is how long the keys of a diagnosis live if they cannot be removed.
 	diagnoseLease = 10 * time.Second
-	// nearlyFull is the part of the quota from which on it is time to do something.
+	// nearlyFull is the part of the quota above which the database needs attention.
 	nearlyFull = 0.8
 )
 
-// Etcd looks at the etcd that o names, as a Store would use it, and says what it found, check by check. It writes below
-// <prefix>/v1/doctor/ alone, on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside
-// anything. o must name Endpoints.
+// Etcd checks the etcd that o names, as a Store would use it, and returns one finding for each check. It writes only below <prefix>/v1/doctor/,
+// on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside anything. o must name Endpoints.
 func Etcd(ctx context.Context, o etcdlock.Options) []Finding {
 	d := newDiagnosis(o)
 	d.run(ctx)
@@ -64,7 +63,7 @@ func (d *diagnosis) say(check string, r Result, found, advice string) {
 	d.findings = append(d.findings, Finding{Check: check, Result: r, Found: found, Advice: advice})
 }
 
-// fail is for what etcd refuses, with the advice that belongs to its answer, or otherwise.
+// fail reports an error of etcd, with the advice that belongs to it, or otherwise.
 func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
 	advice := link.AdviceFor(err)
 	if advice == "" {
@@ -93,7 +92,7 @@ func (d *diagnosis) run(ctx context.Context) {
 	d.use(ctx, d.answered[0].client)
 }
 
-// endpoint looks at one member by itself.
+// endpoint checks one member by itself.
 func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	check := "etcd " + endpoint
 	began := time.Now()
@@ -121,7 +120,7 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	}
 }
 
-// leader looks whether every member knows one.
+// leader checks whether every member knows a leader.
 func (d *diagnosis) leader() {
 	for _, a := range d.answered {
 		if a.status.Leader == 0 {
@@ -132,7 +131,7 @@ func (d *diagnosis) leader() {
 	d.say("etcd leader", OK, "known: member "+strconv.FormatUint(d.answered[0].status.Leader, 16), "")
 }
 
-// alarms reads them from the status of the members, which every user may see.
+// alarms reads the alarms from the status of the members, which every user may see.
 func (d *diagnosis) alarms() {
 	var raised []string
 	for _, a := range d.answered {
@@ -166,7 +165,7 @@ func (d *diagnosis) space() {
 	}
 }
 
-// members counts those that nobody named. A hung member costs nothing where another one is known.
+// members counts the members that are not configured. A hung member costs nothing if another one is configured.
 func (d *diagnosis) members(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// preface is how an HTTP/2 connection begins (RFC 9113 §3.4), with an empty SETTINGS frame.
+// preface is the beginning of an HTTP/2 connection (RFC 9113 §3.4), with an empty SETTINGS frame.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
-// probe connects to an endpoint as far as its first bytes of HTTP/2. The etcd client goes on trying until its time is up, and then
-// knows no more than that.
+// probe connects to an endpoint up to the first bytes of HTTP/2. The etcd client would try until its time is up, and then know no more than
+// that.
 func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, 
 	return "is this etcd's client port? Where it wants TLS, write https://", fmt.Errorf("speak to it: %w", err)
 }
 
-// endpointAddress is where an endpoint listens, and whether TLS is spoken there.
+// endpointAddress returns the address of an endpoint, and whether it speaks TLS.
 func endpointAddress(endpoint string, haveTLS bool) (address string, secure bool) {
 	u, err := url.Parse(endpoint)
 	if !strings.Contains(endpoint, "://") || err != nil {

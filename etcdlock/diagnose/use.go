@@ -14,14 +14,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// use does once what a Store does all the time.
+// use does once each thing that a Store does all the time.
 func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
 	lease, ok := d.lease(ctx, c)
 	if !ok {
 		d.say("etcd transaction", Skipped, "needs a lease", "")
 		d.say("etcd permissions", Skipped, "needs a lease", "")
 	} else {
-		defer func() { // also when the caller is interrupted; and should it fail, what was written goes with the lease
+		defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
 			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
 		}()
 		key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
@@ -41,7 +41,7 @@ func (d *diagnosis) step(ctx context.Context, f func(context.Context) error) err
 	return f(ctx)
 }
 
-// lease measures the round trip of a lease. The lease that it returns is for what follows.
+// lease measures the round trip of a lease. The lease that it returns is for the checks that follow.
 func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.LeaseID, bool) {
 	const check = "etcd lease"
 	asked := min(d.o.SessionTTL, diagnoseLease)
@@ -85,7 +85,7 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.Lea
 	return granted.ID, true
 }
 
-// revokeAnother grants a lease and revokes it: the one that is in use is needed on.
+// revokeAnother grants a lease and revokes it, because the other one is still needed.
 func (d *diagnosis) revokeAnother(ctx context.Context, c *clientv3.Client) error {
 	return d.step(ctx, func(ctx context.Context) error {
 		granted, err := c.Grant(ctx, link.LeaseSeconds(diagnoseLease))
@@ -102,7 +102,7 @@ func timed(f func() error) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// ifCreatedAt puts key if that is its create revision, 0 = if it is absent.
+// ifCreatedAt puts key if revision is its create revision, 0 = if it is absent.
 func ifCreatedAt(revision int64, key string, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", revision)},
 		[]clientv3.Op{clientv3.OpPut(key, "doctor", clientv3.WithLease(lease))}, []clientv3.Op{clientv3.OpGet(key)})
@@ -133,8 +133,8 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	return false
 }
 
-// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs say less: clusters that were set up
-// alike have the same one.
+// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs prove less: clusters that were set up alike
+// have the same one.
 func (d *diagnosis) cluster(ctx context.Context, key string) {
 	const check = "etcd cluster"
 	first := d.answered[0]
@@ -187,7 +187,7 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 	d.say(check, OK, "put, get, delete and watch work below "+d.o.Prefix+"/", "")
 }
 
-// watchOnce waits for the news of a put that it makes.
+// watchOnce waits for the event of a put that it makes.
 func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -209,7 +209,7 @@ func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease client
 	}
 }
 
-// outside reads, and writes nothing, where this user has no business.
+// outside reads, and writes nothing, outside of the prefix, which this user should not be allowed to.
 func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	const check = "etcd outside the prefix"
 	err := d.step(ctx, func(ctx context.Context) error {
@@ -228,7 +228,7 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	}
 }
 
-// compaction: whether it goes on by itself is not to be seen; that it never happened is.
+// compaction warns if history was never compacted. Whether compaction is automatic cannot be seen.
 func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 	const (
 		check = "etcd compaction"
