@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whatToDo is for files that cannot be used.
+// whatToDo is the advice for files that cannot be used.
 const whatToDo = "bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows no earlier event"
 
 const (
-	opening   = time.Second // how long others may have the database that only look at it, as hooklock doctor
+	opening   = time.Second // how long other programs may have the database open to look at it, as hooklock doctor
 	lookAgain = 20 * time.Millisecond
 )
 
-// intact finds a database or a log that was cut short or is gone. etcd would not live to say so: it reads the database by addresses, so the system ends the
-// process at a page that is not there, and it panics where nobody can recover it.
+// intact finds a database or a log that was cut short or is gone. etcd would die of it without a message: it maps the database into memory, so
+// the system ends the process at a page that is missing, and its panic cannot be recovered.
 func intact(dir string) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {
@@ -38,7 +38,7 @@ func intact(dir string) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("look at its database: %w", err)
 	case (err != nil || info.Size() == 0) && len(logs) == 0:
-		return nil // nothing was ever kept here
+		return nil // the directory was never used
 	case err != nil || info.Size() == 0:
 		return fmt.Errorf("its database %s is gone or empty, and its log is there; %s", path, whatToDo)
 	}
@@ -55,7 +55,7 @@ func intact(dir string) error {
 	return nil
 }
 
-// find says what is in a directory before it is used. The lock outlives its process, so it tells a folder that was emptied from a new one.
+// find says what is in a directory before it is used. The lock file outlives its process, so it tells a folder that was emptied from a new one.
 func find(dir string) Found {
 	for _, path := range data(dir) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func find(dir string) Found {
 	return Nothing
 }
 
-// unused is an error where another program has the database open, as who looks at it with another tool: etcd would wait for that one without an end.
+// unused returns an error if another program has the database open, as a tool that looks at it: etcd would wait for that one for ever.
 func unused(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func unused(path string) error {
 	return nil
 }
 
-// written is how large a database has to be for all that was written into it.
+// written returns how large a database has to be for everything that was written into it.
 func written(path string) (int64, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: opening})
 	if err != nil {

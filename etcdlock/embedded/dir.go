@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the file whose lock says that a process has the directory.
+// lockName is the file whose lock marks the directory as in use.
 const lockName = "lock"
 
-// prepare makes the directory and takes it for this process. etcd itself would wait for ever for another process to let go.
+// prepare makes the directory and locks it for this process. etcd itself would wait for another process for ever.
 func prepare(dir string) (*os.File, error) {
 	if dir == "" {
 		return nil, errors.New("embedded etcd: no directory given; set data_dir")
@@ -61,10 +61,10 @@ func lockDir(dir string) (*os.File, error) {
 // files are those that a Server has open: its lock, its database and its log.
 type files struct {
 	lock *os.File
-	data []os.FileInfo // the database and the log, as they were seen last; nil of one that could not be looked at
+	data []os.FileInfo // the database and the log, as last seen; nil of one that could not be read
 }
 
-// note remembers which files the database and the log are: a defragmentation puts another database there.
+// note records which files the database and the log are: a defragmentation puts another database there.
 func (f *files) note() {
 	f.data = nil
 	for _, path := range data(filepath.Dir(f.lock.Name())) {
@@ -73,7 +73,7 @@ func (f *files) note() {
 	}
 }
 
-// inPlace reports whether the directory of the lock is still the one that it was taken in, with its data. Only what is certain counts as an end.
+// inPlace reports whether the directory of the lock is still the one that was locked, with its data. It returns false only if that is certain.
 func (f *files) inPlace() bool {
 	mine, err := f.lock.Stat()
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *files) inPlace() bool {
 	return true
 }
 
-// data are the database and the log in a directory.
+// data returns the paths of the database and the log in a directory.
 func data(dir string) []string {
 	return []string{filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")}
 }
@@ -113,12 +113,12 @@ func writable(f *os.File) error {
 	return nil
 }
 
-// addressable finds a limit of the process's addresses before etcd does: that would panic where nobody can recover it. etcd asks for the database's
+// addressable finds a limit of the process's address space before etcd does, whose panic cannot be recovered. etcd reserves the database's
 // addresses at its start, so that it does not have to move it later. They take no memory.
 func addressable(quota int64) error {
 	size := int64(backend.InitialMmapSize)
 	if quota != etcdstorage.DefaultQuotaBytes {
-		size = quota + quota/10 // what etcd asks for where it is not its default
+		size = quota + quota/10 // what etcd reserves if the quota is not its default
 	}
 	space, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

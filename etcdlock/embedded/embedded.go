@@ -1,9 +1,10 @@
-// Package embedded runs a single etcd member inside this process, for one replica that needs no etcd of its own. It listens
-// nowhere: the only way in is the Client, so nobody else can read or change what it keeps. Every write is synced to disk before it
-// is answered, so a killed process loses nothing that was recorded.
+// Package embedded runs a single etcd member inside this process, for one replica that needs no etcd of its own. It listens nowhere: the only
+// way in is the Client, so no other process can read or change its data. Every write is synced to disk before it is answered, so a killed
+// process loses nothing that was recorded.
 //
-// Words: a Server is the running member. To look is to read its directory without changing it, and the State is what is there. To save is to write a
-// snapshot into a file, to restore is to make the directory anew from one, and to export is to make the data of a cluster, for its Members, of it.
+// Words: a Server is the running member. To look is to read its directory without changing it, and the State is what is there. To save is to
+// write a snapshot into a file, to restore is to make the directory anew from one, and to export is to make the data of a cluster, for its
+// Members, from it.
 package embedded
 
 import (
@@ -33,8 +34,7 @@ type Options struct {
 	Quota int64
 	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
 	Logger *slog.Logger
-	// Flush writes what the Logger was told, for a Logger that does not do so at once; nil = nothing to do. It is called before etcd ends the
-	// process.
+	// Flush writes out what the Logger has buffered; nil = it buffers nothing. It is called before etcd ends the process.
 	Flush func()
 
 	tidyEvery   time.Duration // 0 = defaultTidyEvery
@@ -44,9 +44,9 @@ type Options struct {
 const (
 	defaultQuota = 2 << 30
 	startTimeout = 60 * time.Second // a large database is read whole
-	// The history is for etcd's watches; nobody reads it here. It goes after five minutes, or when it is long (maxHistory).
+	// The history is for etcd's watches; nothing here reads it. It is compacted after five minutes, or when it is long (maxHistory).
 	history = "5m"
-	// What the member is called in its data. Nobody else sees it.
+	// The member's name in its data. It is not seen outside.
 	memberName  = "hooklock"
 	defaultPeer = "http://localhost:2380"
 )
@@ -68,11 +68,11 @@ type Server struct {
 // Found is what a start found in its directory.
 type Found string
 
-// What it may find.
+// The findings.
 const (
 	Records = Found("records") // or nothing yet, of a process that has recorded nothing
-	Nothing = Found("nothing") // no process has had it, as far as anybody can see
-	Emptied = Found("emptied") // a process has had it, and its records are not there
+	Nothing = Found("nothing") // no process has used it, as far as can be seen
+	Emptied = Found("emptied") // a process has used it, and its records are missing
 )
 
 // Start returns when the member answers. Its errors say what to do.
@@ -103,12 +103,12 @@ func Start(o Options) (*Server, error) {
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
 	s.tidier.files.lock = lock
 	s.tidier.files.note()
-	s.tidier.measure() // Space knows from the start
+	s.tidier.measure() // Space is known from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil
 }
 
-// inProcess is etcd's client without a connection, which also takes a transaction as it travels, as link.Committer.
+// inProcess returns etcd's client without a connection, which also takes a transaction in its wire form, as link.Committer.
 func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
 	c := v3client.New(s)
 	c.KV = &directKV{c.KV, v3rpc.NewQuotaKVServer(s)}
@@ -126,7 +126,7 @@ func (kv *directKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResp
 	return response, clientv3.ContextError(ctx, err)
 }
 
-// keepTidy makes room from now on until Close.
+// keepTidy runs the tidier until Close.
 func (s *Server) keepTidy(every time.Duration) {
 	var life context.Context
 	life, s.stopTidy = context.WithCancel(context.Background())
@@ -137,13 +137,13 @@ func (s *Server) keepTidy(every time.Duration) {
 	})
 }
 
-// Space is how full the database was when that was last looked at, about a second ago.
+// Space returns how full the database was at the last look, about a second ago.
 func (s *Server) Space() Space { return s.tidier.space() }
 
-// Found is what was in its directory before it started.
+// Found returns what was in the directory before the start.
 func (s *Server) Found() Found { return s.found }
 
-// Client is the way in. It ends with the Server.
+// Client returns the only way in. It ends with the Server.
 func (s *Server) Client() *clientv3.Client { return s.client }
 
 // Close ends the member and frees its directory. It may be called more than once.
@@ -152,7 +152,7 @@ func (s *Server) Close() error {
 		s.stopTidy()
 		s.tidying.Wait()
 		err := s.client.Close()
-		if errors.Is(err, context.Canceled) { // what a client without a connection says
+		if errors.Is(err, context.Canceled) { // the usual error of a client without a connection
 			err = nil
 		}
 		s.etcd.Close()
@@ -203,7 +203,7 @@ func (o *Options) await(etcd *embed.Etcd) error {
 	}
 }
 
-// kept is how far in its log the database has come.
+// kept returns how far in its log the database has come.
 func kept(s *etcdserver.EtcdServer) uint64 {
 	index, _ := schema.ReadConsistentIndex(s.Backend().ReadTx())
 	return index
@@ -219,13 +219,13 @@ type comeback struct {
 
 const (
 	lookEvery = 100 * time.Millisecond
-	// standstill is for how many looks the log goes on no farther where it has ended. It comes back in parts of up to 1 MiB, and between two of them a machine
-	// that is busy, or a disk, may take its time. A process that was stopped meanwhile has not looked.
+	// standstill is for how many looks the log must not advance to count as ended. It is read in parts of up to 1 MiB, and between two of them
+	// a busy machine, or a disk, may take its time. A process that was stopped meanwhile has not looked.
 	standstill = 50
 )
 
-// behind is an error where the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever where the log goes on
-// from an earlier place. On a slow disk it does not go on.
+// behind returns an error if the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever
+// for a log that goes on from an earlier position. On a slow disk the log advances late.
 func (c *comeback) behind(has uint64) error {
 	if has != c.has {
 		c.has, c.looks = has, 0
@@ -237,7 +237,7 @@ func (c *comeback) behind(has uint64) error {
 	return nil
 }
 
-// boot starts the member. Where it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.
+// boot starts the member. If it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.
 func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -260,7 +260,7 @@ func config(o Options) *embed.Config {
 	c.Dir = o.Dir
 	c.ListenClientUrls, c.ListenPeerUrls = nil, nil // the advertised ones are only names then
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	// Nobody competes for the leadership: the election only delays the start.
+	// There is no other candidate for the leadership: the election only delays the start.
 	c.TickMs, c.ElectionMs = 50, 500
 	c.QuotaBackendBytes = o.Quota
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, history

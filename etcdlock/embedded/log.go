@@ -14,14 +14,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger passes on what etcd says of errors, and nothing else: it is talkative. Before etcd ends the process (a disk that fails,
-// a damaged file) it says why at level fatal; the process then exits with status 1 as etcd wants it, because what it would
-// do next is not to be trusted.
+// newLogger passes on etcd's errors, and nothing else, because etcd logs much. Before etcd ends the process (a disk that fails, a damaged file)
+// it logs why at level fatal; the process then exits with status 1 as etcd wants it, because its state is not to be trusted.
 func newLogger(to *slog.Logger, flush func()) *zap.Logger {
 	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to, flush: flush}, zap.WithFatalHook(end{}))
 }
 
-// end is what comes behind a line at level fatal.
+// end runs after a line at level fatal.
 type end struct{}
 
 // OnWrite implements zapcore.CheckWriteHook.
@@ -32,8 +31,8 @@ func (end) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	os.Exit(1)
 }
 
-// harmless says that etcd looked for old files, every 30 s, to delete them, and that their folder is gone: the tidier has said that. All that has to end is
-// the look, so that whoever reads the log has more than these seconds to make a backup.
+// harmless reports whether etcd could not list old files, as it does every 30 s, because their folder is gone: the tidier has reported that.
+// The process must go on, so that an operator who reads the log has more than these seconds to make a backup.
 func harmless(e zapcore.Entry, fields []zapcore.Field) bool {
 	return e.Level == zapcore.FatalLevel && strings.HasPrefix(e.Message, "failed to purge ") && slices.ContainsFunc(fields, func(f zapcore.Field) bool {
 		err, _ := f.Interface.(error)
@@ -72,17 +71,17 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for name, value := range values.Fields {
 		attrs = append(attrs, name, value)
 	}
-	if e.Level == zapcore.FatalLevel { // nobody else will say it
+	if e.Level == zapcore.FatalLevel { // no other line says it
 		attrs = append(attrs, "advice", "where the disk is full, free space there; where files are damaged, "+whatToDo)
 	}
 	c.to.Log(context.Background(), level(e), "etcd: "+e.Message, attrs...)
-	if e.Level > zapcore.ErrorLevel && c.flush != nil { // it may be the last thing that this process says
+	if e.Level > zapcore.ErrorLevel && c.flush != nil { // it may be the last line of this process
 		c.flush()
 	}
 	return nil
 }
 
-// level demotes what etcd calls an error at the start of every new member: it tries again, and then it works.
+// level demotes an error that every new member logs at its start: it tries again, and then it works.
 func level(e zapcore.Entry) slog.Level {
 	if e.Message == "failed to update storage version" {
 		return slog.LevelDebug

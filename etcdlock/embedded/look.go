@@ -15,13 +15,12 @@ var ErrInUse = errors.New("in use by another hooklock")
 
 // State is what is in a directory of an embedded etcd.
 type State struct {
-	Exists bool  // false: Start would make it
+	Exists bool  // false: Start would create it
 	Size   int64 // of the database, bytes; 0 where there is none
 	Free   int64 // bytes of the disk that this user may still write
 }
 
-// Look says whether Start could use dir, without changing anything in it. ErrInUse comes with a State that holds; any other error
-// says what to do.
+// Look checks whether Start could use dir, without changing anything in it. ErrInUse comes with a valid State; any other error says what to do.
 func Look(dir string) (State, error) {
 	var s State
 	there, err := nearest(dir)
@@ -45,7 +44,7 @@ func Look(dir string) (State, error) {
 	return s, intact(dir)
 }
 
-// nearest is dir, or the directory in which it would be made.
+// nearest returns dir, or the directory in which it would be created.
 func nearest(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
@@ -62,7 +61,7 @@ func nearest(dir string) (string, error) {
 	}
 }
 
-// free takes the lock of the directory for a moment.
+// free locks the directory for a moment.
 func free(dir string) error {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	switch {

@@ -15,22 +15,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// bump is what the revision grows by at least when a snapshot is restored: more than can have been written since it was made.
+// bump is by how much at least the revision grows when a snapshot is restored: more than can have been written since it was made.
 const bump = 1_000_000_000
 
 // RestoreOptions say what is restored, and where.
 type RestoreOptions struct {
 	File string // a snapshot
-	Dir  string // of the embedded etcd, as in Options; nobody may use it
+	Dir  string // of the embedded etcd, as in Options; no process may use it
 	// Replace moves data that is in Dir out of the way. Without it such data is an error.
 	Replace bool
 	Now     time.Time
 }
 
-// Restored is what became of it.
+// Restored is the result of Restore.
 type Restored struct {
 	Revision int64  // the next fencing token is larger
-	Kept     string // the folder to which the data before was moved; "" where there was none
+	Kept     string // the folder to which the previous data was moved; "" if there was none
 }
 
 // Restore makes the embedded etcd's data anew from a snapshot. It changes nothing before the new data is whole. Fencing tokens are revisions, so
@@ -46,7 +46,7 @@ func Restore(o RestoreOptions) (Restored, error) {
 		return Restored{}, fmt.Errorf("%s has data; --replace moves it aside and restores the backup", o.Dir)
 	}
 	fresh := o.Dir + ".restoring"
-	if err := os.RemoveAll(fresh); err != nil { // of an attempt that was broken off
+	if err := os.RemoveAll(fresh); err != nil { // of an interrupted attempt
 		return Restored{}, fmt.Errorf("remove what an earlier attempt has left: %w", err)
 	}
 	defer os.RemoveAll(fresh)
@@ -106,8 +106,8 @@ func ParseMembers(texts []string) ([]Member, error) {
 	return members, nil
 }
 
-// Export makes the data of an etcd cluster with these members out of the embedded etcd's, a folder for each below to. The embedded etcd must not
-// run, so that nothing is recorded behind the back of the new cluster; its data stays as it is. It returns the new cluster's revision.
+// Export makes the data of an etcd cluster with these members out of the embedded etcd's, a folder for each below to. The embedded etcd must
+// not run, so that nothing is recorded that the new cluster lacks; its data is not changed. It returns the new cluster's revision.
 func Export(ctx context.Context, from Options, to string, members []Member, now time.Time) (revision int64, err error) {
 	switch s, err := Look(from.Dir); {
 	case errors.Is(err, ErrInUse):
@@ -171,7 +171,7 @@ func unpack(file, dir string, m Member, all []Member, now time.Time) (revision i
 	if err != nil {
 		return 0, fmt.Errorf("read the backup: %w", err)
 	}
-	// The time comes in because one snapshot may be restored twice, with tokens given out between. No etcd writes a million revisions a second.
+	// The time is used because one snapshot may be restored twice, with tokens given out between. No etcd writes a million revisions a second.
 	revision = max(status.Revision+bump, now.UnixMicro())
 	var cluster []string
 	for _, member := range all {

@@ -19,7 +19,7 @@ import (
 // Space is how full the database is.
 type Space struct {
 	Size  int64 // of its file, bytes; etcd compares this with the quota
-	InUse int64 // bytes of the file that hold something; what is left is used again, and only a defragmentation gives it back
+	InUse int64 // bytes of the file that hold something; the rest is used again, and only a defragmentation gives it back
 	Quota int64 // bytes
 	// Full says that etcd takes no more writes: its alarm NOSPACE is raised.
 	Full bool
@@ -27,7 +27,7 @@ type Space struct {
 	Deleted bool
 }
 
-// String is for people.
+// String is for operators.
 func (s Space) String() string {
 	const mib = 1 << 20
 	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib)
@@ -40,38 +40,38 @@ func (s Space) String() string {
 	return text
 }
 
-// reclaimable is what a defragmentation would give back.
+// reclaimable returns how many bytes a defragmentation would give back.
 func (s Space) reclaimable() int64 { return s.Size - s.InUse }
 
-// crowded says that the file has so little room left that history has to go at once.
+// crowded reports whether the file has so little room left that history has to go at once.
 func (s Space) crowded() bool { return s.Size >= s.Quota/4*3 }
 
-// worthwhile says that a defragmentation should be made, in which etcd answers nobody. Before the alarm it must be short, so
-// little may be in use. Under the alarm nothing can get worse, but it must help for a while.
+// worthwhile reports whether to defragment, during which etcd answers no request. Before the alarm it must be short, so little may be in use.
+// Under the alarm nothing can get worse, but it must help for a while.
 func (s Space) worthwhile() bool {
 	return s.reclaimable() >= s.Quota/2 || s.Full && s.reclaimable() >= s.Quota/10
 }
 
-// roomy says that the alarm may go.
+// roomy reports whether the alarm can be disarmed.
 func (s Space) roomy() bool { return s.Size <= s.Quota/10*9 }
 
 const (
 	defaultTidyEvery = time.Second
-	// tidyRest is the number of looks from one compaction to the next while there is room for writes: where the records themselves fill the
-	// quota, each reads all of them and frees nothing.
+	// tidyRest is the number of looks from one compaction to the next while there is room for writes: if the records themselves fill the quota,
+	// each compaction reads all of them and frees nothing.
 	tidyRest = 30
-	// maxHistory is the number of revisions after which history goes: whoever reads the queue of a workflow has etcd look at each place that went
-	// since the last compaction, 0.1 µs each, and a hot workflow leaves a thousand a second.
+	// maxHistory is the number of revisions after which history goes: for a read of a workflow's queue, etcd looks at each entry that was
+	// removed since the last compaction, 0.1 µs each, and a hot workflow leaves a thousand a second.
 	maxHistory = 20_000
-	// A compaction reads all that is in use, so a large database has a revision for each so many bytes of that first: with a million records one
-	// takes seconds of CPU, and those of etcd itself, every five minutes, have to do.
+	// A compaction reads all that is in use, so a large database needs one revision for each inUsePerRevision bytes first: with a million
+	// records a compaction takes seconds of CPU, and those of etcd itself, every five minutes, have to do.
 	inUsePerRevision = 8 << 10
-	// recentLooks is for how many looks, at least, history is kept for watches that are behind: who reads where there is none begins anew.
+	// recentLooks is for how many looks, at least, history is kept for watches that are behind: a watch whose history is gone begins anew.
 	recentLooks = 10
 )
 
-// tidier makes room in a database that nobody else can reach: near the quota, and where there is much of it, it compacts what etcd's own compaction would
-// keep for some minutes, defragments, and takes the alarm back when there is room again.
+// tidier makes room in a database that only this process can reach: near the quota, and if history is long, it compacts what etcd's own
+// compaction would keep for some minutes, defragments, and disarms the alarm when there is room again.
 type tidier struct {
 	server  *etcdserver.EtcdServer
 	client  *clientv3.Client
@@ -87,7 +87,7 @@ type tidier struct {
 	rest      int   // looks until the next compaction
 	compacted int64 // revision of the last one
 
-	// copying is held for reading by snapshots: a defragmentation waits for those who read, and everybody else for the defragmentation.
+	// copying is held for reading by snapshots: a defragmentation waits for them, and everything else for the defragmentation.
 	copying sync.RWMutex
 
 	mu   sync.Mutex
@@ -115,7 +115,7 @@ func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 
 // look does what is needed now. A compaction frees pages in the background; the looks after it find them.
 func (t *tidier) look(ctx context.Context) error {
-	if t.lost() { // etcd would panic at the first file that it cannot make
+	if t.lost() { // etcd would panic at the first file that it cannot create
 		return nil
 	}
 	s := t.measure()
@@ -140,8 +140,8 @@ func (t *tidier) look(ctx context.Context) error {
 	return nil
 }
 
-// lost reports, and says once, that the directory was deleted or another was put into its place. What is open goes on, on the disk as well, for as long as
-// this process lives, and nobody else can ever read it.
+// lost reports, and logs once, that the directory was deleted or replaced. The open files work, on the disk as well, for as long as this
+// process lives, and no other process can ever read them.
 func (t *tidier) lost() bool {
 	switch {
 	case t.space().Deleted:
@@ -158,7 +158,7 @@ func (t *tidier) lost() bool {
 	return true
 }
 
-// measure says how full it is, and when it has become full.
+// measure reads how full the database is, and logs when it has become full.
 func (t *tidier) measure() Space {
 	backend := t.server.Backend()
 	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
@@ -178,12 +178,12 @@ func (t *tidier) space() Space {
 	return t.last
 }
 
-// alarms are those that stop writes. After a restore they are of the member that was backed up.
+// alarms returns the alarms that stop writes. After a restore they are of the member that was backed up.
 func (t *tidier) alarms() []*pb.AlarmMember {
 	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
 }
 
-// forget drops history that has become long, up to some looks ago.
+// forget compacts history that has become long, up to some looks ago.
 func (t *tidier) forget(ctx context.Context, s Space) error {
 	if t.looks++; t.looks > recentLooks {
 		t.looks, t.recent, t.newest = 1, t.newest, t.server.KV().Rev()
@@ -215,8 +215,7 @@ func (t *tidier) compacting() bool {
 	return finished < scheduled
 }
 
-// settle commits something that changes nothing: a page that was freed is counted as free one commit later, and under the alarm nobody else
-// writes.
+// settle commits a change of nothing: a page that was freed is counted as free one commit later, and under the alarm there are no other writes.
 func (t *tidier) settle() {
 	backend := t.server.Backend()
 	tx := backend.BatchTx()
