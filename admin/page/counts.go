@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,25 +29,37 @@ type block struct {
 	X, Width  string // per cent
 	Y, Height int
 	Class     string
+	Title     string
+	Href      string // of the events that it counts
 }
 
 // countKind is what one colour of a chart stands for.
 type countKind struct {
 	Class, Name string
 	of          func(*client.Counts) int64
+	filter      []string // finds such events; nil where no filter does, so that all of that time are shown
+}
+
+// cell shows how many of the kind c has, with a link to these events. where are the other filters.
+func (k *countKind) cell(c *client.Counts, where ...string) cell {
+	n := number(k.of(c))
+	if n.Text != "" {
+		n.Href = to("find", slices.Concat(where, k.filter)...)
+	}
+	return n
 }
 
 // countKinds are the colours of a chart, from below: what deliveries came to, and tries of accepted events.
 func countKinds() []countKind {
 	return []countKind{
-		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }},
-		{"failed", "Failed", func(c *client.Counts) int64 { return c.Failed }},
-		{"errors", "Errors", func(c *client.Counts) int64 { return c.Errors }},
-		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }},
-		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }},
-		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }},
-		{"refused", "Refused", func(c *client.Counts) int64 { return c.Refused }},
-		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }},
+		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }, []string{"status", string(client.Success)}},
+		{"failed", "Failed", func(c *client.Counts) int64 { return c.Failed }, []string{"status", string(client.Failed)}},
+		{"errors", "Errors", func(c *client.Counts) int64 { return c.Errors }, []string{"status", string(client.Failed)}},
+		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }, []string{"decision", "parked"}},
+		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", string(client.Refused)}},
+		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }, []string{"status", string(client.Refused)}},
+		{"refused", "Refused", func(c *client.Counts) int64 { return c.Refused }, []string{"status", string(client.Refused)}},
+		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }, nil},
 	}
 }
 
@@ -126,6 +139,9 @@ func chartOf(list *client.CountList) *chart {
 		return nil
 	}
 	c := &chart{Height: chartHeight + 20, Kinds: kinds}
+	during := func(at client.Time) []string {
+		return []string{"since", at.UTC().Format(time.RFC3339), "until", at.Add(step).UTC().Format(time.RFC3339)}
+	}
 	percent := func(d time.Duration) string {
 		return fmt.Sprintf("%.2f%%", chartWidth*float64(d)/float64(step)/float64(n))
 	}
@@ -138,7 +154,10 @@ func chartOf(list *client.CountList) *chart {
 			}
 			height := max(1, int(count*chartHeight/most))
 			y = max(0, y-height)
-			c.Bars = append(c.Bars, block{X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height, Class: k.Class})
+			c.Bars = append(c.Bars, block{
+				X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height, Class: k.Class,
+				Title: fmt.Sprintf("%s: %d", k.Name, count), Href: k.cell(&steps[i].Counts, during(steps[i].At)...).Href,
+			})
 		}
 	}
 	for part := range 4 {
@@ -147,7 +166,7 @@ func chartOf(list *client.CountList) *chart {
 	}
 	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
 	for _, k := range kinds {
-		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell { return number(k.of(&s.Counts)) }})
+		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell { return k.cell(&s.Counts, during(s.At)...) }})
 	}
 	c.Table = tableOf("Outcomes over time", columns, steps, func(s *client.CountStep) string { return s.At.String() })
 	return c
@@ -193,7 +212,9 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 		}},
 	}
 	for _, k := range countKinds() {
-		columns = append(columns, column[client.RouteCounts]{k.Name, func(r *client.RouteCounts) cell { return number(k.of(&r.Total)) }})
+		columns = append(columns, column[client.RouteCounts]{k.Name, func(r *client.RouteCounts) cell {
+			return k.cell(&r.Total, "route", r.Route, "since", list.Since.UTC().Format(time.RFC3339))
+		}})
 	}
 	return append(columns,
 		column[client.RouteCounts]{"Waiting", func(r *client.RouteCounts) cell {

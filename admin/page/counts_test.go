@@ -22,10 +22,13 @@ func TestTheOverviewDrawsWhatCameOverTimeAndHasTheSameAsATable(t *testing.T) {
 	if n := strings.Count(chart, "<rect"); n != 2 || !strings.Contains(chart, `class="succeeded"`) || !strings.Contains(chart, `y="30" width="0.87%" height="90"`) {
 		t.Errorf("%d blocks: %s", n, chart)
 	}
-	for _, want := range []string{"Outcomes as a table", `<td data-head="Failed"><span>10</span></td>`, "0.003 s / 2 s", `<td data-head="Dead letters"><span>2</span></td>`, ">none<", "range=1h"} {
+	for _, want := range []string{"Outcomes as a table", `<td data-head="Failed"><a href="#find?route=github&amp;since=2026-11-26T12%3A00%3A00Z&amp;status=FAILED">10</a></td>`, "0.003 s / 2 s", `<td data-head="Dead letters"><span>2</span></td>`, ">none<", "range=1h"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
+	}
+	if !strings.Contains(chart, `<a href="#find?since=2026-11-27T11%3A45%3A00Z&amp;status=FAILED&amp;until=2026-11-27T12%3A00%3A00Z" tabindex="-1"><rect class="failed"`) || !strings.Contains(chart, "<title>Failed: 10</title>") {
+		t.Errorf("a bar does not open what it counts: %s", chart)
 	}
 	if strings.Contains(chart, "style=") {
 		t.Error("an inline style, which the policy of the page forbids")
