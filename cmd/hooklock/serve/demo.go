@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,8 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	if err != nil {
 		return cli.Misuse(fmt.Errorf("%w (or use --auto-ports)", err))
 	}
-	legacy := &http.Server{Handler: &receiver{now: time.Now}, ReadHeaderTimeout: 5 * time.Second}
+	sample := &receiver{now: time.Now}
+	legacy := &http.Server{Handler: sample, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- legacy.Serve(ln) }()
 	defer func() {
@@ -77,6 +79,10 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 		return err
 	}
 	log := OpenLog(e, loaded)
+	sending, stop := context.WithCancel(ctx)
+	var samples sync.WaitGroup
+	defer samples.Wait()
+	defer stop()
 	return serve(ctx, e, path, loaded, log, func(s *Service) {
 		// The first curl line should not meet a store that is starting. After this time the answers say why.
 		patience := time.NewTimer(10 * time.Second)
@@ -86,6 +92,13 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 		case <-patience.C:
 		}
 		printDemo(e, s, ln.Addr(), path)
+		samples.Go(func() {
+			select {
+			case <-s.live:
+				sendSamples(sending, s.door.Addr().String(), sample)
+			case <-sending.Done():
+			}
+		})
 	})
 }
 
@@ -110,6 +123,11 @@ routes:
     workflow: "orders/{path.account}"
     event_id: "{header.Idempotency-Key ?? body.id}"
     park: {enabled: true, on: [locked, slow, unreachable, unknown, failed]}
+  - name: mails
+    path: /mails/{account}
+    workflow: "mails/{path.account}"
+    event_id: "{body.id}"
+    park: {enabled: true, on: [failed], attempts: 1, on_failure: skip}
 `, proxyAt, filepath.Join(dir, "data"), receiverAt, adminAt)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", fmt.Errorf("write the demo's configuration: %w", err)
@@ -126,7 +144,7 @@ func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string)
 	}
 	fmt.Fprintf(e.Stdout, `
 Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
-The page for people: http://%[3]s/ (what runs, and the story of each event)
+The page for people: http://%[3]s/ (sample deliveries are there: see what happened to evt_refused)
 Health: http://%[3]s/readyz  Metrics: http://%[3]s/metrics  Configuration: %[4]s
 
 Try these in another terminal:

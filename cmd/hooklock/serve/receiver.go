@@ -11,10 +11,12 @@ import (
 
 // receiver is a sample service: it acts on every request, and shows what it did. It knows nothing of Hooklock.
 type receiver struct {
-	mu     sync.Mutex
-	events []received
-	down   time.Time // out of order until then
-	now    func() time.Time
+	now func() time.Time
+
+	mu       sync.Mutex
+	events   []received
+	receipts map[string]int // the number of events of each path
+	down     time.Time      // out of order until then
 }
 
 type received struct {
@@ -46,13 +48,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
 		return
 	}
-	r.mu.Lock()
-	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"), req.Header.Get("Hooklock-Fencing-Token"), string(body)})
-	if len(r.events) > keptEvents {
-		r.events = r.events[1:]
+	n := r.keep(req, string(body))
+	if req.URL.Query().Has("fails") {
+		http.Error(w, "database is locked", http.StatusInternalServerError)
+		return
 	}
-	n := len(r.events)
-	r.mu.Unlock()
 	if nap, err := time.ParseDuration(req.URL.Query().Get("sleep")); err == nil {
 		timer := time.NewTimer(min(nap, longestNap))
 		defer timer.Stop()
@@ -63,6 +63,28 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"charged":true,"receipt":%d}`+"\n", n)
+}
+
+// keep adds an event, and returns the number of its receipt.
+func (r *receiver) keep(req *http.Request, body string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"), req.Header.Get("Hooklock-Fencing-Token"), body})
+	if len(r.events) > keptEvents {
+		r.events = r.events[1:]
+	}
+	if r.receipts == nil {
+		r.receipts = map[string]int{}
+	}
+	r.receipts[req.URL.Path]++
+	return r.receipts[req.URL.Path]
+}
+
+// has reports whether an event of a path has arrived.
+func (r *receiver) has(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.receipts[path] > 0
 }
 
 // isDown reports whether it is out of order. A span puts it out of order for that time.
