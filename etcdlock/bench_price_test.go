@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,12 +33,18 @@ func inTurns(b *testing.B, e *benchMember, parallel, pairs int, kinds ...func(n 
 	return turns
 }
 
-// benchPrice holds what a setting costs against the claim and the settle of an ordinary event, in turns: x-wall, x-cpu, x-client and x-server are how many
-// times as much time, and CPU of both sides or one, it takes, as the median over the turns.
+// benchPrice is benchAgainst the claim and the settle of an ordinary event.
 func benchPrice(b *testing.B, e *benchMember, parallel int, f func(n int) error) {
 	b.Helper()
+	benchAgainst(b, e, parallel, benchHooklock(b, e), f)
+}
+
+// benchAgainst holds what f costs against base, in turns: x-wall, x-cpu, x-client and x-server are how many times as much time, and CPU of both sides or
+// one, it takes, as the median over the turns.
+func benchAgainst(b *testing.B, e *benchMember, parallel int, base, f func(n int) error) {
+	b.Helper()
 	pairs := max(1000, 64*parallel) // the CPU of a process is told in hundredths of a second
-	turns := inTurns(b, e, parallel, pairs, benchHooklock(b, e), f)
+	turns := inTurns(b, e, parallel, pairs, base, f)
 	for name, of := range map[string]func(turn) time.Duration{
 		"x-wall": func(t turn) time.Duration { return t.wall }, "x-cpu": turn.cpu,
 		"x-client": func(t turn) time.Duration { return t.client }, "x-server": func(t turn) time.Duration { return t.server },
@@ -48,13 +55,17 @@ func benchPrice(b *testing.B, e *benchMember, parallel int, f func(n int) error)
 
 // claimAndSettle is a pair of what lock makes.
 func claimAndSettle(s *Store, lock func(n int) idem.Lock) func(n int) error {
+	return claimAndSettleWith(s, lock, "ok")
+}
+
+func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, body string) func(n int) error {
 	ctx := context.Background()
 	return func(n int) error {
 		held, seen, err := s.Claim(ctx, lock(n), 0)
 		if err != nil || held == nil {
 			return fmt.Errorf("claim: %+v %w", seen, err)
 		}
-		_, err = held.Settle(ctx, success("ok"))
+		_, err = held.Settle(ctx, success(body))
 		return err
 	}
 }
@@ -66,6 +77,26 @@ func BenchmarkOrder(b *testing.B) {
 	e := startMember(b)
 	s := openStore(b, Options{Endpoints: []string{e.endpoint}})
 	benchPrice(b, e, 64, claimAndSettle(s, func(n int) idem.Lock { return ordered(fmt.Sprintf("o%d", n), "one", strconv.Itoa(n)) }))
+}
+
+// BenchmarkAnswerApart is the price of an answer of so many bytes that has a key of its own, against one that stays in its record.
+//
+//	go test -run '^$' -bench AnswerApart -benchtime 9x ./etcdlock
+func BenchmarkAnswerApart(b *testing.B) {
+	for _, size := range []int{65, 256, 512} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			e := startMember(b)
+			s := openStore(b, Options{Endpoints: []string{e.endpoint}})
+			kept := func(name string, apart time.Duration) func(n int) error {
+				return claimAndSettleWith(s, func(n int) idem.Lock {
+					l := lockFor(fmt.Sprint(name, n), "one")
+					l.ReplayBody, l.ReplayFor = size, apart
+					return l
+				}, strings.Repeat("a", size))
+			}
+			benchAgainst(b, e, 64, kept("with", 0), kept("apart", 10*time.Minute))
+		})
+	}
 }
 
 // BenchmarkSlotsThatNeverBind is the price of a limit with room for all.
