@@ -80,6 +80,7 @@ func BenchmarkSettledEvents(b *testing.B) {
 		e.start(b)
 		return nil
 	})
+	b.ReportMetric(float64(e.cpu(b).Milliseconds()), "restart-cpu-ms")
 }
 
 // settledEvent is the n-th event, as the proxy names it.
