@@ -91,15 +91,15 @@ test-cut:
 	$(TEST) -short $(MODEL)
 	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -short $(HISTORY)
 
+test-short: ## the same without the race detector and the longest searches, for while you work
+	$(GO) test -short -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list -buildvcs=false ./...))
+
 test-long: ## the model's searches to their end, and long histories (three minutes)
 	$(TEST) $(MODEL)
 	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) $(HISTORY)
 
 test-program-raced: ## the built program, with the race detector in it (five minutes on two shared cores)
 	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) $(E2E)
-
-test-short: ## the same without the race detector, for while you work
-	$(GO) test -timeout 5m -parallel $(AT_A_TIME) $(filter-out $(APART),$(shell $(GO) list -buildvcs=false ./...))
 
 test-virtual: ## replicas, senders, operators and faults for HOURS=20 of virtual time, with other seeds each time (15 s an hour)
 	$(GO) test -timeout 0 ./test/virtual -hours $(HOURS) $(ARGS)
