@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"hooklock/test/testkit"
 )
@@ -17,40 +14,34 @@ import (
 // seconds, and a race in any test ends the process and fails that test.
 var hooklockProgram, etcdProgram string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	testkit.Main(staged{m}, func(dir string) (err error) {
+		if hooklockProgram, err = testkit.Build(dir, "hooklock", testkit.HooklockPackage, testkit.Race); err != nil {
+			return err
+		}
+		if etcdProgram, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false); err != nil {
+			return err
+		}
+		all = testkit.NewRun(dir)
+		return nil
+	})
+}
 
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if hooklockProgram, err = testkit.Build(dir, "hooklock", testkit.HooklockPackage, testkit.Race); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if etcdProgram, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	all := testkit.NewRun(dir)
+// all owns what the tests share.
+var all *testkit.Run
+
+// staged runs the tests on the stage that they share, and fails where one of its processes is not well in the end.
+type staged struct{ m *testing.M }
+
+func (s staged) Run() int {
+	defer all.Close()
 	shared = newStage(all)
-	code := m.Run()
+	code := s.m.Run()
 	for name, h := range map[string]*testkit.Hooklock{"patient": shared.patient, "strict": shared.strict} {
 		if fault := stopped(all, h.Process); fault != "" {
 			fmt.Fprintf(os.Stderr, "FAIL: the shared process %s: %s\n", name, fault)
 			code = 1
 		}
-	}
-	all.Close()
-	err = goleak.Find()
-	for late := time.Now().Add(testkit.Patience); err != nil && time.Now().Before(late); {
-		err = goleak.Find() // what is ending needs a while on a busy machine
-	}
-	if err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "FAIL:", err)
-		code = 1
 	}
 	return code
 }

@@ -2,13 +2,10 @@ package fault
 
 import (
 	"flag"
-	"fmt"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hooklock/test/fault/cluster"
+	"hooklock/test/testkit"
 )
 
 var (
@@ -24,26 +21,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-fault-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if programs, err = cluster.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return code
+	testkit.Main(m, func(dir string) (err error) {
+		programs, err = cluster.Build(dir)
+		return err
+	})
 }

@@ -1,35 +1,18 @@
 package bypass
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hooklock/deploy/test/kit"
+	"hooklock/test/testkit"
 )
 
 // hooklockProgram is built once per run.
 var hooklockProgram string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-bypass-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if hooklockProgram, err = kit.BuildHooklock(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "FAIL:", err)
-		code = 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) (err error) {
+		hooklockProgram, err = kit.BuildHooklock(dir)
+		return err
+	})
 }

@@ -1,13 +1,11 @@
 package etcd
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"hooklock/deploy/test/kit"
 	"hooklock/test/testkit"
@@ -16,35 +14,16 @@ import (
 // The programs, built once into bin; etcdctl and etcdutl are tools of the module deploy/tools.
 var bin, hooklockProgram, etcdProgram string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-etcd-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	bin, etcdProgram = dir, filepath.Join(dir, "etcd")
-	if hooklockProgram, err = kit.BuildHooklock(dir); err == nil {
-		err = build(kit.Root(), "-o", etcdProgram, testkit.EtcdPackage)
-	}
-	if err == nil {
-		err = build(kit.Deploy("tools"), "-o", dir+"/etcdctl", "go.etcd.io/etcd/etcdctl/v3")
-	}
-	if err == nil {
-		err = build(kit.Deploy("tools"), "-o", dir+"/etcdutl", "go.etcd.io/etcd/etcdutl/v3")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "FAIL:", err)
-		code = 1
-	}
-	return code
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) (err error) {
+		bin, etcdProgram = dir, filepath.Join(dir, "etcd")
+		if hooklockProgram, err = kit.BuildHooklock(dir); err != nil {
+			return err
+		}
+		return errors.Join(build(kit.Root(), "-o", etcdProgram, testkit.EtcdPackage),
+			build(kit.Deploy("tools"), "-o", dir+"/etcdctl", "go.etcd.io/etcd/etcdctl/v3"),
+			build(kit.Deploy("tools"), "-o", dir+"/etcdutl", "go.etcd.io/etcd/etcdutl/v3"))
+	})
 }
 
 func build(dir string, args ...string) error {

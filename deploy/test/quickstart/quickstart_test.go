@@ -20,18 +20,11 @@ const (
 
 var hooklockProgram string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-quickstart-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if hooklockProgram, err = kit.BuildHooklock(dir); err != nil {
-		panic(err)
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) (err error) {
+		hooklockProgram, err = kit.BuildHooklock(dir)
+		return err
+	})
 }
 
 // place is a folder with what the pages tell the reader to write, and the addresses that stand for theirs.

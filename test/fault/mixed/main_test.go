@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"hooklock/test/testkit"
 )
 
@@ -31,33 +29,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hooklock-mixed-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if young, err = testkit.Build(dir, "hooklock", testkit.HooklockPackage, false); err == nil {
+	testkit.Main(m, func(dir string) (err error) {
+		if young, err = testkit.Build(dir, "hooklock", testkit.HooklockPackage, false); err != nil {
+			return err
+		}
+		if old, err = buildBefore(filepath.Join(dir, "before")); err != nil {
+			old, whyNot = "", err.Error()
+		}
 		etcdProgram, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if old, err = buildBefore(filepath.Join(dir, "before")); err != nil {
-		old, whyNot = "", err.Error()
-	}
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "FAIL:", err)
-		code = 1
-	}
-	return code
+		return err
+	})
 }
 
 // buildBefore builds the release before from the history that this checkout has.
