@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -18,15 +17,11 @@ func TestACapturedDeliveryDoesNotRunAgainForWhatIsNotSigned(t *testing.T) {
 		ran <- r.Method + " " + r.Target
 		return testkit.OK("done")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 routes:
   - {name: body, match: {path: /captured, hosts: [body.example.com]}, workflow: body, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
   - {name: target, match: {path: /captured, hosts: [target.example.com]}, workflow: target, verify: {scheme: hmac, header: X-Sig, secret_env: S, public_url: "https://t", content: "{method}{url}{body}"}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()), "S="+secret)
+`), "S="+secret)
 	post := func(host, method, target, signed string) *testkit.Answer {
 		request := testkit.RequestWith(method, target, body, "X-Sig: "+hex.EncodeToString(mac([]byte(secret), signed)))
 		return testkit.Exchange(t, h.Addr, strings.Replace(request, "hooks.example.com", host, 1))

@@ -37,18 +37,14 @@ func tellTheStory(t *testing.T) *testkit.Hooklock {
 		}
 		return testkit.OK("charged")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 shutdown_timeout: 1s
 park_store: {single_member: true}
 routes:
   - {name: orders, path: "/orders/{shop}", workflow: "orders/{path.shop}", park: {enabled: true, after: 0s, attempts: 1}}
   - {name: stripe, path: "/hooks/stripe/{account}", workflow: "stripe/{path.account}"}
   - {name: assess, path: "/assess/{flow}", workflow: "assess/{path.flow}", hold: {on_status: [202]}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	first := testkit.Post(t, h.Addr, "/hooks/stripe/acme", "{}", key("evt_1")).Execution()
 	testkit.Post(t, h.Addr, "/hooks/stripe/acme", "{}", key("evt_1"))
 	testkit.Post(t, h.Addr, "/hooks/stripe/globex", "{}", key("evt_2"))

@@ -17,15 +17,10 @@ func served(t *testing.T) (*testkit.Hooklock, *testkit.Upstream, *client.Client)
 	t.Helper()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "taken") })
 	data := t.TempDir()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-data_dir: %q
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, "data_dir: "+data+`
 routes:
   - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", hold: {on_status: [202], ttl: 30m}}
-`, data, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	c, err := client.New(client.Options{URL: "http://" + h.Admin, Token: client.TokenFile(filepath.Join(data, "admin.token"))})
 	if err != nil {
 		t.Fatal(err)

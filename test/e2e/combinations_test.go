@@ -148,15 +148,7 @@ func TestEveryCombinationOfSettingsRunsWhatItPromisesOnce(t *testing.T) {
 	for n := range all {
 		routes.WriteString(all[n].route(n, path(n)))
 	}
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
-park_store: {single_member: true}
-shutdown_timeout: 5s
-routes:
-%s`, shared.up.URL, shared.etcd.Endpoint, prefix, routes.String()))
+	h := own(t, shared.head(shared.up.URL, prefix)+"park_store: {single_member: true}\nshutdown_timeout: 5s\nroutes:\n"+routes.String())
 	for n := range all {
 		c := all[n]
 		t.Run(fmt.Sprint(c), func(t *testing.T) {

@@ -22,11 +22,7 @@ func TestStatusTellsSuccessFromAFailureOfTheServiceAndFromNoAnswer(t *testing.T)
 		}
 		return testkit.OK("done")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: enforces, path: /enforces}
   - {name: observes, path: /observes, mode: observe}
@@ -34,7 +30,7 @@ routes:
   - {name: parks, path: /parks, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
   - {name: holds, path: /holds, park: {after: 0s, attempts: 1}}
   - {name: silent, path: /silent}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	for _, route := range []string{"enforces", "observes", "retries", "parks"} {
 		for i, body := range []string{"works", "fails", "redirects", "breaks"} {
 			testkit.Post(t, h.Addr, "/"+route, body, key(fmt.Sprint(route, i)))
@@ -80,14 +76,10 @@ func TestCountsOfRoutesAreThoseOfAllReplicasAndOutliveARestart(t *testing.T) {
 		}
 		return testkit.OK("done")
 	})
-	config := fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	config := bare(up.URL, `
 routes:
   - {name: orders, path: /orders}
-`, up.URL, shared.etcd.Endpoint, ownPrefix())
+`)
 	before := own(t, config)
 	for i, body := range []string{"works", "fails", "works"} {
 		testkit.Post(t, before.Addr, "/orders", body, key(fmt.Sprint(i)))

@@ -356,16 +356,12 @@ func TestARefusalOfAFullWorkflowNamesTheOldestThatRuns(t *testing.T) {
 	t.Parallel()
 	slow := newHeld(t)
 	up := testkit.NewUpstream(t, slow.handle)
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: fails, path: /fails, workflow: w, lock: {limit: 2, strategy: fail_fast}}
   - {name: skips, path: /skips, workflow: w, lock: {limit: 2, strategy: skip}}
   - {name: waits, path: /waits, workflow: w, lock: {limit: 2, strategy: wait, wait_timeout: 300ms}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	var running []<-chan *testkit.Answer
 	for _, event := range []string{"1", "2"} {
 		running = append(running, testkit.GoPost(t, h.Addr, "/fails", "{}", key(event)))
@@ -401,14 +397,10 @@ routes:
 func TestASlotCanBeTakenAwayFromWhatHasIt(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "working") })
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: held, path: /held, workflow: w, lock: {limit: 2}, hold: {on_status: [202], ttl: 10m}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	first := testkit.Post(t, h.Addr, "/held", "{}", key("1")).Execution()
 	second := testkit.Post(t, h.Addr, "/held", "{}", key("2")).Execution()
 	if got := cli(t, h, "locks", "get", "w"); !strings.Contains(got, "2 of 2 taken, by "+first+", "+second) {

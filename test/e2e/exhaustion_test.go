@@ -13,16 +13,12 @@ import (
 // exhausted is a Hooklock with limits of this test's own, in front of an upstream of this test's own.
 func exhausted(t *testing.T, up *testkit.Upstream, limits, routes string) *testkit.Hooklock {
 	t.Helper()
-	return own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	return own(t, bare(up.URL, fmt.Sprintf(`
 shutdown_timeout: 40s
 limits: {%s}
 routes:
   - {name: plain, path: "/plain/{w}", workflow: "{path.w}"%s}
-`, up.URL, shared.etcd.Endpoint, ownPrefix(), limits, routes))
+`, limits, routes)))
 }
 
 const nothingHeld = "hooklock_memory_used_bytes 0"

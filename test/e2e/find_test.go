@@ -19,15 +19,11 @@ func TestAnEventIsFoundByAnythingInHand(t *testing.T) {
 		}
 		return testkit.OK("done")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: /find, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 shutdown_timeout: 1s
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {release_delay: 0s}}
-`, up.URL, shared.etcd.Endpoint))
+`))
 	trace := "0af7651916cd43dd8448eb211c80319c"
 	failed := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_123"), "traceparent: 00-"+trace+"-b7ad6b7169203331-01")
 	if failed.Status != 502 {
@@ -81,14 +77,10 @@ routes:
 func TestAnEventIsFoundByEachPartOfItsIDAndByWhatIsShownOfIt(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: composed, path: /composed, workflow: composed, event_id: "{header.X-Hook}/{header.X-Delivery}"}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 	id := testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: "+guid).Execution()
 	testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: a"+guid)
@@ -105,15 +97,11 @@ routes:
 // An upstream's two-minute deploy ends in a list of what to send again.
 func TestWhatADeployRefusedIsAListToDeliverAgain(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: http://127.0.0.1:1
-etcd: {endpoints: [%q], prefix: /deploy, request_timeout: 10s}
+	h := own(t, bare("http://127.0.0.1:1", `
 shutdown_timeout: 1s
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}"}
-`, shared.etcd.Endpoint))
+`))
 	for i := range 3 {
 		for range i + 1 {
 			refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, h.Addr, fmt.Sprintf("/hooks/w%d", i), "{}", key(fmt.Sprintf("evt_%d", i))))
@@ -143,14 +131,10 @@ func TestARefusedEventNamesTheEventThatHadTheLock(t *testing.T) {
 	t.Parallel()
 	slow := newHeld(t)
 	up := testkit.NewUpstream(t, slow.handle)
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {strategy: fail_fast}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	first := testkit.GoPost(t, h.Addr, "/hooks/acme", "{}", key("evt_first"))
 	slow.await(t)
 	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_second")))
@@ -181,14 +165,10 @@ func TestAForgottenEventStaysKnownAsReleasedToRunAgain(t *testing.T) {
 			return testkit.OK("done")
 		}
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: hooks, path: /hooks, lock: {release_delay: 0s}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	id := testkit.Post(t, h.Addr, "/hooks", "{}", key("evt_1")).Execution()
 	cli(t, h, "executions", "forget", id, "--reason", "asked the bank")
 	for _, text := range []string{"evt_1", id, id[:25]} {

@@ -43,10 +43,10 @@ func (e exported) read(page string) {
 	}
 }
 
-// busy is a process of which everything was asked, so that it shows all that it can, beside what its etcd shows.
-func busy(t *testing.T) exported {
+// busyMetrics is the page of metrics of a process of which everything was asked, so that it shows all that it can.
+func busyMetrics(t *testing.T, name string) string {
 	t.Helper()
-	h := own(t, shared.config("observability", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
+	h := own(t, shared.config(name, "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
 		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
 		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
 		"park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n", "SIGNED="+planted)
@@ -65,8 +65,14 @@ func busy(t *testing.T) exported {
 	work.answer <- "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 	testkit.Receive(t, "the second answer", second)
 	drained(t, h, "route:plain")
+	return h.Metrics(t)
+}
+
+// busy is what such a process shows, beside what its etcd shows.
+func busy(t *testing.T) exported {
+	t.Helper()
 	all := exported{}
-	all.read(h.Metrics(t))
+	all.read(busyMetrics(t, "observability"))
 	all["db_client_operation_duration_seconds_count"]["error_type"] = nil // only a failing etcd makes one
 	res, err := http.Get(shared.etcd.Endpoint + "/metrics")
 	if err != nil {

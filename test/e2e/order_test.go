@@ -20,13 +20,7 @@ routes:
 
 func ordering(t *testing.T) *testkit.Hooklock {
 	t.Helper()
-	return own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
-shutdown_timeout: 5s
-%s`, shared.up.URL, shared.etcd.Endpoint, ownPrefix(), orderRoutes))
+	return own(t, bare(shared.up.URL, "shutdown_timeout: 5s\n"+orderRoutes))
 }
 
 // lateComer lets an event run, and one that is older wait behind it in line. It returns both executions, and the calls of the upstream.
@@ -107,16 +101,12 @@ func TestTheReportCountsWhatIsStaleBeforeAnybodyEnforcesIt(t *testing.T) {
 
 func TestAnOrderHoldsWhereSeveralEventsRunAtATime(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 routes:
   - {name: skips, path: /skips, order: {by: "{body.at}", on_stale: skip}, lock: {limit: 3}}
   - {name: rejects, path: /rejects, order: {by: "{body.at}", on_stale: reject}, lock: {limit: 3, strategy: wait}}
   - {name: parks, path: /parks, order: {by: "{body.at}", on_stale: skip}, lock: {limit: 3}, park: {enabled: true, after: 0s}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	for path, stale := range map[string]string{"/skips": "superseded", "/rejects": "stale_event"} {
 		for i, c := range []struct{ at, want string }{{"10", "executed"}, {"5", stale}, {"3", stale}, {"11", "executed"}} {
 			if a := testkit.Post(t, h.Addr, path, `{"at":`+c.at+`}`, key(fmt.Sprint(path, i))); a.Decision() != c.want {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 
 	"hooklock/test/testkit"
@@ -9,15 +8,11 @@ import (
 
 func TestWithoutIdempotencyEachDeliveryThatIsParkedAtOnceRuns(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 park_store: {single_member: true}
 routes:
   - {name: off-now, path: "/off-now/{w}", idempotency: {enabled: false}, park: {enabled: true, after: 0s}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	path := at(t, "off-now")
 	shared.on(t, path, answers(testkit.OK("done")))
 	executions := map[string]bool{}
@@ -32,15 +27,11 @@ routes:
 
 func TestUnderMismatchExecuteAnotherPayloadOfAParkedEventIsParkedToo(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 park_store: {single_member: true}
 routes:
   - {name: both-now, path: "/both-now/{w}", idempotency: {on_mismatch: execute}, park: {enabled: true, after: 0s}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	path := at(t, "both-now")
 	work := newHeld(t)
 	shared.on(t, path, work.handle)

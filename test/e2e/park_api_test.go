@@ -328,16 +328,12 @@ func TestADeadLetterSaysWhatTheServiceSaid(t *testing.T) {
 		}
 		return testkit.Reply(500, "database\nis locked\n")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: skips, path: /skips, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
   - {name: holds, path: /holds, park: {enabled: true, on: [failed], attempts: 1, on_failure: hold}}
   - {name: quiet, path: /quiet, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip, failed_answers: false}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	dead := acceptedAs(t, testkit.Post(t, h.Addr, "/skips", "{}", key("1")), 202)
 	long := acceptedAs(t, testkit.Post(t, h.Addr, "/skips", "long", key("2")), 202)
 	quiet := acceptedAs(t, testkit.Post(t, h.Addr, "/quiet", "{}", key("3")), 202)

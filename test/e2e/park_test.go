@@ -35,13 +35,7 @@ routes:
 `
 
 func parkConfig(upstream, prefix string) string {
-	return fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
-shutdown_timeout: 5s
-%s`, upstream, shared.etcd.Endpoint, prefix, parkRoutes)
+	return shared.head(upstream, prefix) + "shutdown_timeout: 5s\n" + parkRoutes
 }
 
 func parking(t *testing.T) *testkit.Hooklock {

@@ -14,11 +14,7 @@ import (
 // pausing is a replica of its own with routes of each kind.
 func pausing(t *testing.T) (h *testkit.Hooklock, config string) {
 	t.Helper()
-	config = fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	config = bare(shared.up.URL, `
 shutdown_timeout: 5s
 park_store: {single_member: true}
 routes:
@@ -28,7 +24,7 @@ routes:
   - {name: wait, path: "/wait/{w}", workflow: "wait/{path.w}", lock: {strategy: wait, wait_timeout: 30s}}
   - {name: wait-short, path: "/wait-short/{w}", workflow: "ws/{path.w}", lock: {strategy: wait, wait_timeout: 100ms}}
   - {name: park, path: "/park/{w}", workflow: "park/{path.w}", park: {enabled: true, after: 60s, on: [failed]}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix())
+`)
 	return own(t, config), config
 }
 

@@ -11,15 +11,11 @@ import (
 func TestAFloodOfNewEventsOfOneRouteIsBoundedAndTheOthersAreNot(t *testing.T) {
 	t.Parallel()
 	const flood = 100
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 routes:
   - {name: bounded, path: /flood/bounded, lock: {strategy: none}, idempotency: {new_per_second: 1}}
   - {name: free, path: /flood/free, lock: {strategy: none}}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	began := time.Now()
 	passed(t, testkit.Post(t, h.Addr, "/flood/bounded", "{}", key("first")), 200, "done", "executed")
 	ran := 1

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -172,14 +171,10 @@ func TestAcceptedEventsWithoutARouteAreNamedAndRunUnderItsNewName(t *testing.T) 
 			return testkit.Reply(503, "not yet")
 		}
 	})
-	config := fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	config := bare(up.URL, `
 routes:
   - {name: stays, path: /stays}
-`, up.URL, shared.etcd.Endpoint, ownPrefix())
+`)
 	const gone = `  - {name: gone, path: "/gone/{w}", workflow: "{path.w}", park: {enabled: true, after: 0s, attempts: 1000}}` + "\n"
 	h := own(t, config+gone)
 	acceptedAs(t, testkit.Post(t, h.Addr, "/gone/a", "1", key("1")), 202)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -22,16 +21,12 @@ func TestTheReportSaysWhatObserveWouldHaveStopped(t *testing.T) {
 		}
 		return testkit.OK("done")
 	})
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: /report, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 shutdown_timeout: 1s
 routes:
   - {name: watched, path: "/watched/{w}", workflow: "{path.w}", mode: observe, verify: {scheme: token, header: X-Token, secret_env: WATCHED}}
   - {name: other, path: /other}
-`, up.URL, shared.etcd.Endpoint), "WATCHED="+planted)
+`), "WATCHED="+planted)
 	token := "X-Token: " + planted
 	send := func(body string, headers ...string) *testkit.Answer {
 		a := testkit.Post(t, h.Addr, "/watched/w", body, headers...)
@@ -124,14 +119,10 @@ func TestProfilesNeedTheSwitchAndAToken(t *testing.T) {
 func TestTheReportSaysWhatASenderChangesBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(500, "not yet") })
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: line, path: /line, event_id: "{body.id}"}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()))
+`))
 	if first := testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":false}}`); first.Status != 500 {
 		t.Fatalf("%v", first)
 	}

@@ -105,16 +105,12 @@ func TestConnectionsOfDeliveriesAreKeptWhereTheServiceReadsBodies(t *testing.T) 
 func TestConnectionsOfSignedDeliveriesAreKeptByThemselves(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: %s
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(up.URL, `
 routes:
   - {name: signed, path: /signed, workflow: signed, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
   - {name: open, path: /open, workflow: open}
   - {name: observed, path: /observed, mode: observe, workflow: observed, verify: {scheme: hmac, header: X-Sig, secret_env: S}}
-`, up.URL, shared.etcd.Endpoint, ownPrefix()), "S="+planted)
+`), "S="+planted)
 	n := 0
 	post := func(path, signed string) {
 		t.Helper()

@@ -11,16 +11,12 @@ import (
 
 func TestASenderThatIsAboutToSwitchOffTheEndpointIsSeenAndSparedFurtherFailures(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 shutdown_timeout: 5s
 park_store: {single_member: true}
 routes:
   - {name: gitlab, path: "/limit/{w}", workflow: "{path.w}", preset: gitlab, verify: {secret_env: SIGNED}, park: {enabled: true, on: [locked]}, on_sender_limit: park}
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()), "SIGNED="+planted)
+`), "SIGNED="+planted)
 	path := at(t, "limit")
 	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("mended")))
 	near := func(want string) {
@@ -51,11 +47,7 @@ routes:
 // Anybody can send requests without the sender's token, and handshakes that need none.
 func TestStrangersRequestsDoNotCountAsTheSenders(t *testing.T) {
 	t.Parallel()
-	h := own(t, fmt.Sprintf(`
-listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q}
-etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+	h := own(t, bare(shared.up.URL, `
 shutdown_timeout: 5s
 park_store: {single_member: true}
 routes:
@@ -67,7 +59,7 @@ routes:
     handshake: {when: [header.X-Ping], unsigned: true, answer: pong}
     park: {on: [locked]}
     on_sender_limit: park
-`, shared.up.URL, shared.etcd.Endpoint, ownPrefix()), "SIGNED="+planted)
+`), "SIGNED="+planted)
 	path := at(t, "strangers")
 	shared.on(t, path, answers(testkit.OK("well"), testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("mended")))
 	post := func(want int, id string, header ...string) *testkit.Answer {

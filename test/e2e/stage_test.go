@@ -79,18 +79,24 @@ var prefixes atomic.Int64
 // ownPrefix is a part of the shared etcd in which nobody has been, also when a test is run again.
 func ownPrefix() string { return fmt.Sprintf("/own-%d", prefixes.Add(1)) }
 
-// config is a whole sidecar.yaml in front of the shared upstream and etcd. Each transaction has a second, and what was provably not applied is tried
-// again until request_timeout: on a busy machine more often than the default has room for.
+// config is a whole sidecar.yaml in front of the shared upstream and etcd.
 func (s *stage) config(name, top string) string {
+	return s.head(s.up.URL, "/"+name) + "shutdown_timeout: 5s\n" + top + "\n" + routes
+}
+
+// head is how a sidecar.yaml begins, with the shared etcd. Each transaction has a second, and what was provably not applied is tried again until
+// request_timeout: on a busy machine more often than the default has room for.
+func (s *stage) head(upstream, prefix string) string {
 	return fmt.Sprintf(`
 listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 upstream: {url: %q, timeout: 30s}
-etcd: {endpoints: [%q], prefix: /%s, request_timeout: 10s}
-shutdown_timeout: 5s
-%s
-%s`, s.up.URL, s.etcd.Endpoint, name, top, routes)
+etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
+`, upstream, s.etcd.Endpoint, prefix)
 }
+
+// bare is a sidecar.yaml with the given rest, in front of upstream and with a prefix of its own.
+func bare(upstream, rest string) string { return shared.head(upstream, ownPrefix()) + rest }
 
 // act is the upstream: what the test said for this target or this path, else 200.
 func (s *stage) act(r *testkit.Received) string {

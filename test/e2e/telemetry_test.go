@@ -165,27 +165,8 @@ func TestTheProgramShowsTheMetricsThatAreDocumentedAndNoOthers(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^(?:[|-] )?`([a-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
 		documented[m[1]] = true
 	}
-	h := own(t, shared.config("documented", "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
-		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
-		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
-		"park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n", "SIGNED="+planted)
-	if got := testkit.Post(t, h.Addr, "/limited", "{}", key("limited")); got.Status != 200 {
-		t.Fatalf("%+v", got)
-	}
-	path := at(t, "wait")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
-	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
-	work.await(t)
-	second := testkit.GoPost(t, h.Addr, path, "{}", key("2"))
-	testkit.Until(t, "one waits", func() bool { return strings.Contains(h.Metrics(t), "\nhooklock_lock_waiting 1\n") })
-	work.answer <- testkit.OK("")
-	testkit.Receive(t, "the first answer", first)
-	work.answer <- testkit.OK("")
-	testkit.Receive(t, "the second answer", second)
-	drained(t, h, "route:plain")
 	shown := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(h.Metrics(t), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(busyMetrics(t, "documented"), -1) {
 		shown[m[1]] = true
 		if !documented[m[1]] {
 			t.Errorf("%s is not in docs/metrics.md", m[1])

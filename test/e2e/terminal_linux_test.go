@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,8 +172,7 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 		"log: {format: json}\n": `(?m)^\{"time":.*"msg":"started"`,
 	} {
 		dir := t.TempDir()
-		config := format + fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://127.0.0.1:1\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\nroutes: [{name: a, path: /a}]\n",
-			shared.etcd.Endpoint, ownPrefix())
+		config := format + bare("http://127.0.0.1:1", "routes: [{name: a, path: /a}]\n")
 		if err := os.WriteFile(filepath.Join(dir, "sidecar.yaml"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -192,8 +190,7 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
 	t.Helper()
 	up := testkit.NewUpstream(t, (&scene{}).act)
-	h = own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\nshutdown_timeout: 1s\n%s",
-		up.URL, shared.etcd.Endpoint, ownPrefix(), sceneRoutes))
+	h = own(t, bare(up.URL, "shutdown_timeout: 1s\n"+sceneRoutes))
 	long = "a-customer-with-a-name-that-is-longer-than-anybody-wants-to-read-in-a-list"
 	testkit.Post(t, h.Addr, "/hold/"+long, "{}", key("evt_with_a_long_name_of_its_own_1"))
 	testkit.Post(t, h.Addr, "/fail/acme", "{}", key("evt_with_a_long_name_of_its_own_2"))
@@ -205,8 +202,7 @@ func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
 func TestReleasingALockAsksOnATerminal(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "taken") })
-	h := own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\n"+
-		"routes: [{name: assess, path: /assess, hold: {on_status: [202]}}]\n", up.URL, shared.etcd.Endpoint, ownPrefix()))
+	h := own(t, bare(up.URL, "routes: [{name: assess, path: /assess, hold: {on_status: [202]}}]\n"))
 	testkit.Post(t, h.Addr, "/assess", "{}", key("onboarding-7"))
 	release := func(answer string, args ...string) (string, error) {
 		s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, append([]string{"locks", "release", "assess", "--reason", "gone"}, args...)...)
