@@ -58,16 +58,12 @@ func TestTryAcquireSaysWhoHasTheLock(t *testing.T) {
 	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder, "host a/") || held.Execution != first.Execution() || held.Workflow != "w" {
 		t.Fatalf("got %v", err)
 	}
-	if err := first.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Unlock)
 	next := mustAcquire(t, b, "w")
 	if next.Token() <= first.Token() || first.Token() == 0 {
 		t.Fatalf("token %d after %d", next.Token(), first.Token())
 	}
-	if err := next.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Unlock)
 }
 
 func TestTryAcquireDoesNotPassThoseWhoWait(t *testing.T) {
@@ -79,9 +75,7 @@ func TestTryAcquireDoesNotPassThoseWhoWait(t *testing.T) {
 	if !errors.As(err, &held) || held.Holder != "" || held.Execution != "" {
 		t.Fatalf("got %v", err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 }
 
 func TestUnlockLeavesNothingInEtcd(t *testing.T) {
@@ -92,9 +86,7 @@ func TestUnlockLeavesNothingInEtcd(t *testing.T) {
 		t.Fatalf("%d keys while it is held", n)
 	}
 	for range 2 { // the second does nothing
-		if err := l.Unlock(within(t, patience)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Unlock)
 	}
 	if err := s.Do(within(t, patience), "w", func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -134,9 +126,7 @@ func TestAcquireIsFirstComeFirstServedOverTwoStores(t *testing.T) {
 		})
 		waiters(t, e, int64(i+1))
 	}
-	if err := first.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Unlock)
 	wg.Wait()
 	for i, at := range order {
 		if at != i || tokens[i] <= first.Token() || i > 0 && tokens[i] <= tokens[i-1] {
@@ -165,9 +155,7 @@ func TestAcquireThatIsGivenUpLeavesNoPlace(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	waiters(t, e, 0)
-	if err := first.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Unlock)
 	if n := left(t, e); n != 0 {
 		t.Fatalf("%d keys left", n)
 	}
@@ -184,9 +172,7 @@ func TestAcquireWaitsForTheSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Unlock)
 }
 
 func TestAcquireOutlivesItsSession(t *testing.T) {
@@ -208,9 +194,7 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 		queue, err := e.Client.Get(within(t, patience), b.layout.Queues(), clientv3.WithPrefix())
 		return err == nil && len(queue.Kvs) == 1 && queue.Kvs[0].Lease != int64(before.Lease)
 	})
-	if err := first.Unlock(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Unlock)
 	if err := <-result; err != nil {
 		t.Fatal(err)
 	}
@@ -258,9 +242,7 @@ func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
 			if l.Token() <= dead.Token() {
 				t.Fatal("the token did not grow")
 			}
-			if err := l.Unlock(within(t, patience)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Unlock)
 		})
 	}
 }
@@ -381,13 +363,7 @@ func TestUnlockSaysThatTheHoldWasCancelled(t *testing.T) {
 
 func TestLocksAreLostWhenTheirStoreIsClosed(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	s := openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	l := mustAcquire(t, s, "w")
 	closeStore(t, s)
 	select {

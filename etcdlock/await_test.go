@@ -34,9 +34,7 @@ func TestWhoAwaitsAnExecutionHearsOfEachChangeAtAnyReplica(t *testing.T) {
 	p := mustEnqueue(t, a, l)
 	pending := mustFind(t, b, l.Execution)
 	news := awaiting(t, b, l.Execution, pending)
-	if err := holder.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Release)
 	if _, err := p.Await(within(t, patience), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +55,7 @@ func TestWhoAwaitsAnExecutionHearsOfEachChangeAtAnyReplica(t *testing.T) {
 		t.Fatalf("%+v", asked)
 	}
 	news = awaiting(t, b, l.Execution, asked)
-	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	if ended := <-news; ended.Status() != idem.Success {
 		t.Fatalf("%+v", ended)
 	}
@@ -95,9 +91,7 @@ func TestAnExecutionThatGoesWithoutATraceIsNotAwaitedForEver(t *testing.T) {
 		_, err := s.Await(ctx, held.Lock().Execution, f)
 		gone <- err
 	}()
-	if err := held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Release)
 	if err := <-gone; !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatal(err)
 	}

@@ -162,9 +162,7 @@ func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
 	if _, err := b.Guard(within(t, patience), callbackOf(first.Lock()), "", nil); !errors.Is(err, idem.ErrFinished) {
 		t.Fatalf("while its record is there: %v", err)
 	}
-	if _, err := second.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, second)
 	if _, err := b.Guard(within(t, patience), callbackOf(first.Lock()), "", nil); !errors.Is(err, idem.ErrStaleToken) {
 		t.Fatalf("got %v", err)
 	}

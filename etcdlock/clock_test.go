@@ -23,9 +23,7 @@ func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*idem.Guard, *Sto
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { closeStore(tb, s) })
-	if err := s.WaitReady(within(tb, patience)); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, s.WaitReady)
 	return idem.NewGuard(idem.GuardOptions{Ledger: s, Base: tb.Context(), Cache: cache, Now: now}), s
 }
 

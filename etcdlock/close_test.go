@@ -25,13 +25,7 @@ func TestACloseIsNotKeptByWhoAsksWithoutEnd(t *testing.T) {
 			t.Parallel()
 			e := etcdtest.Start(t)
 			wire := etcdtest.NewWire(t, e.Endpoint)
-			s, err := Open(Options{Endpoints: []string{wire.Endpoint}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.WaitReady(within(t, patience)); err != nil {
-				t.Fatal(err)
-			}
+			s := openReady(t, Options{Endpoints: []string{wire.Endpoint}})
 			l := running(t, s)
 			wire.Blackhole(true)
 			asked := make(chan error, 1)

@@ -357,13 +357,7 @@ func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
 // TestNothingIsSweptWhenTheStoreIsClosing: the sender takes nothing any more.
 func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	s := openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
 	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })

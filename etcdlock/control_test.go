@@ -140,9 +140,7 @@ func TestACancelOfAWaitingExecutionEndsItAtOnce(t *testing.T) {
 	if err := <-waited; !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.NotExecuted {
 		t.Fatalf("the waiter: %+v %v", seen, err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false)); err != nil || !before || again.Record == nil {
 		t.Fatalf("again: %+v %v %v", again, before, err)
 	}
@@ -169,9 +167,7 @@ func TestAWaiterWhoseRecordIsGoneKnowsThatItWasCancelled(t *testing.T) {
 func TestWhatHasEndedCannotBeCancelled(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true)); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -314,9 +310,7 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while it runs: %v", err)
 	}
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	began := time.Now()
 	found, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
 	if err != nil || found.Record == nil || found.Record.Execution != id {
@@ -370,9 +364,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	if _, err := b.Forget(within(t, patience), held.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event waits: %v", err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	// A dead attempt is buried first.
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)

@@ -143,13 +143,7 @@ func TestCountsSurviveARestartInTheSameMinute(t *testing.T) {
 	var counted []idem.RouteCounts
 	open := func(n uint64) *Store {
 		counted = []idem.RouteCounts{{Route: "stripe", Counts: idem.Counts{idem.CountDeliveries: n}}}
-		s, err := Open(Options{Endpoints: []string{e.Endpoint}, Counted: func() []idem.RouteCounts { some := counted; counted = nil; return some }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.WaitReady(within(t, patience)); err != nil {
-			t.Fatal(err)
-		}
+		s := openReady(t, Options{Endpoints: []string{e.Endpoint}, Counted: func() []idem.RouteCounts { some := counted; counted = nil; return some }})
 		return s
 	}
 	for n := range uint64(3) {

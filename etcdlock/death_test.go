@@ -57,13 +57,7 @@ func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context
 	kv := &mortalKV{KV: client.KV, Through: etcdtest.ThroughOf(client), dead: make(chan struct{})}
 	kv.left.Store(1 << 30)
 	client.KV = kv
-	s, err := Open(Options{Client: client})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	s := openReady(t, Options{Client: client})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -20,9 +20,7 @@ import (
 func endedNow(tb testing.TB, s *Store, event string) idem.ExecutionID {
 	tb.Helper()
 	l := lockFor("w", event)
-	if _, err := mustClaim(tb, s, l, 0).Settle(within(tb, patience), success("")); err != nil {
-		tb.Fatal(err)
-	}
+	mustSettle(tb, mustClaim(tb, s, l, 0))
 	return l.Execution
 }
 
@@ -62,13 +60,7 @@ func TestCopiesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 
 func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, err := Open(Options{Endpoints: []string{e.Endpoint}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	a := openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	id := endedNow(t, a, "event")
 	for range 3 {
 		a.Duplicate(id, time.Hour)

@@ -26,13 +26,7 @@ func startEmbedded(t *testing.T, dir string) *embedded.Server {
 func TestRecordsOutliveARestartOfTheEmbeddedEtcd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	server := startEmbedded(t, dir)
-	s, err := Open(Options{Client: server.Client()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	s := openReady(t, Options{Client: server.Client()})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	if _, err := held.Settle(within(t, patience), success("kept")); err != nil {
 		t.Fatal(err)
@@ -62,9 +56,7 @@ func TestAnEmbeddedEtcdLosesItsSessionsToo(t *testing.T) {
 			break
 		}
 	}
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 }
 
 // TestAKilledProcessLosesNothingThatWasRecorded runs this test binary as the process that is killed.
@@ -119,9 +111,7 @@ func victim(t *testing.T, dir string) {
 	mustClaim(t, s, lockFor("running", "one"), 0)
 	for i := 0; ; i++ {
 		held := mustClaim(t, s, lockFor(fmt.Sprintf("w%d", i), "one"), 0)
-		if _, err := held.Settle(within(t, patience), success("")); err != nil {
-			t.Fatal(err)
-		}
+		mustSettle(t, held)
 		fmt.Println("recorded", i)
 	}
 }

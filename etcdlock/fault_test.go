@@ -125,9 +125,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 	if err != nil || !next.mine(st) || st.Lock.Revision != next.Lock().Revision {
 		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
 	}
-	if _, err := next.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, next)
 }
 
 func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
@@ -215,9 +213,7 @@ func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
 		t.Fatalf("claim without an answer: %v", err)
 	}
 	retry := mustClaim(t, s, lockFor("w", "one"), 0)
-	if err := retry.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, retry.Release)
 	applied = kv.arrive(t).Responses[0].GetResponseTxn().Succeeded
 	got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
@@ -239,9 +235,7 @@ func TestAClaimInFlightFollowsTheEpochThatAFenceMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	if err := held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Release)
 }
 
 func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
@@ -275,9 +269,7 @@ func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	// The first settle brings the bucket.
-	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, mustClaim(t, s, lockFor("w", "zero"), 0))
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	proxy.DropAnswers(true)
 	type result struct {
@@ -322,9 +314,7 @@ func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
 func TestASettleFindsANewLeaseWhenTheSharedOneIsGone(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, mustClaim(t, s, lockFor("w", "zero"), 0))
 	records, err := e.Client.Get(within(t, patience), s.layout.Records(), clientv3.WithPrefix())
 	if err != nil || len(records.Kvs) != 1 {
 		t.Fatalf("%v %v", records, err)
@@ -403,9 +393,7 @@ func TestTheFirstByteIsRefusedPastTheSessionsValidity(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { closeStore(t, s) })
-			if err := s.WaitReady(within(t, patience)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.WaitReady)
 			held := mustClaim(t, s, lockFor("w", "one"), 0)
 			stopped := make(chan error, 1)
 			held.OnStop(func(cause error) { stopped <- cause })
@@ -519,17 +507,13 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	}
 	endSession(t, e, currentSession(t, s))
 	<-reset
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WaitReady)
 }
 
 func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if _, err := mustClaim(t, s, lockFor("w", "zero"), 0).Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, mustClaim(t, s, lockFor("w", "zero"), 0))
 	again, kept := mustClaim(t, s, lockFor("again", "one"), 0), mustClaim(t, s, lockFor("kept", "one"), 0)
 	fill := string(make([]byte, 256<<10))
 	eventually(t, "the store is full", func() bool {
@@ -578,9 +562,7 @@ func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
 	began := time.Now()
 	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	if currentSession(t, s) != before {
 		t.Fatal("another session")
 	}

@@ -39,9 +39,7 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 		count(t, e, "/hooklock/v1/"+protocol.KindRecords, records)
 	}
 	place(idem.Pending, 1, 1, 0)
-	if err := holder.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Release)
 	if _, err := p.Await(within(t, patience), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +87,7 @@ func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
 	held := mustClaim(t, s, lockFor("w", "event"), 0)
 	other := lockFor("w", "event") // the same event, so only the random part of the ID differs
 	released := mustClaim(t, s, lockFor("w2", "event"), 0)
-	if err := released.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, released.Release)
 	for _, id := range []idem.ExecutionID{other.Execution, released.Lock().Execution, "", "exec_", "exec_../../../../../../../../../etc/pass", held.Lock().Execution + "a"} {
 		if f, err := s.Execution(within(t, patience), id); !errors.Is(err, idem.ErrNoExecution) {
 			t.Errorf("%q: %+v %v", id, f, err)
@@ -115,9 +111,7 @@ func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 	if f := mustFind(t, s, first.Execution); f.Record == nil || f.Status() != idem.Failed {
 		t.Fatalf("while the second runs: %+v", f)
 	}
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	f := mustFind(t, s, first.Execution)
 	if f.Short == nil || f.Record != nil || f.Status() != idem.Failed || f.Short.Outcome != idem.Unknown {
 		t.Fatalf("after the second: %+v", f)

@@ -31,18 +31,14 @@ func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
 
 	held := mustClaim(t, s, lockFor("w", "released"), 0)
 	found := follow(t, other, *held.Lock())
-	if err := held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Release)
 	if seen := <-found; !seen.Released || seen.Record != nil {
 		t.Errorf("released: %+v", seen)
 	}
 
 	held = mustClaim(t, s, lockFor("w", "recorded"), 0)
 	l := *held.Lock()
-	if _, err := held.Settle(within(t, patience), success("answer")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	if seen := <-follow(t, other, l); seen.Released || seen.Record == nil || seen.Record.Execution != l.Execution {
 		t.Errorf("recorded: %+v", seen)
 	}

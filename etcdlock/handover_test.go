@@ -117,9 +117,7 @@ func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
 	if l := s.ours(gone.Execution); l == nil {
 		t.Fatal("it was not handed the lock")
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	if held := <-q; held == nil || held.Lock().Execution != next.Execution {
 		t.Fatalf("behind it: %+v", held)
 	}
@@ -442,9 +440,7 @@ func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := next.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Release)
 	if next := <-behind; next == nil {
 		t.Error("he waits for a place that was gone when he came")
 	}

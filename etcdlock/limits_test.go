@@ -164,9 +164,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 	}()
 	// While the waiter hears nothing, the lock is freed and the history of it thrown away: its watch cannot go on where it was.
 	proxy.Blackhole(true)
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	e.Compact(t)
 	proxy.Reset()
 	proxy.Blackhole(false)

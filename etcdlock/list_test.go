@@ -65,9 +65,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 		for j := range 3 {
 			ended := lockFor(name, fmt.Sprintf("ended %d", j))
 			ended.Scope.PerEvent = true
-			if _, err := mustClaim(t, s, ended, 0).Settle(within(t, patience), success("body")); err != nil {
-				t.Fatal(err)
-			}
+			mustSettle(t, mustClaim(t, s, ended, 0))
 			want[ended.Execution] = idem.Success
 			alone := lockFor(name, fmt.Sprintf("alone %d", j))
 			alone.Scope.PerEvent = true

@@ -163,9 +163,7 @@ func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
 		}()
 		waiters(t, e, int64(i+1))
 	}
-	if _, err := running.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, running)
 	first := <-got
 	if first.Lock.Holder != "first" || !first.Lock.Held || first.Lock.HoldUntil.IsZero() {
 		t.Fatalf("%+v", first.Lock)
@@ -276,9 +274,7 @@ func TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing(t *testing.T) {
 		done <- err
 	}()
 	waiters(t, e, 1)
-	if _, err := running.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, running)
 	select {
 	case <-kv.applied:
 	case err := <-done:

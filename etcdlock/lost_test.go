@@ -150,9 +150,7 @@ func onHold(t *testing.T, s *Store) *idem.Lock {
 func settledOne(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	return held.Lock()
 }
 
@@ -237,9 +235,7 @@ func TestWhoEndsWhatTurnsOutToBeHeldDeletesTheHold(t *testing.T) {
 	if err := held.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	count(t, e, s.layout.Locks(), 0)
 	count(t, e, s.layout.Root+protocol.KindHolds, 0)
 }

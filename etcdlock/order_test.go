@@ -156,9 +156,7 @@ func TestALostAnswerLosesNoMark(t *testing.T) {
 	next := ordered("w", "next", "25")
 	held = mustClaim(t, s, next, 0)
 	kv.armed <- true
-	if _, err := held.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, held)
 	if mark, of := markOn(t, e); mark != "25" || of != string(next.Execution) {
 		t.Errorf("the mark is %s, of %s", mark, of)
 	}

@@ -58,9 +58,7 @@ func putDownOne(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
 	h := takeNext(t, s).Held
-	if err := h.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Release)
 	return h.Lock()
 }
 

@@ -19,9 +19,7 @@ func TestAPlaceWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
 	if err := p.Park(within(t, patience), parkedNow(), keep(strings.Repeat("x", 1700<<10))); !errors.Is(err, idem.ErrStoreUnavailable) || errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	mustClaim(t, s, lockFor("w", "two"), 0)
 }
 
@@ -42,9 +40,7 @@ func TestAPlaceThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
 	if err := p.Park(ctx, parkedNow(), keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	kv.reads.Store(nil)
 	close(goOn)
 	eventually(t, "nobody is in the queue", func() bool {

@@ -144,9 +144,7 @@ func TestWhoWaitsKeepsItsPlaceInLineWhenItIsParkedAndItsSessionIsGone(t *testing
 	if err := p.Park(within(t, patience), parkedNow(), keep("body")); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	closeStore(t, a)
 	mustSettle(t, first)
 	taken := takeNext(t, b)
@@ -220,9 +218,7 @@ func TestWhatACarrierGivesUpAnotherOneTakes(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	one := takeNext(t, a)
-	if err := one.Held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one.Held.Release)
 	two := takeNext(t, b)
 	if two.Held.Lock().Execution != l.Execution || !two.Carried {
 		t.Fatalf("%+v", two.Held.Lock())
@@ -238,9 +234,7 @@ func leaveToAPerson(t *testing.T, h idem.Held) {
 	if err := h.Rest(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Release)
 }
 
 func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {

@@ -159,9 +159,7 @@ func TestAClientThatIsFasterThanTheHeadOfAnEventsQueueHoldsItBack(t *testing.T) 
 	if held != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != client.Execution {
 		t.Fatalf("%v %+v %v", held, seen, err)
 	}
-	if err := first.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Release)
 	if held, err := inTurn(within(t, patience), p, l); held == nil {
 		t.Fatal(err)
 	}

@@ -71,19 +71,13 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 	if held, _, err := tryClaim(t, stores[0], lockFor("w4", "free"), 0); err != nil || held == nil {
 		t.Fatalf("what counts against no limit: %v", err)
 	}
-	if _, err := one.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, one)
 	three := mustClaim(t, stores[1], limitedLock("w3", "again"), 0)
 	if three.Lock().Slots[0].N != one.Lock().Slots[0].N {
 		t.Errorf("it has slot %d, and %d became free", three.Lock().Slots[0].N, one.Lock().Slots[0].N)
 	}
-	if err := two.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := three.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, two.Release)
+	mustSettle(t, three)
 	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
@@ -137,9 +131,7 @@ func TestWhoWaitsForASlotGetsItInTheOrderOfArrivalOverAllWorkflows(t *testing.T)
 	if _, seen, err := tryClaim(t, stores[1], limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
-	if _, err := holder.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, holder)
 	wg.Wait()
 	if !slices.IsSorted(order) || len(order) != waiters {
 		t.Errorf("they ran in the order %v", order)
@@ -178,9 +170,7 @@ func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing
 		t.Errorf("a third: %+v %v", seen, err)
 	}
 	for _, held := range []idem.Held{one, two} {
-		if _, err := held.Settle(within(t, patience), success("")); err != nil {
-			t.Fatal(err)
-		}
+		mustSettle(t, held)
 	}
 }
 
@@ -199,13 +189,9 @@ func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("it got the lock")
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	eventually(t, "no turns", func() bool { return countKeys(t, e, s.layout.Turns()) == 0 })
-	if _, err := holder.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, holder)
 	eventually(t, "the slot is free for the next one, when the watch has said so", func() bool {
 		held, _, err := tryClaim(t, s, limitedLock("w3", "c"), 0)
 		if err != nil {
@@ -366,9 +352,7 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	mustAttempt(t, first)
 	restNow(t, first, "")
 	mustAttempt(t, first)
-	if err := first.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Release)
 	if taken := takenSlots(t, e, a); len(taken) > 0 {
 		t.Fatalf("what is given to others has %v", taken)
 	}

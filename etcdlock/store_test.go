@@ -29,15 +29,28 @@ var (
 // openStore opens a store that is ready, and closes it with the test.
 func openStore(tb testing.TB, o Options) *Store {
 	tb.Helper()
+	s := openReady(tb, o)
+	tb.Cleanup(func() { closeStore(tb, s) })
+	return s
+}
+
+// openReady is openStore for a test that closes the store itself.
+func openReady(tb testing.TB, o Options) *Store {
+	tb.Helper()
 	s, err := Open(o)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { closeStore(tb, s) })
-	if err := s.WaitReady(within(tb, patience)); err != nil {
+	must(tb, s.WaitReady)
+	return s
+}
+
+// must fails the test where a call fails.
+func must(tb testing.TB, call func(context.Context) error) {
+	tb.Helper()
+	if err := call(within(tb, patience)); err != nil {
 		tb.Fatal(err)
 	}
-	return s
 }
 
 func closeStore(tb testing.TB, s *Store) {
@@ -132,9 +145,7 @@ func TestClaimSettleAndReplay(t *testing.T) {
 	if next.Lock().Token <= held.Lock().Token {
 		t.Fatal("the token did not grow")
 	}
-	if err := next.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Release)
 }
 
 func TestTwoStoresExcludeEachOther(t *testing.T) {
@@ -149,13 +160,9 @@ func TestTwoStoresExcludeEachOther(t *testing.T) {
 	if seen.Lock.Execution != held.Lock().Execution || seen.Lock.Dead || seen.Lock.Token != held.Lock().Token {
 		t.Fatalf("%+v", seen.Lock)
 	}
-	if err := held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Release)
 	other := mustClaim(t, b, lockFor("w", "two"), 0)
-	if _, err := other.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, other)
 }
 
 func TestOfFiftyConcurrentClaimsOneHolds(t *testing.T) {
@@ -214,7 +221,5 @@ func TestNoSessionOpensBesideRecordsOfAnEarlierRelease(t *testing.T) {
 	if _, err := e.Client.Delete(within(t, patience), s.layout.OlderRecords(), clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WaitReady(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WaitReady)
 }

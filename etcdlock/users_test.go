@@ -32,9 +32,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 		_, err := place.Await(within(t, patience), 0)
 		turn <- err
 	}()
-	if _, err := held.Settle(within(t, patience), success("ok")); err != nil {
-		t.Fatalf("settle: %v", err)
-	}
+	mustSettle(t, held)
 	if err := <-turn; err != nil {
 		t.Fatalf("wait: %v", err)
 	}
@@ -70,9 +68,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	eventually(t, "the running lock is adopted", func() bool {
 		return !running.boundTo(before)
 	})
-	if _, err := running.Settle(within(t, patience), success("")); err != nil {
-		t.Fatalf("settle after adopting: %v", err)
-	}
+	mustSettle(t, running)
 	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
 		t.Fatal(err)
 	}

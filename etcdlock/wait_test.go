@@ -90,9 +90,7 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 	if held, seen, err := tryClaim(t, stores[1], lockFor("w", "pushes in"), 0); err != nil || held != nil || seen.Lock == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if err := holder.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Release)
 	wg.Wait()
 	for i, n := range order {
 		if i != n {
@@ -112,9 +110,7 @@ func TestNobodyClaimsPastTheQueueEvenWhenTheLockIsFree(t *testing.T) {
 	if held, seen, err := p2.ClaimHead(within(t, patience), second, 0); err != nil || held != nil || seen == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if err := p1.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p1.Leave)
 	if _, err := p2.Await(within(t, patience), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +118,7 @@ func TestNobodyClaimsPastTheQueueEvenWhenTheLockIsFree(t *testing.T) {
 	if err != nil || held == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if err := held.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Release)
 }
 
 func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
@@ -136,9 +130,7 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 		t.Fatalf("a copy: %+v, %v", seen, err)
 	}
 
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 	rec, err := mustClaim(t, s, lockFor("w", "one"), 0).Settle(within(t, patience), success(""))
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +151,7 @@ func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	if err := mustEnqueue(t, s, lockFor("w", "two")).Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one.Release)
 	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, one.Lock().Token); p == nil {
 		t.Fatalf("after a lock that is free by now: %+v %v", seen, err)
 	} else if err := p.Leave(within(t, patience)); err != nil {
@@ -217,15 +207,11 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 		}
 		found <- seen
 	}()
-	if _, err := running.Settle(within(t, patience), success("")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, running)
 	if seen := <-found; seen == nil || seen.Record == nil || !seen.Record.Settled() {
 		t.Fatalf("%+v", seen)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
 }
 
 func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
@@ -256,9 +242,7 @@ func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held != nil {
-			if err := held.Release(within(t, patience)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, held.Release)
 			return
 		}
 	}
@@ -284,12 +268,8 @@ func TestAPlaceIsLostWithItsSession(t *testing.T) {
 	if held != nil || !expected {
 		t.Fatalf("claimed without a place: %v %+v %v", held, seen, err)
 	}
-	if err := p.Leave(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Leave)
+	must(t, holder.Release)
 }
 
 func TestAwaitEndsWithItsContextAndKeepsThePlace(t *testing.T) {
@@ -360,7 +340,5 @@ func TestAWaiterHearsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it never heard")
 	}
-	if err := holder.Release(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.Release)
 }
