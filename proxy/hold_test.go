@@ -93,9 +93,7 @@ func TestAnUpstreamThatSaysZeroIsDoneWhateverItsStatus(t *testing.T) {
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); p.HoldOn.Add(200, 200) })
 	up.reply <- "hold 0s"
 	await(t, r.send(t.Context(), "w", "1"))
-	if got := await(t, r.send(t.Context(), "w", "1")); got.decision != "replayed" {
-		t.Errorf("got %+v", got)
-	}
+	decided(t, r.send(t.Context(), "w", "1"), "replayed")
 }
 
 func TestAHoldOutlivesTheProcessThatTookIt(t *testing.T) {
@@ -106,9 +104,7 @@ func TestAHoldOutlivesTheProcessThatTookIt(t *testing.T) {
 		up.reply <- "202"
 		await(t, a.send(t.Context(), "w", "1"))
 	})
-	if got := await(t, b.send(t.Context(), "w", "2")); got.decision != "locked" {
-		t.Errorf("got %+v", got)
-	}
+	decided(t, b.send(t.Context(), "w", "2"), "locked")
 }
 
 func TestAHoldThatNobodyRenewsFreesTheLock(t *testing.T) {
@@ -117,9 +113,7 @@ func TestAHoldThatNobodyRenewsFreesTheLock(t *testing.T) {
 	up.reply <- "hold 2s"
 	first := await(t, r.send(t.Context(), "w", "1"))
 	up.reply <- ""
-	if got := await(t, r.send(t.Context(), "w", "2")); got.decision != "executed" {
-		t.Errorf("the event that waited: %+v", got)
-	}
+	decided(t, r.send(t.Context(), "w", "2"), "executed")
 	got := await(t, r.send(t.Context(), "w", "1"))
 	if got.decision != "unknown" || got.header.Get("Hooklock-Execution") != first.header.Get("Hooklock-Execution") {
 		t.Errorf("the event that was held: %+v", got)
@@ -141,13 +135,9 @@ func TestWithoutLockTheEventAloneIsHeld(t *testing.T) {
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); p.Strategy = idem.NoLock })
 	up.reply <- "202"
 	await(t, r.send(t.Context(), "w", "1"))
-	if got := await(t, r.send(t.Context(), "w", "1")); got.decision != "in_flight" {
-		t.Errorf("got %+v", got)
-	}
+	decided(t, r.send(t.Context(), "w", "1"), "in_flight")
 	up.reply <- ""
-	if got := await(t, r.send(t.Context(), "w", "2")); got.decision != "executed" {
-		t.Errorf("got %+v", got)
-	}
+	decided(t, r.send(t.Context(), "w", "2"), "executed")
 }
 
 func TestAHoldThatCannotBeWrittenSaysSoAndGivesTheLockToNobody(t *testing.T) {
@@ -161,9 +151,7 @@ func TestAHoldThatCannotBeWrittenSaysSoAndGivesTheLockToNobody(t *testing.T) {
 	if got := await(t, first); got.status != 202 || got.decision != "executed" || got.header.Get("Hooklock-Recorded") != "false" {
 		t.Errorf("got %+v", got)
 	}
-	if got := await(t, b.send(t.Context(), "w", "2")); got.decision != "locked" {
-		t.Errorf("got %+v", got)
-	}
+	decided(t, b.send(t.Context(), "w", "2"), "locked")
 	link.Blackhole(false)
 	holdsInEtcd(t, etcd, 1)
 	if got := await(t, b.send(t.Context(), "w", "1")); got.decision != "in_flight" || retryAfter(t, got) < 10 {

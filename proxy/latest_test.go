@@ -48,16 +48,12 @@ func TestANewerEventReplacesTheOneThatWaitsAtAnyReplica(t *testing.T) {
 		t.Errorf("%v: %+v", err, found)
 	}
 	up.reply <- ""
-	if got := await(t, first); got.decision != "executed" {
-		t.Errorf("%+v", got)
-	}
+	decided(t, first, "executed")
 	if body := await(t, up.begun); body != "event 4" {
 		t.Errorf("%s ran", body)
 	}
 	up.reply <- ""
-	if got := await(t, fourth); got.decision != "executed" {
-		t.Errorf("%+v", got)
-	}
+	decided(t, fourth, "executed")
 	for _, r := range []*replica{a, b} {
 		if again := mustBeSuperseded(t, await(t, r.send(t.Context(), "w", "2"))); again != old {
 			t.Errorf("a copy of it: %+v, and the first one got %+v", again, old)
@@ -88,9 +84,7 @@ func TestTheNewestThatWaitedInVainComesAgain(t *testing.T) {
 	await(t, first)
 	again := r.send(t.Context(), "w", "3")
 	up.reply <- ""
-	if got := await(t, again); got.decision != "executed" {
-		t.Errorf("%+v", got)
-	}
+	decided(t, again, "executed")
 }
 
 func TestWhoseTurnItIsIsNotReplaced(t *testing.T) {
@@ -149,9 +143,7 @@ func TestWithAnOrderTheNewerByItIsTheOneThatWaits(t *testing.T) {
 		t.Errorf("%s ran", body)
 	}
 	up.reply <- ""
-	if got := await(t, answers); got.decision != "executed" {
-		t.Errorf("%+v", got)
-	}
+	decided(t, answers, "executed")
 	mustBeSuperseded(t, r.update(t, "w", "e3", `{"object":"x","at":3}`)) // its copy is older than what went through
 }
 
@@ -167,9 +159,7 @@ func TestTheNewestRunsAfterSilence(t *testing.T) {
 		t.Errorf("%s ran after %s", body, time.Since(began))
 	}
 	up.reply <- ""
-	if got := await(t, second); got.decision != "executed" {
-		t.Errorf("%+v", got)
-	}
+	decided(t, second, "executed")
 }
 
 func TestASeriesThatDoesNotEndRunsAtMaxWait(t *testing.T) {

@@ -32,9 +32,7 @@ func TestADuplicateGetsTheStatusOnceTheAnswerHasLeft(t *testing.T) {
 			t.Errorf("after its time %+v", got)
 		}
 	}
-	if runs, _ := up.count(); runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	ran(t, up, 1)
 }
 
 func TestACopyThatWaitsElsewhereGetsAnAnswerThatIsKeptApart(t *testing.T) {

@@ -271,6 +271,22 @@ func await[T any](t *testing.T, ch <-chan T) T {
 	}
 }
 
+// decided takes the next answer of ch, and fails the test where its decision is another one.
+func decided(t *testing.T, ch <-chan answer, decision string) {
+	t.Helper()
+	if got := await(t, ch); got.decision != decision {
+		t.Errorf("got %+v, want %s", got, decision)
+	}
+}
+
+// ran fails the test where the upstream ran another number of deliveries.
+func ran(t *testing.T, up *service, want int) {
+	t.Helper()
+	if runs, _ := up.count(); runs != want {
+		t.Errorf("%d runs, want %d", runs, want)
+	}
+}
+
 // queued waits until n deliveries wait in etcd.
 func queued(t *testing.T, etcd *etcdtest.Etcd, n int64) {
 	t.Helper()

@@ -148,9 +148,7 @@ func TestSenderThatHangsUpGivesUpItsPlace(t *testing.T) {
 	queued(t, etcd, 0)
 	up.reply <- ""
 	await(t, first)
-	if runs, _ := up.count(); runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	ran(t, up, 1)
 }
 
 func TestTooManyWaitingIsRefusedAtOnce(t *testing.T) {
@@ -226,9 +224,7 @@ func TestSkipDropsWhatMeetsAHeldLock(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	up.reply <- ""
-	if got := await(t, a.send(t.Context(), "w", "2")); got.decision != "executed" {
-		t.Errorf("a skipped event burned its key: %+v", got)
-	}
+	decided(t, a.send(t.Context(), "w", "2"), "executed")
 }
 
 func TestWithoutLockOnlyCopiesMeet(t *testing.T) {
@@ -239,9 +235,7 @@ func TestWithoutLockOnlyCopiesMeet(t *testing.T) {
 	await(t, up.begun)
 	await(t, up.begun)
 	for _, r := range []*replica{a, b} {
-		if got := await(t, r.send(t.Context(), "w", "1")); got.decision != "in_flight" {
-			t.Errorf("got %+v", got)
-		}
+		decided(t, r.send(t.Context(), "w", "1"), "in_flight")
 	}
 	up.reply <- ""
 	up.reply <- ""
@@ -271,9 +265,7 @@ func TestAttachedCopiesGetWhatTheFirstOneGot(t *testing.T) {
 				t.Errorf("answer %q: got %+v, want %+v", how, got, want)
 			}
 		}
-		if runs, _ := up.count(); runs != 1 {
-			t.Errorf("%d runs", runs)
-		}
+		ran(t, up, 1)
 	}
 }
 
@@ -310,9 +302,7 @@ func TestAttachedCopyOfADeadProcessRunsNothing(t *testing.T) {
 	if got.status != 503 || got.decision != "lock_lost" {
 		t.Errorf("got %+v", got)
 	}
-	if runs, _ := up.count(); runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	ran(t, up, 1)
 	hangUp()
 	await(t, first)
 	link.Blackhole(false)
@@ -363,9 +353,7 @@ func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	if got := await(t, replicas[0].send(t.Context(), "w", "3")); got.status != 409 || got.decision != "locked" {
 		t.Errorf("a third one: %+v", got)
 	}
-	if got := await(t, replicas[0].send(t.Context(), "w", "1")); got.decision != "in_flight" {
-		t.Errorf("a copy of one that runs: %+v", got)
-	}
+	decided(t, replicas[0].send(t.Context(), "w", "1"), "in_flight")
 	waiting := replicas[1].send(t.Context(), "w", "4")
 	queued(t, etcd, 1)
 	up.reply <- ""
@@ -375,9 +363,7 @@ func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	up.reply <- ""
 	up.reply <- ""
 	for _, a := range append(running, waiting) {
-		if got := await(t, a); got.decision != "executed" {
-			t.Errorf("%+v", got)
-		}
+		decided(t, a, "executed")
 	}
 	if _, most := up.count(); most != 2 {
 		t.Errorf("%d ran at once", most)
