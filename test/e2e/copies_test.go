@@ -12,8 +12,7 @@ func TestCopiesAreCountedAtEveryReplicaWithinASecond(t *testing.T) {
 	t.Parallel()
 	both := fleet(t, "copies")
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, both[0].Addr, path, "{}", key("1"))
 	work.await(t)
 	for _, h := range both { // while it runs

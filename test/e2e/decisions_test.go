@@ -52,9 +52,7 @@ func TestADuplicateGetsTheFirstAnswerAgainAndDoesNotRun(t *testing.T) {
 	if strings.Contains(second.Raw, "01 Jan 2026") {
 		t.Errorf("the first Date is replayed: %v", second)
 	}
-	if n := len(shared.up.Received(path)); n != 1 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 1)
 }
 
 func TestADuplicateWithOtherCredentialsGetsTheFirstStatusAlone(t *testing.T) {
@@ -127,8 +125,7 @@ func TestACopyOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	workflow := strings.TrimPrefix(path, "/")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	holder := work.await(t).Header.Get("Hooklock-Execution")
 
@@ -147,17 +144,14 @@ func TestACopyOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T) {
 
 	work.answer <- testkit.OK("second")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")), 200, "second", "executed") // being refused burned nothing
-	if n := len(shared.up.Received(path)); n != 2 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 2)
 }
 
 func TestADuplicateIsReplayedWhileAnotherEventHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
 	work.await(t)
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "done", "replayed")
@@ -206,9 +200,7 @@ func TestMismatchExecuteRunsAndRemembersEachPayload(t *testing.T) {
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "b", key("1")), 200, "two", "executed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "b", key("1")), 200, "two", "replayed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "a", key("1")), 200, "one", "replayed")
-	if n := len(shared.up.Received(path)); n != 2 {
-		t.Errorf("the service saw %d requests, want 2", n)
-	}
+	reached(t, path, 2)
 }
 
 func TestAnAnswerThatIsNotKeptIsPassedOnAndTheEventMayRunAgain(t *testing.T) {
@@ -241,8 +233,7 @@ func TestKeepSaysWhichAnswersSettleAndUnknownWhichSayNothing(t *testing.T) {
 func TestWithoutIdempotencyEveryDeliveryIsItsOwnEventAndTheLockStillHolds(t *testing.T) {
 	t.Parallel()
 	path := at(t, "off")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
 	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
@@ -264,9 +255,7 @@ func TestWithoutAnEventIDARouteMayRejectOrPass(t *testing.T) {
 	t.Parallel()
 	path := at(t, "needs-id")
 	refused{400, "event_id_missing", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}"))
-	if n := len(shared.up.Received(path)); n != 0 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 0)
 	path = at(t, "pass-id")
 	for range 2 {
 		a := testkit.Post(t, shared.patient.Addr, path, "{}")
@@ -274,9 +263,7 @@ func TestWithoutAnEventIDARouteMayRejectOrPass(t *testing.T) {
 			t.Errorf("%v", a)
 		}
 	}
-	if n := len(shared.up.Received(path)); n != 2 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 2)
 }
 
 func TestTheEventIDMayComeFromTheBody(t *testing.T) {
@@ -291,8 +278,7 @@ func TestTheEventIDMayComeFromTheBody(t *testing.T) {
 func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
 	t.Parallel()
 	path := at(t, "observe")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
 	shared.on(t, path, answers(testkit.OK("forwarded")))
@@ -319,8 +305,7 @@ func TestObserveForwardsWhatCannotBeNamed(t *testing.T) {
 func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
 	t.Parallel()
 	path := at(t, "respond")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
 	refused{503, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
@@ -334,8 +319,7 @@ func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
 func TestASenderThatHangsUpChangesNothing(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	c := testkit.Dial(t, shared.patient.Addr)
 	c.Say(testkit.Request(path, "{}", key("1")))
 	work.await(t)

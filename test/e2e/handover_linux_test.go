@@ -83,8 +83,7 @@ func TestASocketThatNobodyCanListenOnIsRefused(t *testing.T) {
 func TestConnectionsWaitWhileTheOnlyReplicaIsReplaced(t *testing.T) {
 	t.Parallel()
 	socket, config, path := hold(t), embedded(t.TempDir(), ""), at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	old := socket.start(t, config)
 	old.AwaitReady(t)
 	slow := testkit.GoPost(t, socket.addr, path, "{}", key("slow"))
@@ -246,8 +245,7 @@ func TestTheCommandsReplaceAReplicaWithoutAGap(t *testing.T) {
 	t.Parallel()
 	socket, own := hold(t), ownPrefix()[1:]
 	path, config := at(t, "plain")+"-"+own, shared.config(own, "shutdown_delay: 2s")
-	slow := newHeld(t)
-	shared.on(t, path+"-slow", slow.handle)
+	slow := shared.holds(t, path+"-slow")
 	_, port, _ := net.SplitHostPort(testkit.FreePort(t))
 	units := map[string]*testkit.Hooklock{"old": socket.instance(t, port, config)}
 	units["old"].AwaitReady(t)

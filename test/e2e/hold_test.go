@@ -64,9 +64,7 @@ func TestWorkThatGoesOnKeepsItsLockAfterTheAnswer(t *testing.T) {
 			if r := both[0].Stderr.AwaitRecord(t, "delivery", mine); r.Number("hold_ms") < 1000*c.least {
 				t.Errorf("%v", r)
 			}
-			if n := len(shared.up.Received(path)); n != 1 {
-				t.Errorf("the upstream got it %d times", n)
-			}
+			reached(t, path, 1)
 		})
 	}
 }

@@ -72,8 +72,7 @@ func TestAnOutcomeThatIsUnknownAfterALostSessionHasItsLineAndIsCountedOnce(t *te
 	t.Parallel()
 	etcd := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	h := own(t, short(shared, etcd.Endpoint, "late"))
 	sent := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	id := work.await(t).Header.Get("Hooklock-Execution")
@@ -93,8 +92,7 @@ func TestAnOutcomeThatIsUnknownAfterALostSessionHasItsLineAndIsCountedOnce(t *te
 func TestWhatSomebodyElseEndedIsCountedThereAlone(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	config := shared.config("ended-elsewhere", "")
 	one, other := own(t, config), own(t, config)
 	sent := testkit.GoPost(t, one.Addr, path, "{}", key("1"))

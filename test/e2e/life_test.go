@@ -56,9 +56,7 @@ func TestAKillRightAfterTheAnswerLosesNothing(t *testing.T) {
 		passed(t, testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(round))), 200, "done", "executed")
 		h.Kill()
 	}
-	if n := len(shared.up.Received(path)); n != 3 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 3)
 }
 
 func TestASecondProcessOnOneDataDirIsRefused(t *testing.T) {
@@ -128,8 +126,7 @@ func TestTheDataDirIsForItsUserAlone(t *testing.T) {
 func endsInOrder(t *testing.T, h *testkit.Hooklock, signals ...syscall.Signal) (path string) {
 	t.Helper()
 	path = at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	for _, s := range signals {
@@ -179,8 +176,7 @@ func TestWhatDoesNotEndWithinShutdownTimeoutIsUnknownAndNotLost(t *testing.T) {
 	config := strings.Replace(embedded(t.TempDir(), ""), "shutdown_timeout: 5s", "shutdown_timeout: 300ms", 1)
 	h := testkit.Serve(t, hooklockProgram, config)
 	path := at(t, "block")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	h.Signal(t, syscall.SIGTERM)
@@ -197,8 +193,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := testkit.Serve(t, hooklockProgram, shared.config("twice", ""))
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	h.Signal(t, syscall.SIGTERM)

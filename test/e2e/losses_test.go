@@ -28,8 +28,7 @@ func shows(t *testing.T, h *testkit.Hooklock, line string) {
 func TestWhoBuriesTheDeadSaysSoAndCountsIt(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	dying := testkit.Serve(t, hooklockProgram, short(shared, shared.etcd.Endpoint, "buried"))
 	heir := own(t, short(shared, shared.etcd.Endpoint, "buried"))
 	testkit.GoPost(t, dying.Addr, path, "{}", key("1"))
@@ -47,8 +46,7 @@ func TestALockThatNobodyCanVouchForIsALoss(t *testing.T) {
 	t.Parallel()
 	etcd := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	h := own(t, short(shared, etcd.Endpoint, "unheard"))
 	sent := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
@@ -65,8 +63,7 @@ func TestALockThatNobodyCanVouchForIsALoss(t *testing.T) {
 func TestALockThatIsReleasedByForceIsALoss(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	h := own(t, shared.config("forced-loss", ""))
 	sent := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	id := work.await(t).Header.Get("Hooklock-Execution")

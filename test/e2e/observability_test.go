@@ -54,8 +54,7 @@ func busyMetrics(t *testing.T, name string) string {
 		t.Fatalf("%+v", got)
 	}
 	path := at(t, "wait")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	second := testkit.GoPost(t, h.Addr, path, "{}", key("2"))

@@ -44,9 +44,7 @@ func TestACutOffAnswerIsNeverSuccess(t *testing.T) {
 			})
 			a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 			refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t, a)
-			if n := len(shared.up.Received(path)); n != 1 {
-				t.Errorf("the upstream got it %d times", n)
-			}
+			reached(t, path, 1)
 			shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
 			passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "whole", "executed")
 		})
@@ -112,8 +110,7 @@ func TestAfterAnUnknownOutcomeTheEventRunsAgainOrIsBlocked(t *testing.T) {
 func TestABlockedEventIsRefusedBeforeTheLockIsAsked(t *testing.T) {
 	t.Parallel()
 	path := at(t, "block")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	work.answer <- ""
 	unknown := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)

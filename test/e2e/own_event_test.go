@@ -33,8 +33,7 @@ routes:
   - {name: both-now, path: "/both-now/{w}", idempotency: {on_mismatch: execute}, park: {enabled: true, after: 0s}}
 `))
 	path := at(t, "both-now")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := acceptedAs(t, testkit.Post(t, h.Addr, path, "a", key("1")), 202)
 	work.await(t)
 	second := acceptedAs(t, testkit.Post(t, h.Addr, path, "b", key("1")), 202)
@@ -57,7 +56,5 @@ func TestADeliveryWithoutABodyAndEventIDIsAnEventOfItsOwn(t *testing.T) {
 	}
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "", key("1")), 200, "done", "executed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "", key("1")), 200, "done", "replayed")
-	if n := len(shared.up.Received(path)); n != 4 {
-		t.Errorf("the service saw %d requests, want 4", n)
-	}
+	reached(t, path, 4)
 }

@@ -219,8 +219,7 @@ func TestObserveCountsWhatWouldHaveBeenParked(t *testing.T) {
 	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park, path", "{name: park, mode: observe, path", 1)
 	h := own(t, config)
 	path := at(t, "park")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
 	work.await(t)
 	second := testkit.GoPost(t, h.Addr, path, "2", key("2"))
@@ -296,8 +295,7 @@ func TestATrialKeepsNothing(t *testing.T) {
 				strategy+", wait_timeout: 30s}, park: {after: "+after+"}}\n  - {name: park-wait,", 1)
 			h := own(t, config)
 			path := at(t, "trial") + "-" + strategy + after
-			work := newHeld(t)
-			shared.on(t, path, work.handle)
+			work := shared.holds(t, path)
 			answers := []<-chan *testkit.Answer{testkit.GoPost(t, h.Addr, path, "1", key("1"))}
 			work.await(t)
 			for _, id := range []string{"2", "3"} {

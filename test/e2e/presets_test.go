@@ -218,8 +218,7 @@ func TestAForgedDeliveryDoesNotWaitForTheLock(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	for _, preset := range []string{"github", "stripe"} { // one waits for its turn, one does not
-		running := newHeld(t)
-		shared.on(t, o.path(preset), running.handle)
+		running := shared.holds(t, o.path(preset))
 		sample := o.sample(t, preset, "held")
 		answer := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), lines(sample)...)
 		running.await(t)
@@ -278,8 +277,7 @@ func signHubSpot(r *sender.Request, url string) {
 func TestASenderThatTriesAgainTooEarlyGetsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	running := newHeld(t)
-	shared.on(t, o.path("slack"), running.handle)
+	running := shared.holds(t, o.path("slack"))
 	sample := o.sample(t, "slack", "slow")
 	first := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), lines(sample)...)
 	running.await(t)
@@ -293,9 +291,7 @@ func TestASenderThatTriesAgainTooEarlyGetsTheFirstAnswer(t *testing.T) {
 	if decision := second.Decision(); decision != "attached" && decision != "replayed" { // replayed: it came when the first one had ended
 		t.Errorf("decision %q", decision)
 	}
-	if n := len(shared.up.Received(sample.Target)); n != 1 {
-		t.Errorf("%d requests at the upstream", n)
-	}
+	reached(t, sample.Target, 1)
 }
 
 func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {

@@ -96,7 +96,9 @@ etcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}
 }
 
 // bare is a sidecar.yaml with the given rest, in front of upstream and with a prefix of its own.
-func bare(upstream, rest string) string { return shared.head(upstream, ownPrefix()) + rest }
+func bare(upstream, rest string) string {
+	return shared.head(upstream, ownPrefix()) + strings.TrimPrefix(rest, "\n")
+}
 
 // act is the upstream: what the test said for this target or this path, else 200.
 func (s *stage) act(r *testkit.Received) string {
@@ -149,6 +151,22 @@ type held struct {
 
 func newHeld(t *testing.T) *held {
 	return &held{arrived: make(chan *testkit.Received, 100), answer: make(chan string, 100), gone: t.Context().Done()}
+}
+
+// holds lets requests for path, which no other test has, wait until the test lets them end.
+func (s *stage) holds(t *testing.T, path string) *held {
+	t.Helper()
+	h := newHeld(t)
+	s.on(t, path, h.handle)
+	return h
+}
+
+// reached fails the test where another number of requests for path than n reached the shared upstream.
+func reached(t *testing.T, path string, n int) {
+	t.Helper()
+	if got := len(shared.up.Received(path)); got != n {
+		t.Errorf("%d requests for %s reached the upstream, want %d", got, path, n)
+	}
 }
 
 func (h *held) handle(r *testkit.Received) string {

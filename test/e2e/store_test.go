@@ -33,9 +33,7 @@ func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *t
 	passed(t, testkit.Post(t, h.Addr, forward, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
 	passed(t, testkit.Post(t, h.Addr, observe, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
 	passed(t, testkit.Post(t, h.Addr, path, "{}", key("settled")), 200, "done", "replayed") // a known answer needs no etcd
-	if n := len(shared.up.Received(path)); n != 1 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 1)
 	etcd.Thaw(t)
 	var a *testkit.Answer
 	testkit.Until(t, "etcd decides again", func() bool {
@@ -86,8 +84,7 @@ func TestAnOutcomeThatCannotBeRecordedIsSaidSoAndRecordedLater(t *testing.T) {
 	t.Parallel()
 	h, etcd := alone(t, "")
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	etcd.Freeze(t)
@@ -104,9 +101,7 @@ func TestAnOutcomeThatCannotBeRecordedIsSaidSoAndRecordedLater(t *testing.T) {
 		return !undecided(again)
 	})
 	passed(t, again, 200, "true answer", "replayed")
-	if n := len(shared.up.Received(path)); n != 1 {
-		t.Errorf("the upstream got %d requests", n)
-	}
+	reached(t, path, 1)
 }
 
 // Whoever ends it waits for so long, as docs/kubernetes.md and systemd are told, and kills it then.
@@ -115,8 +110,7 @@ func TestWhileEtcdIsAwayAnEndTakesNoLongerThanIsSaid(t *testing.T) {
 	const shutdown, request = 5 * time.Second, time.Second
 	h, etcd := alone(t, "")
 	path := at(t, "plain")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	etcd.Freeze(t)

@@ -22,8 +22,7 @@ func TestCopiesMeetWhileARouteGoesToStrategyNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := replicas[order[0]], replicas[order[1]]
 			path := at(t, "hold")
-			work := newHeld(t)
-			shared.on(t, path, work.handle)
+			work := shared.holds(t, path)
 			first := testkit.GoPost(t, before.Addr, path, "{}", key("1"))
 			execution := work.await(t).Header.Get("Hooklock-Execution")
 			running := refused{409, "execution_in_flight", "no", "in_flight"}
@@ -35,9 +34,7 @@ func TestCopiesMeetWhileARouteGoesToStrategyNone(t *testing.T) {
 			a = testkit.Post(t, after.Addr, path, "{}", key("1"))
 			running.check(t, a)
 			conflict(t, a, execution, strings.TrimPrefix(path, "/"))
-			if n := len(shared.up.Received(path)); n != 1 {
-				t.Errorf("the upstream got %d requests", n)
-			}
+			reached(t, path, 1)
 		})
 	}
 }

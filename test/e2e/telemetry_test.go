@@ -88,8 +88,7 @@ func TestWhoeverMeetsAnExecutionLinksToItsTrace(t *testing.T) {
 	one := testkit.Serve(t, hooklockProgram, shared.config("linked", ""), env...)
 	other := testkit.Serve(t, hooklockProgram, shared.config("linked", ""), env...)
 	path := at(t, "attach")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	const sender = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	first := testkit.GoPost(t, one.Addr, path, "{}", key("1"), "TraceParent: "+sender, "tracestate: a=b")
 	upstream := work.await(t)

@@ -44,8 +44,7 @@ func TestWaitersOverTwoProcessesRunInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	both := fleet(t, "waiters")
 	path := at(t, "wait")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	const events = 6
 	var got []<-chan *testkit.Answer
 	for i := range events {
@@ -70,8 +69,7 @@ func TestWaitersOverTwoProcessesRunInTheOrderOfArrival(t *testing.T) {
 func TestAWaiterIsRefusedWhenItsTimeIsUp(t *testing.T) {
 	t.Parallel()
 	path := at(t, "wait-short")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
 	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
@@ -84,8 +82,7 @@ func TestAWaiterIsRefusedWhenTheRoomIsUp(t *testing.T) {
 	prefix := ownPrefix()
 	h := own(t, strings.Replace(shared.config(prefix[1:], ""), "max_waiting: 8", "max_waiting: 1", 1))
 	path := at(t, "wait")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "{}", key("1"))
 	work.await(t)
 	second := testkit.GoPost(t, h.Addr, path, "{}", key("2"))
@@ -100,8 +97,7 @@ func TestAWaiterIsRefusedWhenTheRoomIsUp(t *testing.T) {
 func TestSkipDropsWithASuccess(t *testing.T) {
 	t.Parallel()
 	path := at(t, "skip")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	holder := work.await(t).Header.Get("Hooklock-Execution")
 	for _, event := range []string{"1", "2"} {
@@ -119,8 +115,7 @@ func TestSkipDropsWithASuccess(t *testing.T) {
 func TestWithoutALockEventsOverlapAndCopiesMeet(t *testing.T) {
 	t.Parallel()
 	path := at(t, "none")
-	work := newHeld(t)
-	shared.on(t, path, work.handle)
+	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
 	for range 2 {
@@ -140,8 +135,7 @@ func TestCopiesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
 	both := fleet(t, "attached")
 	for name, answer := range map[string]string{"kept": testkit.OK("once"), "not kept": "HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nonce"} {
 		path := at(t, "attach") + map[bool]string{true: "-k", false: "-n"}[name == "kept"]
-		work := newHeld(t)
-		shared.on(t, path, work.handle)
+		work := shared.holds(t, path)
 		first := testkit.GoPost(t, both[0].Addr, path, "{}", key("1"))
 		work.await(t)
 		var copies []<-chan *testkit.Answer
