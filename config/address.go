@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// checkAddress refuses what net.Listen would, and says how an address is written.
+// checkAddress refuses what net.Listen would refuse, and says how an address is written.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || strings.ContainsAny(host, " /%") {
@@ -33,10 +33,10 @@ func checkDoor(address string) error {
 	return nil
 }
 
-// longestSocket is what fits into sun_path of all systems that Hooklock runs on; Linux has room for four bytes more.
+// longestSocket is the longest path that fits into sun_path of all systems that Hooklock runs on; Linux has room for four bytes more.
 const longestSocket = 103
 
-// SocketPath is the path in unix:///path; false where the address is no socket's.
+// SocketPath returns the path in unix:///path; false if the address is not a socket's.
 func SocketPath(address string) (path string, is bool) { return strings.CutPrefix(address, "unix://") }
 
 func checkPort(port string, least int64) error {
@@ -99,18 +99,18 @@ func checkUpstreamURL(text string) error {
 
 var errUser = errors.New("a user name or password in a URL ends up in logs; remove it")
 
-// hasUser reports whether a URL, which may be none that can be parsed, has a user name in it. Then it is not shown.
+// hasUser reports whether a URL, also one that cannot be parsed, has a user name in it. Then it is not shown.
 func hasUser(text string) bool {
 	return strings.Contains(text, "@") && !strings.HasPrefix(text, "unix:")
 }
 
-// beforeQuery is what may be shown of a URL: keys are passed in queries.
+// beforeQuery returns the part of a URL that may be shown: queries may hold keys.
 func beforeQuery(text string) string {
 	before, _, _ := strings.Cut(text, "?")
 	return before
 }
 
-// checkServerURL refuses what would be silently left out: a path, a query, a password.
+// checkServerURL refuses the parts that would be ignored: a path, a query, a password.
 func checkServerURL(u *url.URL) error {
 	switch {
 	case u.User != nil:
@@ -127,7 +127,7 @@ func checkServerURL(u *url.URL) error {
 	return nil
 }
 
-// upstreamAddress is the host:port that calls to the upstream go to, empty for a socket.
+// upstreamAddress returns the host:port that calls to the upstream go to, "" for a socket.
 func upstreamAddress(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -140,7 +140,7 @@ func upstreamAddress(text string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// callsItself reports whether a call of the upstream comes in at the own listener. Whoever listens on every address meets the port on this machine alone.
+// callsItself reports whether a call of the upstream comes in at the own listener. A listener on every address has the port on this machine.
 func callsItself(own, upstream string) bool {
 	if path, socket := SocketPath(own); socket {
 		other, is := SocketPath(upstream)

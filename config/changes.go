@@ -9,8 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// reloadable are the settings outside of routes that a running process takes over. Everything else is built into listeners and
-// clients when the process starts.
+// reloadable are the settings outside of routes that a reload takes over. All others are built into listeners and clients when the process
+// starts.
 var reloadable = []string{
 	"admin.hosts",
 	"admin.user_header",
@@ -33,9 +33,8 @@ var reloadable = []string{
 	"unmatched",
 }
 
-// Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that
-// a reload takes over, such as "route stripe: lock.max_duration". A route is known by its name. Both are empty when nothing
-// differs.
+// Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that a reload takes
+// over, such as "route stripe: lock.max_duration". A route is identified by its name. Both are empty if nothing differs.
 func Changes(before, after *Config) (restart, reload []string) {
 	changed := differences(rootKey().keys, before.withoutLists(), after.withoutLists())
 	if before.Etcd.Password != after.Etcd.Password {
@@ -60,7 +59,7 @@ func Changes(before, after *Config) (restart, reload []string) {
 	return append(restart, routeRestart...), append(reload, routeReload...)
 }
 
-// tokenChanges lists what a reload takes over; a token is known by its name, and their order means nothing.
+// tokenChanges lists what a reload takes over; a token is identified by its name, and the order of tokens means nothing.
 func tokenChanges(before, after []Token) (reload []string) {
 	old := map[string]*Token{}
 	for i := range before {
@@ -137,14 +136,14 @@ func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
 	return restart, reload
 }
 
-// withoutLists is c without its tokens and routes, which are known by their names.
+// withoutLists returns c without its tokens and routes, which are identified by their names.
 func (c *Config) withoutLists() Config {
 	rest := *c
 	rest.Admin.Tokens, rest.Routes = nil, nil
 	return rest
 }
 
-// differences are the settings in which two structs differ that have keys.
+// differences returns the settings in which two structs differ that have keys.
 func differences(keys []*key, a, b any) (paths []string) {
 	group := &key{kind: kindGroup, keys: keys}
 	values := map[string]any{}

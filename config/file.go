@@ -14,8 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes with every setting need half of
-// either.
+// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes with every setting need half of either.
 const (
 	maxFile  = 4 << 20
 	maxNodes = 200_000
@@ -24,13 +23,13 @@ const (
 
 // fileParser reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
 type fileParser struct {
-	koanfyaml.YAML // how to write YAML, which koanf's interface asks for too
+	koanfyaml.YAML // to write YAML, which koanf's interface needs too
 	*reading
 	name  string
 	nodes int
 }
 
-// Unmarshal reads one YAML or JSON document. What is wrong with it goes into problems, not into the error.
+// Unmarshal reads one YAML or JSON document. Its errors go into problems, not into the error.
 func (f *fileParser) Unmarshal(text []byte) (map[string]any, error) {
 	if root := f.parse(text); root != nil {
 		f.group(rootKey(), "", root)
@@ -38,7 +37,7 @@ func (f *fileParser) Unmarshal(text []byte) (map[string]any, error) {
 	return maps.Unflatten(f.values, "."), nil
 }
 
-// parse returns the top mapping, or nil where there is none.
+// parse returns the top mapping, or nil if there is none.
 func (f *fileParser) parse(text []byte) *yaml.Node {
 	if len(text) > maxFile {
 		f.refuse(f.at(nil), "", "larger than %d MiB", maxFile>>20)
@@ -78,7 +77,7 @@ func (f *fileParser) syntax(text []byte, err error) {
 	f.refuse(at, "", "not valid YAML: %s", message)
 }
 
-// tabLine is the number of the first line that has a tab in its indentation, 0 if there is none.
+// tabLine returns the number of the first line that has a tab in its indentation, 0 if there is none.
 func tabLine(text []byte) int {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -130,7 +129,7 @@ func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
 		return
 	}
-	if k.short == "enabled" && !hasKey(n, k.short) { // a block that is written is on; idempotency, which is on anyway, is a preset's to switch off
+	if k.short == "enabled" && !hasKey(n, k.short) { // a block that is present is on; idempotency, which is on anyway, is a preset's to switch off
 		on, _ := k.child(k.short)
 		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line, Column: n.Column})
 	}
@@ -161,7 +160,7 @@ func hasKey(n *yaml.Node, name string) bool {
 	return false
 }
 
-// pairs calls each for every key of a mapping that is a plain word and stands there once.
+// pairs calls each for every key of a mapping that is a plain word and occurs once.
 func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -181,7 +180,7 @@ func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, key
 	}
 }
 
-// value reads whatever k is.
+// value reads a value of k.
 func (f *fileParser) value(k *key, path string, n *yaml.Node) {
 	switch k.kind {
 	case kindGroup:
@@ -236,7 +235,7 @@ func (f *fileParser) entries(k *key, path string, n *yaml.Node) {
 	})
 }
 
-// counts is one value, because its names may have dots.
+// counts reads k as one value, because its names may have dots.
 func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 	at := f.at(n)
 	if n = f.resolve(n); n == nil || isNull(n) {
@@ -304,12 +303,12 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 		values = append(values, value)
 	}
 	if wrong || len(values) == 0 && len(n.Content) > 0 {
-		f.seen[path] = true // what is left of it says nothing
+		f.seen[path] = true // the rest of it means nothing
 	}
 	f.set(path, values, at)
 }
 
-// itemHint says how an item is written that is none.
+// itemHint says how an item is written.
 func (k *key) itemHint(item *yaml.Node) string {
 	switch k.kind {
 	case kindTexts:
@@ -360,7 +359,7 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 	f.set(path, value, at)
 }
 
-// quoteHint says how to write as text what YAML took for something else.
+// quoteHint says how to write as text what YAML took for another type.
 func quoteHint(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && n.Value != "" {
 		return "text; put it in quotes: " + strconv.Quote(n.Value)

@@ -12,7 +12,7 @@ import (
 // maxSecret bounds a secret's file; a longer one is most likely the wrong file.
 const maxSecret = 64 << 10
 
-// environment is environ by name.
+// environment returns environ by name.
 func environment(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, entry := range environ {
@@ -23,10 +23,10 @@ func environment(environ []string) map[string]string {
 	return env
 }
 
-// secretReader reads what a configuration names outside of itself.
+// secretReader reads the files and variables that a configuration names.
 type secretReader struct {
 	env      map[string]string
-	required bool // what is missing is a problem, not a warning
+	required bool // a missing one is a problem, not a warning
 	problems Problems
 	warnings Problems
 }
@@ -83,11 +83,11 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 	field.Set(reflect.ValueOf(all))
 }
 
-// secretPlace is where one secret is: in a file, or in a variable.
+// secretPlace is the location of one secret: a file, or a variable.
 type secretPlace struct{ path, file, variable string }
 
-// places lists where the secret called name is, by the settings <name>_file, <name>_env and <name>_files inside of k. Only one of
-// them may be given.
+// places lists the locations of the secret called name, by the settings <name>_file, <name>_env and <name>_files inside of k. Only one of them
+// may be given.
 func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secretPlace {
 	var places []secretPlace
 	var given, known []string
@@ -121,7 +121,7 @@ func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secr
 	return places
 }
 
-// read is the secret at p, and whether it was there.
+// read returns the secret at p, and whether it was found.
 func (s *secretReader) read(p secretPlace) (string, bool) {
 	text, found := s.env[p.variable]
 	if p.variable != "" && !found {
@@ -142,13 +142,13 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 	return text, true
 }
 
-// publicKey is the secret that is none: how its text is laid out is up to its encoding.
+// publicKey is the name of the secret that is not secret, and whose encoding defines its layout.
 const publicKey = "public_key"
 
-// sealingKeys is the secret that has a line for each key, and is refused where a line is none.
+// sealingKeys is the name of the secret that has a line for each key, and whose lines are checked elsewhere.
 const sealingKeys = "key"
 
-// odd warns about what nobody means to have in a secret: it would be taken byte for byte, and everything refused.
+// odd warns about text that is hardly meant in a secret: it would be used byte for byte, and everything refused.
 func (s *secretReader) odd(path, text string) {
 	inside := strings.Trim(text, " \t\r\n")
 	quoted := len(inside) >= 2 && (inside[0] == '"' || inside[0] == '\'') && inside[len(inside)-1] == inside[0]
@@ -190,7 +190,7 @@ func cutNewline(s string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
 }
 
-// readable checks that the certificate files can be read. Whoever uses them checks what is in them.
+// readable checks that the certificate files can be read. Their users check the content.
 func (s *secretReader) readable(c *Config) {
 	for _, file := range certificateFiles(c) {
 		if file.name == "" {

@@ -50,7 +50,7 @@ type secretKey struct {
 	index int
 }
 
-// rootKey is Config as a group without a name. The tree is made once and never changed.
+// rootKey returns Config as a group without a name. The tree is made once and never changed.
 var rootKey = sync.OnceValue(func() *key {
 	root := &key{kind: kindGroup, typ: reflect.TypeFor[Config]()}
 	root.addFields(root.typ)
@@ -119,8 +119,8 @@ func (k *key) classify() {
 	}
 }
 
-// child finds the key that is written as name inside k. For a name that stands for a setting of a neighbouring group, it is
-// that setting, and via is the group.
+// child finds the key that is written as name inside k. If the name stands for a setting of a neighbouring group, it returns that setting, and
+// via is the group.
 func (k *key) child(name string) (found, via *key) {
 	for _, c := range k.keys {
 		if c.name == name {
@@ -136,7 +136,7 @@ func (k *key) child(name string) (found, via *key) {
 	return nil, nil
 }
 
-// entry is the key of one entry of kindEntries: a status of respond, or a template of labels.
+// entry returns the key of one entry of kindEntries: a status of respond, or a template of labels.
 func (k *key) entry(name string) (*key, error) {
 	if k.typ == reflect.TypeFor[Labels]() {
 		return &key{kind: kindText}, checkLabelName(name)

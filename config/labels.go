@@ -22,7 +22,7 @@ func (l Labels) Used() []naming.LabelSpec {
 
 const maxLabelName = 32
 
-// checkLabelName refuses names that a search or a variable could not spell.
+// checkLabelName refuses names that a search or a variable could not contain.
 func checkLabelName(name string) error {
 	if name == "" || len(name) > maxLabelName || !madeOf(name, lowerCase+digits+"-_") {
 		return fmt.Errorf("%q: a label's name is 1 to %d of a-z, 0-9, - and _", name, maxLabelName)

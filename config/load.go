@@ -7,41 +7,41 @@ import (
 	"slices"
 )
 
-// Source is what a configuration is made of. The zero value gives the defaults.
+// Source is the input of Load. The zero value gives the defaults.
 type Source struct {
 	// Path is the file, as the user named it; messages name it so. Empty: there is no file.
 	Path string
-	// Bytes is the file's text, where somebody has read it already (Watcher). nil: Load reads Path. Load does not keep it.
+	// Bytes is the file's text, if it has been read already (Watcher). nil: Load reads Path. Load does not keep it.
 	Bytes []byte
 	// Env is the environment as os.Environ gives it. Settings, secrets named by …_env, and KUBERNETES_SERVICE_HOST are looked
 	// up in it.
 	Env []string
 	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead of a warning (validate).
 	NeedFiles bool
-	// Senders fill what a route's preset and verify.scheme stand for.
+	// Senders are the presets and schemes that fill settings.
 	Senders Senders
-	// CheckRoute judges what needs to know senders, with the paths inside of the route, such as verify. It is not asked about a
-	// route that is known to be wrong. nil finds nothing wrong.
+	// CheckRoute makes the checks that need to know senders, with the paths inside of the route, such as verify. It is not called for a route
+	// that is known to be wrong. nil finds nothing wrong.
 	CheckRoute func(c *Config, r *Route) (problems, warnings Problems)
-	// CheckKeys judges the text of park_store.key_file, and says nothing of it. nil finds nothing wrong.
+	// CheckKeys checks the text of park_store.key_file, without quoting it. nil finds nothing wrong.
 	CheckKeys func(text string) error
 }
 
-// Loaded is a configuration without problems, and what is known about it.
+// Loaded is a valid configuration, and what is known about it.
 type Loaded struct {
 	Config *Config
-	// Warnings are what is allowed and most likely not meant, in the order of the file.
+	// Warnings are settings that are allowed and most likely not meant, in the order of the file.
 	Warnings Problems
-	// Notes are what is in force although nobody said it, because of what else was said.
+	// Notes are settings that are in force because of other settings.
 	Notes Problems
-	// File is the text that was read, nil where there was no file. It is what a Watcher compares with.
+	// File is the text that was read, nil if there was no file. A Watcher compares with it.
 	File []byte
 
 	places map[string]Origin
 }
 
-// Load reads, merges and checks a configuration. An error is of type Problems, with everything that is wrong, unless the file
-// cannot be read at all.
+// Load reads, merges and checks a configuration. Its error is of type Problems, with everything that is wrong, unless the file cannot be read
+// at all.
 func Load(src Source) (*Loaded, error) {
 	text := src.Bytes
 	if text == nil && src.Path != "" {
@@ -85,8 +85,8 @@ func Load(src Source) (*Loaded, error) {
 	return loaded, nil
 }
 
-// Legible is what can be read of a configuration that may have problems: the defaults stand where it cannot be read, nothing is checked, and
-// secrets are left out. It is for whoever looks for a process that runs with an earlier one. Without a path it is the environment's.
+// Legible returns what can be read of a configuration that may have problems: unreadable values have their defaults, nothing is checked, and
+// secrets are left out. It is for commands that look for a process which runs with an earlier version. Without a path it reads the environment.
 func Legible(src Source) (*Config, error) {
 	text := src.Bytes
 	if src.Path != "" {
@@ -102,7 +102,7 @@ func Legible(src Source) (*Config, error) {
 	return r.config()
 }
 
-// Origin says where the value at path came from, such as routes[0].lock.strategy.
+// Origin returns where the value at path came from, such as routes[0].lock.strategy.
 func (l *Loaded) Origin(path string) Origin {
 	if at, found := l.places[path]; found {
 		return at

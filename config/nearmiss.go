@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// nearMisses are warnings about variables of the environment that look like settings and are none, because their underscores are not doubled:
-// HOOKLOCK_ETCD_ENDPOINTS. What Kubernetes makes for a Service named hooklock is no setting's name.
+// nearMisses warns about variables of the environment that look like settings but are none, because their underscores are not doubled:
+// HOOKLOCK_ETCD_ENDPOINTS. The variables that Kubernetes makes for a Service named hooklock are not like any setting.
 func nearMisses(environ []string) Problems {
 	meant := map[string]string{}
 	variables(rootKey(), strings.TrimSuffix(EnvPrefix, "__"), func(name string) { meant[loose(name)] = name })
@@ -36,12 +36,12 @@ var (
 	numbers     = regexp.MustCompile(`[0-9]+`)
 )
 
-// loose is a variable's name without what people mistake.
+// loose returns a variable's name without the differences that are easily overlooked.
 func loose(name string) string {
 	return numbers.ReplaceAllString(underscores.ReplaceAllString(strings.ToUpper(name), "_"), anyNumber)
 }
 
-// variables calls tell with the variable of each setting below k, which is prefix.
+// variables calls tell with the variable of each setting below k, whose own variable is prefix.
 func variables(k *key, prefix string, tell func(name string)) {
 	for _, child := range k.keys {
 		name := prefix + "__" + strings.ToUpper(child.name)

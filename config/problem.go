@@ -28,7 +28,7 @@ type Origin struct {
 // filled reports whether a value came with a preset or scheme, and not from the user.
 func (o Origin) filled() bool { return o.Kind == FromPreset || o.Kind == FromScheme }
 
-// String is how `config show --origin` names it: default, preset NAME, sidecar.yaml:12, environment NAME.
+// String returns the name that `config show --origin` prints: default, preset NAME, sidecar.yaml:12, environment NAME.
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromFile:
@@ -42,16 +42,16 @@ func (o Origin) String() string {
 	return o.Kind
 }
 
-// Problem is one thing that is wrong, or worth a warning, and where.
+// Problem is an error or a warning, and its place.
 type Problem struct {
 	Origin Origin `json:"origin,omitzero"`
 	Path   string `json:"path,omitempty"` // such as routes[0].lock.strategy; empty for the file as a whole
 	Text   string `json:"message"`
-	// Unless is a path whose setting makes this a warning where the user wrote it himself; empty: none does.
+	// Unless is a path whose setting makes this a warning if the user has written it; "": none does.
 	Unless string `json:"-"`
 }
 
-// String is sidecar.yaml:8:5: routes[0].retension: unknown key.
+// String returns a line such as sidecar.yaml:8:5: routes[0].retension: unknown key.
 func (p Problem) String() string {
 	var parts []string
 	if place := p.Origin.String(); place != "" && p.Origin.Kind != FromDefault {
@@ -66,11 +66,10 @@ func (p Problem) String() string {
 	return strings.Join(append(parts, p.Text), ": ")
 }
 
-// Problems is everything that is wrong with a configuration. As an error it prints one problem a line. Whoever finds more
-// of them may append.
+// Problems are all errors of a configuration. As an error it prints one problem a line. Callers that find more may append them.
 type Problems []Problem
 
-// Error is one problem a line.
+// Error returns one problem a line.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -79,7 +78,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sort puts the problems in the order in which a person meets them: the file from top to bottom, then the rest.
+// sort sorts the problems for readers: the file from top to bottom, then the rest.
 func (ps Problems) sort() {
 	rank := map[string]int{FromFile: 0, FromEnvironment: 1, FromDefault: 2, FromPreset: 2, FromScheme: 2, "": 2}
 	slices.SortStableFunc(ps, func(a, b Problem) int {

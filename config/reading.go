@@ -15,16 +15,15 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// reading is what the sources say: the file, the environment over it, and presets where both say nothing. Short forms are spelled
-// out already.
+// reading is the merged sources: the file, the environment over it, and presets where neither has a value. Short forms are expanded already.
 type reading struct {
 	merged *koanf.Koanf   // the values of all sources; a list of groups is a map with its numbers as keys
 	values map[string]any // of the source that is being read, by path in koanf's form, such as routes.0.lock.strategy
 	places map[string]Origin
-	// seen are the paths whose problem is known. A later check of the same value says nothing new.
+	// seen are the paths with a known problem. Later checks of the same value report nothing.
 	seen     map[string]bool
-	items    map[string]map[int]Origin // which items the sources speak of, by the path of their list: routes, admin.tokens
-	tokens   int                       // how many there are, without those behind a gap
+	items    map[string]map[int]Origin // the items that the sources have, by the path of their list: routes, admin.tokens
+	tokens   int                       // number of tokens, without those behind a gap
 	routes   int                       // likewise
 	problems Problems
 }
@@ -33,7 +32,7 @@ func newReading() *reading {
 	return &reading{merged: koanf.New("."), places: map[string]Origin{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
 }
 
-// read reads all sources. An error is a bug: what is wrong with a source is in r.problems.
+// read reads all sources. An error is a bug: problems of a source are in r.problems.
 func (r *reading) read(src Source, text []byte) error {
 	if src.Path != "" {
 		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
@@ -55,7 +54,7 @@ func (r *reading) read(src Source, text []byte) error {
 	return nil
 }
 
-// set keeps a value, and reports whether it is the source's first one for this path.
+// set stores a value, and reports whether it is the source's first one for this path.
 func (r *reading) set(path string, value any, at Origin) bool {
 	dotted := koanfPath(path)
 	if _, twice := r.values[dotted]; twice {
@@ -71,7 +70,7 @@ func (r *reading) set(path string, value any, at Origin) bool {
 	return true
 }
 
-// addItem notes that a source speaks of an item of the list at path.
+// addItem notes that a source has an item of the list at path.
 func (r *reading) addItem(path string, i int, at Origin) {
 	if r.items[path] == nil {
 		r.items[path] = map[int]Origin{}
@@ -81,7 +80,7 @@ func (r *reading) addItem(path string, i int, at Origin) {
 	}
 }
 
-// count is how many items the list at path has. What comes after a gap is refused.
+// count returns the number of items of the list at path. Items after a gap are refused.
 func (r *reading) count(path string) (n int) {
 	for _, i := range sortedKeys(r.items[path]) {
 		if i == n {
@@ -93,7 +92,7 @@ func (r *reading) count(path string) (n int) {
 	return n
 }
 
-// config is the defaults with what was read over them. An error is a bug, because the values were made for the fields.
+// config returns the defaults with what was read over them. An error is a bug, because the values were made for the fields.
 func (r *reading) config() (*Config, error) {
 	config := Default()
 	for range r.tokens {
@@ -109,7 +108,7 @@ func (r *reading) config() (*Config, error) {
 	return config, nil
 }
 
-// numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it goes to. nil changes nothing there.
+// numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it replaces. nil changes nothing there.
 func numberedItems(from, to reflect.Value) (any, error) {
 	numbered, ok := from.Interface().(map[string]any)
 	if !ok || to.Kind() != reflect.Slice {
@@ -150,12 +149,12 @@ func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string)
 		r.refuse(at, path, "unknown key; known here are %s", parent.names())
 		return
 	}
-	// Whoever misspelled a required key needs to hear only that.
+	// A user who misspelled a required key needs only this message.
 	r.seen[join(parentPath, suggestion)] = true
 	r.refuse(at, path, "unknown key, did you mean %q?", suggestion)
 }
 
-// add takes over problems that have no place yet, but for those with a value that is known to be wrong.
+// add adds problems that have no place yet, except for those of a value that is known to be wrong.
 func (r *reading) add(problems Problems) {
 	for _, p := range problems {
 		if !r.known(p.Path) {
@@ -175,7 +174,8 @@ func (r *reading) known(path string) bool {
 	return false
 }
 
-// nearestPlace is where somebody wrote path, or else what it is in; in the end the file, whose place has the empty path.
+// nearestPlace returns the place of path, or of the nearest setting around it that was written; in the end the file, whose place has the empty
+// path.
 func nearestPlace(places map[string]Origin, path string) Origin {
 	for path != "" {
 		if at, found := places[path]; found && !at.filled() {
@@ -196,7 +196,7 @@ func koanfPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
-// named is an entry of a setting whose names are anybody's: limits.shared["tenant/{path.account}"].
+// named returns the path of an entry with a name of the user's: limits.shared["tenant/{path.account}"].
 func named(path, name string) string { return path + "[" + strconv.Quote(name) + "]" }
 
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -7,12 +7,12 @@ import (
 	"hooklock/idem"
 )
 
-// refusals are the decisions that Hooklock answers itself, so that their status can be chosen. That of parked is park.answer.
+// refusals returns the decisions that Hooklock answers itself, so that their status can be chosen. The status of parked is park.answer.
 func refusals() []idem.DecisionRow {
 	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() || r.Decision == idem.DecisionParked })
 }
 
-// checkDecision refuses what is not a refusing decision.
+// checkDecision refuses a decision that is no refusal.
 func checkDecision(name string) error {
 	var words []string
 	for _, row := range refusals() {
@@ -24,8 +24,7 @@ func checkDecision(name string) error {
 	return unknownWord(name, words)
 }
 
-// checkRespondStatus refuses a status that cannot carry the problem description, or that a sender would not take for an
-// answer.
+// checkRespondStatus refuses a status that cannot carry the problem description, or that a sender would not take for an answer.
 func checkRespondStatus(status int) error {
 	switch {
 	case status == 204 || status == 205:

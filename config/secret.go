@@ -12,16 +12,16 @@ const redacted = "***"
 // secret at all.
 type Secret struct{ text string }
 
-// NewSecret makes text a Secret.
+// NewSecret returns text as a Secret.
 func NewSecret(text string) Secret { return Secret{text} }
 
-// Reveal is the secret itself, for the one place that needs it.
+// Reveal returns the secret itself, for the one place that needs it.
 func (s Secret) Reveal() string { return s.text }
 
 // IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.text == "" }
 
-// String is *** or, where there is no secret, empty.
+// String returns *** or, if there is no secret, "".
 func (s Secret) String() string {
 	if s.IsZero() {
 		return ""
@@ -29,14 +29,14 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString is String.
+// GoString returns String.
 func (s Secret) GoString() string { return s.String() }
 
 // Format writes String for every verb. Without it, %d would print the field.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LogValue is String.
+// LogValue returns String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Senders is what the caller knows of webhook senders, as plain data: this package knows none. The zero value has no presets, and
-// no schemes but none.
+// Senders are the known webhook senders, as plain data: this package knows none. The zero value has no presets, and no schemes but none.
 type Senders struct {
 	Presets []Known
 	Schemes []Known
@@ -17,11 +16,11 @@ type Senders struct {
 type Known struct {
 	Name    string
 	Aliases []string
-	// Settings are those inside of a route, such as lock.strategy, as a variable would give them: lists between commas.
+	// Settings are settings inside of a route, such as lock.strategy, in the form of a variable: lists with commas.
 	Settings map[string]string
 }
 
-// find returns the word that name, or an alias, stands for.
+// find returns the word with that name, or alias.
 func find(words []Known, name string) *Known {
 	for i := range words {
 		if words[i].Name == name || slices.Contains(words[i].Aliases, name) {
@@ -31,7 +30,7 @@ func find(words []Known, name string) *Known {
 	return nil
 }
 
-// nameError says that name is none of words.
+// nameError returns an error for a name that is none of words.
 func nameError(words []Known, name string) error {
 	var names []string
 	for _, w := range words {
@@ -40,7 +39,7 @@ func nameError(words []Known, name string) error {
 	return unknownWord(name, names)
 }
 
-// fillIn sets what the presets and schemes of routes stand for, where nobody has said something else.
+// fillIn sets what the presets and schemes of routes stand for, unless the user has set it.
 func (r *reading) fillIn(senders *Senders) {
 	for i := range r.routes {
 		path := indexed("routes", i)

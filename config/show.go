@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Show writes the effective configuration as YAML that Load reads back. With origin, each value has a comment that says where
-// it came from. Secrets are not in it; only the files and variables that they come from are.
+// Show writes the effective configuration as YAML that Load reads back. With origin, each value has a comment that says where it came from. It
+// has no secrets, only the files and variables that they come from.
 func (l *Loaded) Show(w io.Writer, origin bool) error {
 	p := printer{loaded: l, origin: origin}
 	encoder := yaml.NewEncoder(w)
@@ -72,7 +72,7 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 	return scalar
 }
 
-// counts is written on one line, as sidecar.yaml has it.
+// counts returns a map on one line, as in sidecar.yaml.
 func (p printer) counts(path string, v reflect.Value) *yaml.Node {
 	counts := v.Interface().(SharedLimits)
 	mapping := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
@@ -85,7 +85,7 @@ func (p printer) counts(path string, v reflect.Value) *yaml.Node {
 	return mapping
 }
 
-// entries are written line by line, because each may have an origin of its own.
+// entries returns a map line by line, because each entry may have an origin of its own.
 func (p printer) entries(path string, v reflect.Value) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range entryNames(v) {
@@ -100,7 +100,7 @@ func (p printer) entries(path string, v reflect.Value) *yaml.Node {
 	return mapping
 }
 
-// entryNames are the keys of a map of kindEntries, sorted.
+// entryNames returns the keys of a map of kindEntries, sorted.
 func entryNames(v reflect.Value) []string {
 	names := make([]string, 0, v.Len())
 	for _, name := range v.MapKeys() {
@@ -116,7 +116,7 @@ func (p printer) comment(n *yaml.Node, path string) {
 	}
 }
 
-// scalarNode is a value as the file spells it.
+// scalarNode returns a value in the spelling of the file.
 func scalarNode(v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch value := v.Interface().(type) {
@@ -135,20 +135,20 @@ func scalarNode(v reflect.Value) *yaml.Node {
 	return n
 }
 
-// textOf is the text of a Size or a StatusRange, whose marshalling cannot fail.
+// textOf returns the text of a Size or a StatusRange, whose marshalling cannot fail.
 func textOf(m encoding.TextMarshaler) string {
 	text, _ := m.MarshalText()
 	return string(text)
 }
 
-// Setting is one value of a route, for people.
+// Setting is one value of a route, for display.
 type Setting struct {
 	Path   string // inside of the route, such as lock.strategy
-	Value  string // as the file spells it
+	Value  string // in the spelling of the file
 	Origin Origin
 }
 
-// RouteSettings lists what was said about the route at index i, by anybody but the defaults.
+// RouteSettings lists the settings of the route at index i that are not defaults.
 func (l *Loaded) RouteSettings(i int) []Setting {
 	var settings []Setting
 	add := func(path string, n *yaml.Node) {

@@ -6,8 +6,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// suggest finds the key that somebody meant who wrote name inside parent: below parent, or else anywhere. It is empty when
-// nothing is near.
+// suggest finds the key that was probably meant by name inside parent: below parent, or else anywhere. It returns "" if none is near.
 func suggest(parent *key, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, k := range []*key{parent, rootKey()} {
@@ -42,8 +41,7 @@ func (c *candidate) search(k *key, path, name string) {
 	}
 }
 
-// nameCost is how far two names are apart. A missing _file, _env or _timeout costs one letter, not five: who writes password
-// means password_file.
+// nameCost returns the distance of two names. A missing _file, _env or _timeout costs one letter, not five: password means password_file.
 func nameCost(name, known string) int {
 	cost := naming.Distance(name, known)
 	if i := strings.LastIndexByte(known, '_'); i > 0 {
@@ -52,7 +50,7 @@ func nameCost(name, known string) int {
 	return cost
 }
 
-// nearest is the word that is meant by text, or empty.
+// nearest returns the word that is probably meant by text, or "".
 func nearest(text string, words []string) string {
 	return naming.Nearest(strings.ToLower(strings.ReplaceAll(text, "-", "_")), words)
 }

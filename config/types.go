@@ -63,12 +63,12 @@ type ServerTLS struct {
 	KeyFile string `koanf:"key_file"`
 }
 
-// ClientTLS says how a server is verified, and who we are to it. The zero value verifies with the system's roots and shows
-// no certificate.
+// ClientTLS says how a server is verified, and which certificate it is shown. The zero value verifies with the system's roots and shows no
+// certificate.
 type ClientTLS struct {
 	// Certificates, PEM, that the server's certificate must lead to. Default empty: the system's roots.
 	CAFile string `koanf:"ca_file"`
-	// Our certificate chain, PEM, for servers that ask for one. Default empty: none.
+	// Certificate chain, PEM, for servers that ask for one. Default empty: none.
 	CertFile string `koanf:"cert_file"`
 	// Private key of cert_file, PEM. Default empty: none.
 	KeyFile string `koanf:"key_file"`
@@ -88,7 +88,7 @@ type Upstream struct {
 	// Whether a connection is used again after it carried a delivery with a body: auto, true or false. Default auto: behind the answer to a
 	// delivery whose signature is right, an empty line finds out whether the service has read the body; `hooklock status` says what it found.
 	// true is for a service that refuses empty lines but reads each body to its end: `hooklock doctor --upstream PATH` finds out. With false,
-	// each body goes over a new connection. Requests that match no route are not meant: theirs always do.
+	// each body goes over a new connection. It does not apply to requests that match no route, whose bodies always do.
 	ReuseAfterBody Reuse `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
@@ -133,7 +133,7 @@ type Limits struct {
 	Parked ParkedLimits `koanf:"parked"`
 }
 
-// LeastMemory is the memory with which a body of the greatest length has room, when it is alone: a quarter is for small ones.
+// LeastMemory returns the memory in which a body of the greatest length has room if it is alone: a quarter is for small ones.
 func (l *Limits) LeastMemory() Size { return (l.RequestBody*4 + 2) / 3 }
 
 // Etcd is the store of locks and records.
@@ -171,26 +171,26 @@ type Embedded struct {
 	Quota Size `koanf:"quota"`
 }
 
-// Admin is the listener of the admin API, and who may use it.
+// Admin is the listener of the admin API, and its tokens.
 type Admin struct {
 	// host:port. Default 127.0.0.1:8079. Without tokens it must be a loopback address.
 	Listen string `koanf:"listen"`
 	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
 	Hosts []string `koanf:"hosts"`
-	// Header in which a proxy names the person that it has logged in. The audit log then has PERSON (TOKEN). Default empty: none.
+	// Header in which a proxy names the user that it has authenticated. The audit log then has PERSON (TOKEN). Default empty: none.
 	UserHeader string `koanf:"user_header"`
-	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header counts from there alone. Default none.
+	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header is read from there alone. Default none.
 	UserHeaderFrom []string `koanf:"user_header_from"`
 	// Serve /debug/pprof, to tokens with the scope write. Default false.
 	Pprof bool `koanf:"pprof"`
 	// Certificate of the listener.
 	TLS AdminTLS `koanf:"tls"`
-	// Who may use the API, and for what. Default none: reads need no token, and changes need the one that is generated at
+	// Tokens of the API and their rights. Default none: reads need no token, and changes need the one that is generated at
 	// <data_dir>/admin.token.
 	Tokens []Token `koanf:"tokens"`
 }
 
-// AdminTLS is the certificate of the admin listener, and whose certificates it takes. The zero value means plain text.
+// AdminTLS is the certificate of the admin listener, and the authorities of its clients. The zero value means plain text.
 type AdminTLS struct {
 	// Certificate chain, PEM. Default empty: no TLS.
 	CertFile string `koanf:"cert_file"`
@@ -201,20 +201,20 @@ type AdminTLS struct {
 	ClientCAFile string `koanf:"client_ca_file"`
 }
 
-// Token is somebody who may use the admin API.
+// Token is a token of the admin API.
 type Token struct {
-	// Unique name: letters, digits and . _ - @. Required. It is what the audit line and abortedBy say.
+	// Unique name: letters, digits and . _ - @. Required. The audit line and abortedBy show it.
 	Name string `koanf:"name"`
 	// File with the token. One trailing newline is cut. Default empty.
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with the token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// What it may do: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
+	// Its rights: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
 	Scopes []Scope `koanf:"scopes"`
 	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
 	Workflows []string `koanf:"workflows"`
-	// The token that token_file or token_env gave. Never printed. It is the zero Secret where the file or variable is missing
-	// and Load was not told that it needs it: that is nobody's token.
+	// The token that token_file or token_env gave. Never printed. It is the zero Secret if the file or variable is missing and Load does not
+	// need it: then no request matches it.
 	Token Secret `koanf:"-" secret:"token"`
 }
 
@@ -229,13 +229,12 @@ type Log struct {
 	// debug, info, warn or error. Default info.
 	Level LogLevel `koanf:"level"`
 	// json (one object a line) or text (slog's key=value). Default json; where standard error is a terminal and nothing is said here,
-	// lines for people, which begin with the time of day, the level and the event.
+	// readable lines, which begin with the time of day, the level and the event.
 	Format LogFormat `koanf:"format"`
 	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
 	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
 	Sample int `koanf:"sample"`
-	// Whether lines about a delivery have its event ID and its labels. Default true; false where whoever reads the log may not know what senders call
-	// their events.
+	// Whether lines about a delivery have its event ID and its labels. Default true; false if readers of the log may not see event IDs.
 	EventID bool `koanf:"event_id"`
 }
 
@@ -265,7 +264,7 @@ type Route struct {
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
-	// A request of the sender that is no event: with it, it finds out who answers here. Default: what the preset says, else none.
+	// A request of the sender that is no event, with which it checks the endpoint. Default: what the preset says, else none.
 	Handshake Handshake `koanf:"handshake"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
@@ -277,7 +276,7 @@ type Route struct {
 	Hold Hold `koanf:"hold"`
 	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
 	Park Park `koanf:"park" short:"enabled"`
-	// What becomes of events that come after a newer one. true is the short form of preset.
+	// What happens to events that come after a newer one. true is the short form of preset.
 	Order Order `koanf:"order" short:"preset"`
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
 	// through unguarded. Default reject.
@@ -358,7 +357,7 @@ type Verify struct {
 	PublicKeys []Secret `koanf:"-" secret:"public_key"`
 }
 
-// Handshake says which requests of a sender are a handshake, and what answers it. The zero value is none.
+// Handshake says which requests of a sender are a handshake, and how they are answered. The zero value is none.
 type Handshake struct {
 	// What tells a handshake from an event, as sources of a template that it has: query.hub.challenge, or body.type=url_verification with the value.
 	// All must hold. Default none: there is no handshake.
@@ -414,8 +413,8 @@ type Lock struct {
 	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
 	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.
 	Limit int `koanf:"limit"`
-	// How long a delivery waits for the lock with strategy wait and latest, and at most with fail_fast, where others overtook its event. A copy that is
-	// attached (idempotency.in_flight) waits for upstream.timeout and this. Default 5s.
+	// How long a delivery waits for the lock with strategy wait and latest, and at most with fail_fast, if others overtook its event. A
+	// duplicate that is attached (idempotency.in_flight) waits for upstream.timeout and this. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
 	// Deliveries of one workflow that wait for either in this process; more is 429, and of overtaken ones 409. Default 100.
 	MaxWaiting int `koanf:"max_waiting"`
@@ -425,8 +424,8 @@ type Lock struct {
 	MaxWait time.Duration `koanf:"max_wait"`
 	// A running execution is ended at this age. Default 1h. 0s means never.
 	MaxDuration time.Duration `koanf:"max_duration"`
-	// After an unknown outcome nobody gets the lock for this long, because the upstream may still be at work. Default 15s. 0s
-	// frees the lock at once.
+	// How long the lock stays closed after an unknown outcome, because the upstream may still be at work. Default 15s. 0s frees the lock at
+	// once.
 	ReleaseDelay time.Duration `koanf:"release_delay"`
 }
 
@@ -434,7 +433,7 @@ type Lock struct {
 type Idempotency struct {
 	// false: every delivery is its own event, and only the lock guards it. Default true.
 	Enabled bool `koanf:"enabled"`
-	// What a copy of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
+	// What a duplicate of a running event gets: conflict is 409, attach waits for the first one's answer. Default conflict.
 	InFlight idem.InFlight `koanf:"in_flight"`
 	// How long a finished execution answers its duplicates at least, counted from its end. Default 168h. It must be longer than the
 	// sender's whole retry schedule, or a late retry runs the event again.
@@ -450,15 +449,14 @@ type Idempotency struct {
 	// How long the first answer is kept at least: after that duplicates get its status, with Hooklock-Recorded: false. Answers of a few bytes stay
 	// longer. Default 10m. A time that is not shorter than retention keeps it that long.
 	ReplayRetention time.Duration `koanf:"replay_retention"`
-	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides),
-	// execute runs it. Without verify, whoever knows an event's ID could settle it with a body of his own, and the event itself would
-	// never run: replay is refused there, and whoever keeps strangers out by other means writes replay_unsigned. Default reject.
+	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides), execute runs it.
+	// Without verify, any client that knows an event's ID could settle it with a body of its own, and the event itself would never run: replay
+	// is refused there; if strangers are kept out by other means, write replay_unsigned. Default reject.
 	OnMismatch idem.OnMismatch `koanf:"on_mismatch"`
 	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
 	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
 	Credentials []string `koanf:"credentials"`
-	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until somebody looked. Default
-	// retry.
+	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until an operator allows it again. Default retry.
 	OnUnknown idem.OnUnknown `koanf:"on_unknown"`
 	// Upstream statuses that settle the event: 2xx, 404, 200-299. Default 2xx. After any other answer the event may run again.
 	Keep []StatusRange `koanf:"keep"`
@@ -476,7 +474,7 @@ type Hold struct {
 	TTL time.Duration `koanf:"ttl"`
 }
 
-// Default is the configuration of an empty file. Each call returns its own copy.
+// Default returns the configuration of an empty file. Each call returns a copy.
 func Default() *Config {
 	return &Config{
 		ConfigVersion: 1,
@@ -515,7 +513,7 @@ func Default() *Config {
 	}
 }
 
-// DefaultRoute is a route of which nothing was said. It lacks a name and a path, which have no default.
+// DefaultRoute returns a route with defaults. It lacks a name and a path, which have none.
 func DefaultRoute() Route {
 	return Route{
 		Match:            Match{Methods: []string{"POST", "PUT", "PATCH"}, Hosts: []string{}},
@@ -563,7 +561,7 @@ func DefaultRoute() Route {
 	}
 }
 
-// DefaultToken is a token of which nothing was said. It lacks a name and a place, which have no default.
+// DefaultToken returns a token with defaults. It lacks a name and a secret, which have none.
 func DefaultToken() Token {
 	return Token{Scopes: []Scope{ScopeRead}, Workflows: []string{"*"}}
 }

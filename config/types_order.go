@@ -2,11 +2,11 @@ package config
 
 import "hooklock/idem"
 
-// Order says what becomes of an event that is older than the newest of its scope that went through.
+// Order says what happens to an event that is older than the newest of its scope that went through.
 type Order struct {
 	// Whether the preset says by and unit. Default false.
 	Preset bool `koanf:"preset"`
-	// Template of where an event stands among the others of its scope: a number, or a time of RFC 3339. Default empty: nobody looks.
+	// Template of an event's position among the others of its scope: a number, or a time of RFC 3339. Default empty: order is not checked.
 	By string `koanf:"by"`
 	// Template of what such events are about, inside of the workflow. Default empty: the workflow itself.
 	Scope string `koanf:"scope"`
@@ -17,5 +17,5 @@ type Order struct {
 	OnStale idem.OnStale `koanf:"on_stale"`
 }
 
-// Asked reports whether anybody looks at the order of events.
+// Asked reports whether the order of events is checked.
 func (o *Order) Asked() bool { return o.By != "" || o.Preset }

@@ -17,32 +17,32 @@ type ParkedLimits struct {
 	Running int `koanf:"running"`
 }
 
-// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and
-// the event runs in its workflow's order, exactly as it came.
+// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and the
+// event runs in its workflow's order, exactly as it came.
 type Park struct {
-	// Whether anything is parked. Default false; true where the block is written.
+	// Whether anything is parked. Default false; true if the block is present.
 	Enabled bool `koanf:"enabled"`
 	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
-	// (nothing reached the service), unknown (nobody knows whether it ran), failed (the service answered 5xx, 408, 409, 425 or 429). Default
+	// (nothing reached the service), unknown (it is not known whether it ran), failed (the service answered 5xx, 408, 409, 425 or 429). Default
 	// [locked, slow, unreachable, unknown], or what the preset says.
 	On []idem.ParkOn `koanf:"on"`
 	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
 	After time.Duration `koanf:"after"`
-	// The status that says to the sender that it may forget the event. Default 202, or what the preset says.
+	// The status with which an accepted event is answered. Default 202, or what the preset says.
 	Answer int `koanf:"answer"`
 	// How old a parked event may become before it is a dead letter. Default 24h.
 	MaxAge time.Duration `koanf:"max_age"`
-	// How often it may fail. What provably did not run does not count. Default 10.
+	// How many tries may fail. Tries that provably did not run do not count. Default 10.
 	Attempts int `koanf:"attempts"`
-	// What becomes of one that may not be tried again: hold (its workflow waits for a person, and the order is kept), skip (it is a dead
-	// letter, and the next one runs). Default hold.
+	// What happens to an event that may not be tried again: hold (its workflow waits for an operator's decision, and the order is kept), skip
+	// (it is a dead letter, and the next one runs). Default hold.
 	OnFailure idem.OnFailure `koanf:"on_failure"`
 	// The signature that a parked event has when it runs: keep (the one that it came with), renew (a new one with the time of sending, by
 	// the secret that the route checks with). Default keep.
 	Signature idem.ParkSignature `koanf:"signature"`
 	// Parked events of one workflow. Default 1000.
 	MaxWaiting int `koanf:"max_waiting"`
-	// Whether the first 512 bytes of each answer are kept that says that a try failed: people with the scope bodies see them. Default true.
+	// Whether the first 512 bytes of each answer to a failed try are kept: tokens with the scope bodies see them. Default true.
 	FailedAnswers bool `koanf:"failed_answers"`
 }
 
@@ -88,7 +88,7 @@ type S3 struct {
 	TLS ClientTLS `koanf:"tls"`
 }
 
-// RequestsDir is the folder for longer parked requests; empty: there is none.
+// RequestsDir returns the folder for longer parked requests; "": there is none.
 func (c *Config) RequestsDir() string {
 	if c.ParkStore.Dir == "" && c.ParkStore.S3.Endpoint == "" && len(c.Etcd.Endpoints) == 0 {
 		return filepath.Join(c.DataDir, "requests")

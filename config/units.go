@@ -25,7 +25,7 @@ var sizeUnits = []struct {
 	size Size
 }{{"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", Byte}}
 
-// String is the size in the largest unit that needs no fraction, so that it can be read back.
+// String returns the size in the largest unit that needs no fraction, so that it can be read back.
 func (s Size) String() string {
 	for _, u := range sizeUnits {
 		if s != 0 && s%u.size == 0 {
@@ -35,11 +35,10 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads 512B, 64KiB, 8MiB or 1GiB, and nothing else: MB and M mean 1000 or 1024 times, depending on whom one
-// asks.
+// UnmarshalText reads 512B, 64KiB, 8MiB or 1GiB, and nothing else: MB and M may mean 1000 or 1024 times.
 func (s *Size) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), lowerCase+upperCase)
 	n, err := parseDigits(number)
@@ -67,7 +66,7 @@ func sizeHint(unit string) string {
 	return "the units are B, KiB, MiB and GiB"
 }
 
-// sizeGuess is the unit that somebody most likely meant who wrote unit.
+// sizeGuess returns the unit that was most likely meant by unit.
 func sizeGuess(unit string) string {
 	switch strings.ToLower(unit + " ")[0] {
 	case 'b':
@@ -87,8 +86,8 @@ func parseDigits(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// parseDuration reads a Go duration such as 15s, 1h30m or 200ms. It refuses a bare number, because nobody can tell whether
-// seconds or milliseconds were meant, and anything negative.
+// parseDuration reads a Go duration such as 15s, 1h30m or 200ms. It refuses a bare number, which may mean seconds or milliseconds, and anything
+// negative.
 func parseDuration(text string) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return 0, fmt.Errorf("%s: give a unit, e.g. %ss", text, strings.TrimLeft(text, "-+"))
@@ -111,7 +110,7 @@ func parseDuration(text string) (time.Duration, error) {
 // StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or 200-299.
 type StatusRange struct{ Low, High int }
 
-// String is the shortest text that reads back as r.
+// String returns the shortest text that reads back as r.
 func (r StatusRange) String() string {
 	switch {
 	case r.Low == r.High:
@@ -122,7 +121,7 @@ func (r StatusRange) String() string {
 	return strconv.Itoa(r.Low) + "-" + strconv.Itoa(r.High)
 }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (r StatusRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads 2xx, 404 or 200-299.
@@ -160,14 +159,14 @@ func parseStatus(s string) (int, error) {
 // Reuse says whether a connection to the upstream is used again after it carried a body.
 type Reuse string
 
-// What reuse_after_body can be.
+// The values of reuse_after_body.
 const (
 	ReuseAuto   Reuse = "auto"
 	ReuseAlways Reuse = "true"
 	ReuseNever  Reuse = "false"
 )
 
-// Choices are the words that a file may have.
+// Choices lists the values.
 func (Reuse) Choices() []string {
 	return []string{string(ReuseAuto), string(ReuseAlways), string(ReuseNever)}
 }

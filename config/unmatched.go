@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// rejectUnmatched is the default of unmatched: reject as soon as a route turns forged deliveries away, because whatever passes a route
-// by passes its signature by. It returns what a person must hear of it.
+// rejectUnmatched sets the default of unmatched: reject as soon as a route refuses deliveries with a bad signature, because a path that
+// bypasses a route bypasses its signature. It returns the notes about it.
 func (c *Config) rejectUnmatched() (notes Problems) {
 	i, enforced := c.firstSigned()
 	switch {
@@ -19,8 +19,8 @@ func (c *Config) rejectUnmatched() (notes Problems) {
 	return notes
 }
 
-// firstSigned is the first route that turns forged deliveries away or, while none does, that would if its mode were not observe; -1 is
-// none.
+// firstSigned returns the first route that refuses deliveries with a bad signature or, if none does, that would if its mode were not observe;
+// -1 is none.
 func (c *Config) firstSigned() (index int, enforced bool) {
 	index = -1
 	for i := range c.Routes {
@@ -35,7 +35,7 @@ func (c *Config) firstSigned() (index int, enforced bool) {
 	return index, false
 }
 
-// unmatched warns about what passes signatures by.
+// unmatched warns about paths that bypass signatures.
 func (v *validator) unmatched() {
 	c := v.config
 	if i, enforced := c.firstSigned(); enforced && c.Unmatched == UnmatchedPass {

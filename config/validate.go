@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// Bounds beyond which a value is most likely a slip.
+// Bounds beyond which a value is most likely a mistake.
 const (
 	maxRetention   = 10 * 365 * 24 * time.Hour
 	maxBody        = GiB
@@ -24,10 +24,10 @@ const (
 	maxBuffer      = 64 * MiB
 	minProgress    = 1 * KiB
 	maxMemory      = 1024 * GiB
-	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter one ends before anybody can renew it
+	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter hold ends before it can be renewed
 )
 
-// validator judges the shape and the sense of a configuration.
+// validator checks the form and the consistency of a configuration.
 type validator struct {
 	config       *Config
 	senders      Senders
@@ -69,7 +69,7 @@ func (v *validator) require(ok bool, path, format string, args ...any) {
 	}
 }
 
-// check refuses path with the text of err, if there is one.
+// check reports err at path, if there is one.
 func (v *validator) check(path string, err error) {
 	if err != nil {
 		v.refuse(path, "%s", err)
@@ -100,7 +100,7 @@ func (v *validator) listeners() {
 	}
 }
 
-// pair refuses a certificate without its key, or the other way round.
+// pair reports a certificate without its key, or the other way round.
 func (v *validator) pair(path, cert, key string) {
 	v.require(cert == "" || key != "", join(path, "cert_file"), "needs key_file beside it")
 	v.require(key == "" || cert != "", join(path, "key_file"), "needs cert_file beside it")

@@ -91,8 +91,7 @@ func checkTokenName(name string) error {
 	return nil
 }
 
-// tokenSecret judges the token at index i by what was read of it. That it is empty, or that its file is missing, was said by
-// whoever read it.
+// tokenSecret checks the token at index i by its text. An empty token, or a missing file, has been reported when it was read.
 func (v *validator) tokenSecret(path string, tokens []Token, i int) {
 	t, at := &tokens[i], path+".token_file"
 	if t.TokenEnv != "" {
@@ -115,8 +114,8 @@ func (v *validator) tokenSecret(path string, tokens []Token, i int) {
 	}
 }
 
-// checkToken says why a token is not fit to be one, without showing it. What it may be made of is what RFC 6750 section 2.1 lets
-// an Authorization header carry.
+// checkToken says why a text cannot be a token, without showing it. Its characters are those that RFC 6750 section 2.1 lets an Authorization
+// header carry.
 func checkToken(token string) error {
 	if !madeOf(token, alphanumeric+"-._~+/=") {
 		return errors.New("the token has a character that a bearer token cannot have; it is made of letters, digits and - . _ ~ + / =, on one line")

@@ -42,7 +42,7 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// embedded checks what only matters where no endpoints are given.
+// embedded checks what only matters without endpoints.
 func (v *validator) embedded() {
 	e := v.config.Etcd
 	v.require(v.config.DataDir != "", "data_dir", "is empty, and the embedded etcd needs a folder; or name etcd.endpoints")

@@ -10,7 +10,7 @@ import (
 
 const maxQuiet = time.Hour
 
-// latest judges lock.strategy latest. Whether the preset's events are states is for Source.CheckRoute.
+// latest checks lock.strategy latest. Whether the preset's events are states is for Source.CheckRoute.
 func (v *validator) latest(path string, r *Route) {
 	l, usual, lock := &r.Lock, DefaultRoute().Lock, path+".lock"
 	if l.Strategy != idem.Latest {
@@ -33,7 +33,7 @@ func (v *validator) latest(path string, r *Route) {
 		idem.DurationText(l.WaitTimeout), idem.DurationText(l.Quiet))
 }
 
-// latestOrder warns where an event would replace one that is about something else, as far as the order's scope says what an event is about.
+// latestOrder warns if an event would replace one that is about something else, as far as the order's scope says what an event is about.
 func (v *validator) latestOrder(path string, r *Route) {
 	if !r.Order.Asked() || r.Order.Scope == "" {
 		return

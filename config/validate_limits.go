@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxSlots     = 10_000 // of one limit: whoever waits for a slot reads them
+	maxSlots     = 10_000 // of one limit: each slot waiter reads them
 	maxUses      = 8      // limits of one route: each makes its transactions longer
 	maxLimitName = 256
 )

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-// order judges what the route alone says; whether the preset knows an order is for Source.CheckRoute.
+// order checks the route alone; whether the preset knows an order is for Source.CheckRoute.
 func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
 	o, usual := &r.Order, DefaultRoute().Order
 	if !o.Asked() {
@@ -32,13 +32,14 @@ func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
 	v.orderScope(path, r)
 }
 
-// orderScope warns where events of one scope may have different locks: then they are not held against each other, because a mark belongs to a workflow.
+// orderScope warns if events of one scope may have different locks: then they are not compared, because a high-water mark belongs to a
+// workflow.
 func (v *validator) orderScope(path string, r *Route) {
 	workflow, scope, event := sourcesOf(r.Workflow), sourcesOf(r.Order.Scope), sourcesOf(r.EventID)
 	for _, s := range workflow {
 		here := func(o naming.Source) bool { return o.Text == s.Text }
 		switch s.Kind {
-		case naming.SourcePath, naming.SourceHost, naming.SourceMethod, naming.SourceRoute, naming.SourceLiteral: // where it went, not what it is about
+		case naming.SourcePath, naming.SourceHost, naming.SourceMethod, naming.SourceRoute, naming.SourceLiteral: // the target of the event, not its subject
 			continue
 		}
 		if r.Order.Scope == "" && !slices.ContainsFunc(event, here) || slices.ContainsFunc(scope, here) {
@@ -50,7 +51,7 @@ func (v *validator) orderScope(path string, r *Route) {
 	}
 }
 
-// sourcesOf is what a template reads. One that is wrong is reported elsewhere.
+// sourcesOf returns what a template reads. A wrong one is reported elsewhere.
 func sourcesOf(template string) []naming.Source {
 	t, err := naming.CompileTemplate(template)
 	if err != nil {

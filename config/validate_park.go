@@ -21,7 +21,7 @@ func (v *validator) parkedLimits() {
 	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running", "%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
 }
 
-// parks reports whether a route accepts events for which this process then answers.
+// parks reports whether a route accepts events, for which this process is then responsible.
 func (c *Config) parks() bool {
 	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Park.Enabled && r.Mode != ModeObserve })
 }
@@ -31,7 +31,7 @@ func (c *Config) KeepsLong() bool {
 	return len(c.Etcd.Endpoints) == 0 || c.ParkStore.Dir != "" || c.ParkStore.S3.Endpoint != ""
 }
 
-// whereParked judges the places of what is parked.
+// whereParked checks where parked requests are stored.
 func (v *validator) whereParked() {
 	c := v.config
 	if !c.parks() {
@@ -45,7 +45,7 @@ func (v *validator) whereParked() {
 	}
 }
 
-// park judges what names and numbers say; what needs to know the sender is for Source.CheckRoute.
+// park checks names and numbers; checks that need to know the sender are for Source.CheckRoute.
 func (v *validator) park(path string, r *Route) {
 	p, usual := &r.Park, DefaultRoute().Park
 	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s", idem.DurationText(p.After), idem.DurationText(maxRetention))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxInline is the most of one request that etcd is given: what it may take in one transaction is 1.5 MiB, and larger values slow each lock.
+// maxInline is the largest request that is stored in etcd: a transaction may have 1.5 MiB, and larger values slow each lock.
 const maxInline = 256 * KiB
 
 func (v *validator) parkStore() {

@@ -61,7 +61,7 @@ func (v *validator) routeName(path, name string) {
 	v.require(len(name) <= maxRouteName, path, "is longer than %d characters", maxRouteName)
 }
 
-// formerNames are names that no route has, and that no other route had.
+// formerNames checks that former names are not names of routes, nor former names of other routes.
 func (v *validator) formerNames(path string, r *Route) {
 	path += ".former_names"
 	for i, name := range r.FormerNames {
@@ -76,7 +76,7 @@ func (v *validator) formerNames(path string, r *Route) {
 	}
 }
 
-// match returns the pattern of m, nil where it is wrong.
+// match returns the pattern of m, nil if it is wrong.
 func (v *validator) match(path string, m *Match) *naming.Pattern {
 	pattern, err := naming.ParsePattern(m.Path)
 	if m.Path == "" {
@@ -99,7 +99,7 @@ func (v *validator) match(path string, m *Match) *naming.Pattern {
 	return pattern
 }
 
-// scope is a route's match with its pattern read, nil where that is wrong.
+// scope is a route's match with its pattern parsed, nil if that is wrong.
 type scope struct {
 	*Match
 	pattern *naming.Pattern
@@ -153,7 +153,7 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	v.unnamed(path, r, pattern)
 }
 
-// unnamed warns of a variable of the path that no name of an event has: two tenants whose events have one ID then share a key.
+// unnamed warns about a variable of the path that no name of an event has: two tenants whose events have one ID then share a key.
 func (v *validator) unnamed(path string, r *Route, pattern *naming.Pattern) {
 	workflow, err := naming.CompileTemplate(r.Workflow)
 	if err != nil || !r.Idempotency.Enabled {
@@ -205,7 +205,8 @@ func (v *validator) lock(path string, r *Route) {
 	}
 }
 
-// LongestWait is for how long a delivery of the route may wait beside what its upstream takes: for its turn, or for the answer of a copy. 0 = nobody waits.
+// LongestWait returns for how long a delivery of the route may wait beside the time of its upstream: in the queue, or for the answer of the
+// first delivery. 0 = no delivery waits.
 func (r *Route) LongestWait() time.Duration {
 	if r.nobodyWaits() != "" {
 		return 0
@@ -213,7 +214,8 @@ func (r *Route) LongestWait() time.Duration {
 	return r.Lock.WaitTimeout
 }
 
-// nobodyWaits says why no delivery of the route ever waits, for its turn or for the answer of a copy; "" = some do, or will when it enforces.
+// nobodyWaits says why no delivery of the route ever waits, in the queue or for the answer of the first delivery; "" = some do, or will when
+// the route enforces.
 func (r *Route) nobodyWaits() string {
 	i := &r.Idempotency
 	switch s := r.Lock.Strategy; {
@@ -260,7 +262,7 @@ func (v *validator) idempotency(path string, r *Route) {
 	v.warnFirst(path+".on_mismatch", r)
 }
 
-// warnFirst warns of a batch that is named by one of its events, where that alone decides: the sender may send that one again beside others.
+// warnFirst warns about a batch that is named by one of its events, if that alone decides: the sender may send that event again beside others.
 func (v *validator) warnFirst(path string, r *Route) {
 	t, err := naming.CompileTemplate(r.EventID)
 	if replays := r.Idempotency.OnMismatch; err != nil || !r.Idempotency.Enabled || replays != idem.MismatchReplay && replays != idem.MismatchReplayUnsigned {
@@ -280,7 +282,7 @@ func (v *validator) warnFirst(path string, r *Route) {
 // indexStep is an element of a list.
 var indexStep = regexp.MustCompile(`\[[0-9]+\]`)
 
-// noteMismatch tells of a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
+// noteMismatch notes a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
 func (v *validator) noteMismatch(path string, r *Route) {
 	i := &r.Idempotency
 	if _, said := v.places[path]; said || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
@@ -294,7 +296,7 @@ func (v *validator) noteMismatch(path string, r *Route) {
 		"no attempt after the first is taken for the same event; then say " + other + ". hooklock report shows what such a sender changes"})
 }
 
-// readsBody reports whether a template reads a member of the body. One that is wrong is reported elsewhere.
+// readsBody reports whether a template reads a member of the body. A wrong one is reported elsewhere.
 func readsBody(template string) bool {
 	t, err := naming.CompileTemplate(template)
 	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool {

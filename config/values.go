@@ -36,8 +36,7 @@ func (k *key) parseScalar(text string) (any, error) {
 	return nil, errors.New("needs a list or a mapping, not a single value")
 }
 
-// wholeNumber reads decimal digits. A zero in front of them is refused: YAML 1.1 takes 010 for eight, YAML 1.2 for ten, and nobody knows which of the
-// two was meant.
+// wholeNumber reads decimal digits. A leading zero is refused: YAML 1.1 takes 010 for eight, YAML 1.2 for ten.
 func wholeNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -62,7 +61,7 @@ func (k *key) parseItem(text string) (any, error) {
 	return text, nil
 }
 
-// splitList is a list from a source that has only text: items between commas.
+// splitList splits a list from a source that has only text at its commas.
 func splitList(text string) []string {
 	items := []string{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -80,7 +79,7 @@ func unknownWord(text string, words []string) error {
 	return fmt.Errorf("%q is not known; choose from %s", text, strings.Join(words, ", "))
 }
 
-// example is a value that shows how one of this kind is written.
+// example returns a value that shows how one of this kind is written.
 func (k *key) example() string {
 	switch k.kind {
 	case kindText:

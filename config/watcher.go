@@ -17,12 +17,12 @@ const (
 	// not taken for a bad one; maxSettle is when it is read all the same.
 	settle    = 200 * time.Millisecond
 	maxSettle = 2 * time.Second
-	// poll finds what no event told: a folder that was replaced, a file system without events, a link into another folder.
+	// poll finds changes without an event: a folder that was replaced, a file system without events, a link into another folder.
 	poll = 10 * time.Second
 )
 
-// Watcher tells when the content of a file changes, whatever way it is replaced: written, renamed over, deleted and made
-// again, or by the swap of the ..data link of a Kubernetes ConfigMap. For that it watches the folder, and compares content.
+// Watcher reports when the content of a file changes, however it is replaced: written, renamed over, deleted and created again, or by the swap
+// of the ..data link of a Kubernetes ConfigMap. For that it watches the folder, and compares content.
 type Watcher struct {
 	path    string
 	changed func(text []byte, err error)
@@ -33,22 +33,21 @@ type Watcher struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	heard chan struct{} // that somebody else has read the file
+	heard chan struct{} // signals that Read was called
 
 	seen   sync.Mutex // guards the fields below
 	last   [sha256.Size]byte
-	broken bool // the last read failed, and changed was told
+	broken bool // the last read failed, and changed was called
 }
 
-// NewWatcher makes a watcher of the file at path, whose content is now known to be loaded (Loaded.File). It calls changed with
-// each new content, or with the reason why the file cannot be read; never twice at once, and not after Stop has returned.
-// changed must not call Stop.
+// NewWatcher makes a watcher of the file at path, whose content is now known to be loaded (Loaded.File). It calls changed with each new
+// content, or with the error of a read; never twice at once, and not after Stop has returned. changed must not call Stop.
 func NewWatcher(path string, loaded []byte, changed func(text []byte, err error)) *Watcher {
 	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, heard: make(chan struct{}, 1), last: sha256.Sum256(loaded)}
 }
 
-// Start begins to watch; a change since the content was loaded is told soon. It returns when the folder is watched. An error
-// means that the system gives no events; nothing is running then. Started twice, it does nothing.
+// Start begins to watch; a change since the content was loaded is reported soon. It returns when the folder is watched. An error means that the
+// system gives no events; nothing is running then. A second call does nothing.
 func (w *Watcher) Start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,8 +73,7 @@ func (w *Watcher) Start() error {
 	return nil
 }
 
-// Stop ends the watch and waits for it, and for a call of changed that is under way. Stopped twice, or without a start, it does
-// nothing.
+// Stop ends the watch and waits for it, and for a call of changed that is under way. It does nothing if the watch does not run.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +88,7 @@ func (w *Watcher) Stop() {
 func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder string) {
 	ticker := time.NewTicker(w.poll)
 	defer ticker.Stop()
-	first := time.Now()           // when the folder became restless
+	first := time.Now()           // when the first event came
 	quiet := time.After(w.settle) // nil while nothing happens
 	stir := func() {
 		if quiet == nil {
@@ -104,7 +102,7 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			return
 		case <-events.Events:
 			stir()
-		case <-events.Errors: //nolint:errcheck // which one it was changes nothing
+		case <-events.Errors: //nolint:errcheck // which one it was does not matter
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
@@ -119,8 +117,8 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 	}
 }
 
-// Read notes what somebody else has read meanwhile; nil: the file could not be read. From now on another content is told, also the one that was
-// told last. changed may call it.
+// Read notes content that was read elsewhere meanwhile; nil: the file could not be read. From now on other content is reported, also the
+// content that was reported last. changed may call it.
 func (w *Watcher) Read(text []byte) {
 	w.seen.Lock()
 	defer w.seen.Unlock()
@@ -128,16 +126,16 @@ func (w *Watcher) Read(text []byte) {
 	if text != nil {
 		select {
 		case w.heard <- struct{}{}:
-		default: // it was told already
+		default: // the signal is set already
 		}
 	}
 }
 
-// look reads the file and tells if it is another one than before. Then it watches the folder: that may be a new one of the same name. To watch what is watched
-// already changes nothing, and a folder that is gone shows as a file that cannot be read.
+// look reads the file and reports it if it has changed. Then it watches the folder, which may be a new one of the same name. To watch it again
+// changes nothing, and a folder that is gone shows as a file that cannot be read.
 //
-// Nothing ends a reading that hangs, with the disk or the network that the file is on: when the watch ends, it is left alone, and when somebody else could read
-// the file. That may be another one by now, so false says: look again.
+// Nothing ends a read that hangs, with the disk or the network of the file: it is abandoned when the watch ends, and when Read shows that the
+// file can be read. Its content may have changed by now, so false says: look again.
 func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	select {
 	case <-w.heard: // before this look
@@ -168,7 +166,7 @@ func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	return true
 }
 
-// news reports whether that is to be told, and notes it.
+// news reports whether the content or error is new, and notes it.
 func (w *Watcher) news(text []byte, err error) bool {
 	w.seen.Lock()
 	defer w.seen.Unlock()
