@@ -43,7 +43,7 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	return d.refused(&a)
 }
 
-// noteStale notes for the report that the event is older than one that went through. Where everything is forwarded, so is this one.
+// noteStale notes for the report that the event is older than one that went through. Under Observe it is forwarded all the same.
 func (d *delivery) noteStale(stale *idem.Stale) {
 	if stale == nil {
 		return
@@ -57,8 +57,8 @@ func (d *delivery) noteStale(stale *idem.Stale) {
 	}
 }
 
-// ask is watched for the sender's connection only where the strategy waits: one that leaves gives up its place. The moment of one that was
-// overtaken goes on without its sender: should the event run then, its next copy gets the answer.
+// ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery whose sender leaves gives up its queue entry.
+// The short wait of an overtaken one goes on without its sender: should the event run then, its next delivery gets the answer.
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
 	d.asked = d.request()
@@ -71,7 +71,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	return d.h.o.Gate.Admit(sender, d.asked)
 }
 
-// request is what the gate is asked.
+// request returns the request for the gate.
 func (d *delivery) request() *idem.Request {
 	return &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
@@ -81,7 +81,7 @@ func (d *delivery) request() *idem.Request {
 	}
 }
 
-// refused is the ending of a delivery that may not run: the first answer, or a refusal.
+// refused returns the ending of a delivery that may not run: the first answer, or a refusal.
 func (d *delivery) refused(a *idem.Admission) *ending {
 	if a.Decision == idem.DecisionParked {
 		end := d.parkedAs(a.Holder, a.On)
@@ -116,7 +116,7 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	if a.Newer != "" {
 		r.successor = a.Newer
 	}
-	switch { // what the end of an earlier execution says of the effect
+	switch { // what the end of an earlier execution says about the effect
 	case a.Record == nil:
 	case a.Record.Outcome == idem.NotExecuted:
 		r.effect, r.successor = idem.EffectNo, a.Record.Superseded()
@@ -143,7 +143,7 @@ func refusalDetail(a *idem.Admission) string {
 	return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
 }
 
-// abortedDetail is for a delivery that did not run.
+// abortedDetail returns the detail for a delivery that did not run.
 func abortedDetail(r *idem.Record) string {
 	switch {
 	case r != nil && r.Final:

@@ -10,9 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// writeAnswer makes the upstream's answer the answer, but for its body. Hop-by-hop fields stay behind, and on routes so do those that
-// only Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and
-// read again. What that costs is in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
+// writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are dropped, and on routes so are those that only
+// Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and read again. The costs
+// are in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
 func (d *reply) writeAnswer() {
 	d.report.UpstreamStatus, d.report.Status = d.answer.Status, d.answer.Status
 	d.fields = d.answer.EndToEnd(d.fields[:0])
@@ -33,11 +33,11 @@ func (d *reply) writeAnswer() {
 		d.ctx.Response.Header.Reset()
 		d.ctx.Response.SetStatusCode(d.answer.Status)
 	}
-	d.ctx.Response.Header.ResetConnectionClose() // of an answer to HEAD without a length fasthttp believes that it ends with the connection
+	d.ctx.Response.Header.ResetConnectionClose() // fasthttp takes an answer to HEAD without a length for one that ends with the connection
 }
 
-// appendFields appends the end-to-end fields. Of Content-Encoding fasthttp keeps one line alone, so several become the one list that says
-// the same (RFC 9110 section 5.3).
+// appendFields appends the end-to-end fields. fasthttp keeps only one Content-Encoding line, so several become the one list that means the same
+// (RFC 9110 section 5.3).
 func (d *reply) appendFields(head []byte) []byte {
 	var codings []byte
 	for _, f := range d.fields {
@@ -59,8 +59,8 @@ func (d *reply) appendFields(head []byte) []byte {
 	return head
 }
 
-// framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only where there is none does the upstream's
-// Content-Length stand, if there is one, because it says what a GET would have brought. A 204 has none (RFC 9110 section 8.6).
+// framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only without one does the upstream's Content-Length
+// stand, if there is one, because it is that of a GET. A 204 has none (RFC 9110 section 8.6).
 func (d *reply) framing() string {
 	length := d.answer.Get("content-length")
 	switch {
@@ -82,7 +82,7 @@ func ours(name []byte) bool {
 	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) || bytes.EqualFold(name, []byte(headerReplayed))
 }
 
-// replayHeader is what duplicates get of the answer's header: all but what belongs to this connection, this moment, or this sender.
+// replayHeader returns the header of the answer for duplicates: all except what belongs to this connection, this moment, or this sender.
 func (d *delivery) replayHeader() []idem.HeaderField {
 	d.fields = d.answer.EndToEnd(d.fields[:0])
 	kept := make([]idem.HeaderField, 0, len(d.fields))

@@ -6,14 +6,14 @@ import (
 	"hooklock/idem"
 )
 
-// Arrivals keep how events arrived that were not executed; *etcdlock.Ledger does.
+// Arrivals store how events arrived that were not executed; *etcdlock.Ledger does.
 type Arrivals interface {
 	// Arrived must not block: the delivery is not over yet.
 	Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
 }
 
-// noteArrival notes a delivery of a known event that was not executed. What was has its record, and there is no further write for it; what somebody
-// ended while it ran has one, too, and is not to come again.
+// noteArrival notes a delivery of a known event that was not executed. An executed one has its record, and needs no further write; one that was
+// cancelled while it ran has a record, too, and is not to come again.
 func (d *delivery) noteArrival() {
 	r := &d.report
 	ran := r.Decision == idem.DecisionExecuted || r.Decision == idem.DecisionBypassed && (r.Would == "" || r.Would == idem.DecisionExecuted)

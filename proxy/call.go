@@ -18,7 +18,7 @@ var errUpstreamTimeout = errors.New("upstream.timeout passed")
 type call struct {
 	wire.Call
 	timeout time.Duration
-	among   *passing // nil where it follows an execution
+	among   *passing // nil if the call follows an execution
 }
 
 // begin begins a call of the upstream at that time. A delivery makes one at a time, and they use the same memory.
@@ -39,10 +39,10 @@ func (d *delivery) follow(x *idem.Execution) *call {
 	return c
 }
 
-// progress gives the upstream its whole time again: something moved.
+// progress gives the upstream its whole time again, because data has moved.
 func (c *call) progress() { c.Give(c.timeout) }
 
-// end ends what was begun.
+// end ends the call.
 func (c *call) end() {
 	if c.among != nil {
 		c.among.leave(&c.Call)
@@ -50,7 +50,7 @@ func (c *call) end() {
 	c.End()
 }
 
-// passing are the calls without an execution. All of them follow the process, which a context for each would make dear.
+// passing are the calls without an execution. All of them end with the process, for which a context each would be expensive.
 type passing struct {
 	mu    sync.Mutex
 	calls map[*wire.Call]struct{}
@@ -76,7 +76,7 @@ func (p *passing) leave(c *wire.Call) {
 	delete(p.calls, c)
 }
 
-// end cancels those that are there, and those that come.
+// end cancels the calls under way, and those that follow.
 func (p *passing) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (d *delivery) call() called {
 	return got
 }
 
-// send sends a delivery of a route to the upstream; x is nil where it is forwarded without a lock.
+// send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
 func (d *delivery) send(c *call, x *idem.Execution) error {
 	head := d.upstreamHead(x)
 	err := d.h.o.Upstream.Send(&c.Call, head, d.body, d.keeps, &d.answer)
@@ -137,7 +137,7 @@ func (d *delivery) noteCall() {
 	d.report.Upstream = d.over.Sub(d.upstream)
 }
 
-// callFailure is what a sender hears of a call that failed of itself.
+// callFailure returns the failure of a call that was not cancelled.
 func callFailure(c *call, err error) failure {
 	var send *wire.SendError
 	timedOut := errors.Is(c.Cause(), errUpstreamTimeout) || errors.As(err, &send) && send.Sent() && send.Timeout

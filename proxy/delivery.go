@@ -24,13 +24,13 @@ type delivery struct {
 	course
 }
 
-// room is what a delivery leaves to the next one, with its buffers.
+// room is the memory that a delivery leaves to the next one.
 type room struct {
 	head   wire.Head
 	body   []byte
 	msg    naming.Message
 	place  question
-	extra  []byte // scratch for our own header lines
+	extra  []byte // scratch for Hooklock's header lines
 	out    []byte // the head for the upstream
 	answer wire.Answer
 	fields []wire.Field
@@ -40,7 +40,7 @@ type room struct {
 	life       *call // of the upstream
 }
 
-// course is what only this delivery has.
+// course is the state of this delivery alone.
 type course struct {
 	h     *Handler
 	route *Route
@@ -49,7 +49,7 @@ type course struct {
 	signed sender.Delivery // msg as a verifier reads it
 	names  naming.Names
 	vars   []naming.PathVar
-	memory wire.Account // what body and answer take
+	memory wire.Account // for body and answer
 
 	headBytes bytes.Reader // the answer's head on its way through fasthttp's parser
 
@@ -57,7 +57,7 @@ type course struct {
 	proto     []byte
 	report    Report
 	execution *idem.Execution // nil until it was admitted
-	asked     *idem.Request   // what the gate was asked; nil before
+	asked     *idem.Request   // the request for the gate; nil before
 	end       ending
 	upstream  time.Time     // when the call began
 	over      time.Time     // when it was over
@@ -70,7 +70,7 @@ type course struct {
 	keeps     bool          // its connection to the upstream may be used again
 }
 
-// deliveries are pooled with their buffers; large ones are left to the collector.
+// deliveryPool pools deliveries with their buffers; large ones are left to the collector.
 type deliveryPool struct {
 	pool sync.Pool
 	out  atomic.Int64  // those that have not ended
@@ -79,7 +79,7 @@ type deliveryPool struct {
 
 func newDeliveryPool() *deliveryPool { return &deliveryPool{back: make(chan struct{}, 1)} }
 
-// await waits until every delivery has ended, at most until ctx does. It is for one goroutine at a time.
+// await waits until every delivery has ended, at most until ctx does. It is not safe for concurrent use.
 func (p *deliveryPool) await(ctx context.Context) error {
 	for p.out.Load() > 0 {
 		select {
@@ -150,7 +150,7 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
 	return d.rejectedBy(d.parse(&ctx.Request.Header))
 }
 
-// parse copies and checks the head. What two HTTP parsers could read differently is refused here, on unmatched paths too.
+// parse copies and checks the head. A head that two HTTP parsers could read differently is refused here, on unmatched paths too.
 func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	if err := wire.ParseHead(h, &d.head); err != nil {
 		return reject(codeBadRequest, err.Error())
@@ -169,7 +169,7 @@ func (d *delivery) parse(h *fasthttp.RequestHeader) *Rejection {
 	return nil
 }
 
-// findRoute finds the route that takes the delivery, and what a delivery on a route needs to know of itself. It stays nil where none does.
+// findRoute finds the route that takes the delivery, and the data that a delivery on a route needs. The route stays nil if none takes it.
 func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	rules := d.h.rules.Load()
 	route, vars, bad := rules.Table.find(&d.place)
@@ -196,7 +196,7 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	return nil
 }
 
-// header is the value of the first header line of that name, which is in lower case.
+// header returns the value of the first header line of that name, which is in lower case.
 func (d *delivery) header(name string) []byte {
 	for _, f := range d.msg.Fields {
 		if len(f.Name) == len(name) && bytes.EqualFold(f.Name, []byte(name)) {
@@ -211,7 +211,7 @@ var (
 	httpsProto = []byte("https")
 )
 
-// readBody copies the whole body of a delivery on a route, unless its head says already that it is not signed: that would take memory.
+// readBody copies the whole body of a delivery on a route, unless its head shows already that it is not signed: that would take memory.
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.unsigned(); end != nil {
 		return end
@@ -231,8 +231,8 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	return end
 }
 
-// badBody refuses a delivery whose body did not come as it should; nil where that is not what err says. What follows such a body on its
-// connection is the rest of it, and no request: hang up.
+// badBody refuses a delivery whose body was malformed or cut off; nil if err is another error. What follows such a body on its connection is
+// the rest of it, and no request: hang up.
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
@@ -283,7 +283,7 @@ func (d *delivery) name() *ending {
 	return end
 }
 
-// partResults says how the parts of the delivery's name were found.
+// partResults returns how the parts of the delivery's name were found.
 func (d *delivery) partResults(bad *naming.NameError) (workflow, eventID PartResult) {
 	workflow = PartOK
 	switch {
@@ -317,8 +317,7 @@ func (d *delivery) trusted() bool {
 	return d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
 }
 
-// upstreamHead builds the head for the upstream. A delivery on a route says where it comes from; one that passes through says nothing
-// that the sender did not say.
+// upstreamHead builds the head for the upstream. A delivery on a route gets header lines about its origin; one that passes through gets none.
 func (d *delivery) upstreamHead(x *idem.Execution) []byte {
 	trace, own := d.traceForUpstream()
 	d.keeps = d.h.o.Upstream.Reuses(d.body, d.trusted())

@@ -12,8 +12,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// ending is how a delivery ends: the decision, and what its sender gets. A stage returns one in place of what the next stage needs; policy
-// says what the route makes of it, and write makes it the answer. It lives in its delivery, so that none is allocated.
+// ending is how a delivery ends: the decision, and the answer. A stage returns one in place of the input of the next stage; policy applies the
+// route's rules, and write makes it the answer. It lives in its delivery, so that none is allocated.
 type ending struct {
 	decision idem.Decision // "": no route took the delivery
 	source   source
@@ -30,11 +30,11 @@ type ending struct {
 
 	err        error // for the report; nil: nothing to add
 	hangUp     bool
-	unrecorded bool // the answer is true, and the ledger does not have it yet
-	left       bool // of the first answer only the status is in the ledger, because the time of the rest is over
+	unrecorded bool // the answer is right, but the ledger does not have it yet
+	left       bool // of the first answer only the status is in the ledger, because the rest has expired
 }
 
-// source says where an answer comes from. The zero value is Hooklock itself.
+// source is where an answer comes from. The zero value is Hooklock itself.
 type source uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	fromUpstream
 	fromFirst // the upstream too, when the event ran
 	fromTunnel
-	fromRule // what the route answers to a handshake
+	fromRule // the route's answer to a handshake
 )
 
 // forward says whether a delivery goes to the upstream although it is not to run. The zero value: it does not.
@@ -50,17 +50,17 @@ type forward uint8
 
 const (
 	forwardNever  forward = iota
-	forwardByRule         // where the route says so: nothing was sent, and the delivery is whole
+	forwardByRule         // if the route says so: nothing was sent, and the delivery is whole
 	forwardAlways         // it needs neither a lock nor memory
 )
 
-// refuse is the ending of a delivery that d refuses.
+// refuse returns the ending of a delivery that is refused with that decision.
 func (d *delivery) refuse(decision idem.Decision) *ending {
 	d.end = ending{decision: decision, refusal: refusalOf(decision)}
 	return &d.end
 }
 
-// reject is the ending of a delivery that is refused for what it is. What follows on its connection may be the rest of it.
+// reject returns the ending of a delivery that is refused for its form. What follows on its connection may be the rest of it.
 func (d *delivery) reject(bad *Rejection) *ending {
 	d.report.Code = bad.Code
 	d.end = ending{decision: idem.DecisionRejected, refusal: bad.refusal(), rejected: bad, err: bad}
@@ -68,7 +68,7 @@ func (d *delivery) reject(bad *Rejection) *ending {
 	return &d.end
 }
 
-// rejectedBy is reject, where there is something to refuse.
+// rejectedBy is reject; nil if bad is nil.
 func (d *delivery) rejectedBy(bad *Rejection) *ending {
 	if bad == nil {
 		return nil
@@ -76,7 +76,7 @@ func (d *delivery) rejectedBy(bad *Rejection) *ending {
 	return d.reject(bad)
 }
 
-// policy is what the route makes of an ending: mode observe and on_store_down forward the delivery all the same, and respond gives a refusal
+// policy applies the route's rules to an ending: mode observe and on_store_down forward the delivery all the same, and respond gives a refusal
 // another status.
 func (d *delivery) policy(end *ending) *ending {
 	r := d.route
@@ -88,7 +88,7 @@ func (d *delivery) policy(end *ending) *ending {
 	case end.forward == forwardAlways || end.forward == forwardByRule && rule:
 		d.report.Would = end.decision
 		end = d.bypass()
-	case r.Observe && end.decision == idem.DecisionExecuted: // what was done as it would have been is marked as observed, too
+	case r.Observe && end.decision == idem.DecisionExecuted: // also one that was decided as under enforce is marked as observed
 		if d.report.Would == "" {
 			d.report.Would = end.decision
 		}
@@ -97,7 +97,7 @@ func (d *delivery) policy(end *ending) *ending {
 		}
 		end.decision = idem.DecisionBypassed
 	}
-	if end.rejected == nil || end.rejected.Status < 500 { // a 503 says that this process has no room now, and nothing about the delivery
+	if end.rejected == nil || end.rejected.Status < 500 { // a 503 says that this process has no capacity now, and nothing about the delivery
 		end.refusal.status = cmp.Or(r.Respond[end.decision], end.refusal.status)
 	}
 	if end.decision == idem.DecisionParked {
@@ -115,8 +115,8 @@ type reply struct {
 // answerWith makes end the answer.
 func (d *delivery) answerWith(ctx *fasthttp.RequestCtx, end *ending) { (&reply{d, ctx}).write(end) }
 
-// write makes end the answer. It is the only place where one is made, and the last stage but the report; of a streamed answer it makes the head,
-// and the stream goes on with the rest, the settling and the report.
+// write makes end the answer. It is the only place that does, and the last stage but the report; of a streamed answer it makes the head, and
+// the stream goes on with the rest, the settling and the report.
 func (d *reply) write(end *ending) {
 	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
 		end = d.reject(badBody(wire.ErrMemory)) // it may come again
@@ -172,7 +172,7 @@ func (d *reply) writeRefusal(end *ending) {
 	}
 }
 
-// writeFirst writes the answer that the first delivery of the event got, but for its body.
+// writeFirst writes the answer of the first delivery of the event, without its body.
 func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 	own(ctx)
 	ctx.Response.SetStatusCode(end.first.Status)
@@ -188,7 +188,7 @@ func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 	}
 }
 
-// writeGreeting writes the answer to a handshake. It repeats what anybody may have sent, so no browser is to take it for a page.
+// writeGreeting writes the answer to a handshake. It repeats data that any client may have sent, so browsers must not take it for a page.
 func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
 	own(ctx)
 	h := &ctx.Response.Header
@@ -202,7 +202,7 @@ func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
 	ctx.Response.SetBodyRaw(a.Body)
 }
 
-// mark says in the answer, and in the report, what was decided.
+// mark writes the decision into the answer and the report.
 func (d *reply) mark(end *ending) {
 	d.report.Decision, d.report.Status = end.decision, d.ctx.Response.StatusCode()
 	h := &d.ctx.Response.Header
@@ -230,15 +230,15 @@ func (d *reply) mark(end *ending) {
 	}
 }
 
-// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take a
-// body that nobody has read for the next request, and a sender could write a whole one into it, past whoever checks requests in front.
+// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take an
+// unread body for the next request, and a sender could hide a whole request in it from a proxy in front that checks requests.
 func hangUp(ctx *fasthttp.RequestCtx) {
 	wire.LingerOnClose(ctx.Conn())
 	ctx.SetConnectionClose()
 }
 
-// mayChange reports whether the report may show what differs between this attempt of an event and another: one that failed comes again, and
-// one that is another request than the first was not taken for it.
+// mayChange reports whether the report may show what differs between this attempt of an event and another: a failed one comes again, and one
+// that is another request than the first counted as another event.
 func (d *delivery) mayChange() bool {
 	if d.report.Key == "" || d.names.EventID == "" || !d.report.Keyed {
 		return false
@@ -246,8 +246,8 @@ func (d *delivery) mayChange() bool {
 	return d.report.Decision == idem.DecisionMismatch || d.report.Would == idem.DecisionMismatch || d.report.Attempt > 0 && d.report.Status >= 400
 }
 
-// finish reports a delivery, and gives its memory back to the pool. Nothing is outside of it that would contain a bug of whoever is told: the
-// process would end with all other deliveries, when this one is over.
+// finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a bug of an observer would end the process
+// with all other deliveries.
 func (d *delivery) finish() {
 	defer d.h.pool.put(d)
 	defer func() {
@@ -256,7 +256,7 @@ func (d *delivery) finish() {
 		}
 	}()
 	over := d.over
-	if d.route != nil || over.IsZero() { // what passed through is over with its call
+	if d.route != nil || over.IsZero() { // a delivery that passed through is over with its call
 		over = d.h.o.Now()
 	}
 	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.upstream
@@ -264,7 +264,7 @@ func (d *delivery) finish() {
 		d.report.Members = naming.Members(&d.msg)
 	}
 	switch {
-	case d.accepted && d.report.Attempt == 0: // it was not called, and what follows tells of that
+	case d.accepted && d.report.Attempt == 0: // the upstream was not called, and later events report the rest
 	case d.accepted:
 		d.h.o.Observer.Event(EventTried, &d.report)
 	case d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError:

@@ -26,7 +26,7 @@ type Sample struct {
 	Body           []byte
 }
 
-// Explanation is what Hooklock would make of a delivery, as far as the configuration alone decides it.
+// Explanation is what Hooklock would do with a delivery, as far as the configuration alone decides it.
 type Explanation struct {
 	Route, Pattern           string
 	Vars                     [][2]string
@@ -35,30 +35,30 @@ type Explanation struct {
 	Note                     string
 	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes through, and has no names.
 	Preset, Handshake string
-	// Signature is the verdict on it, with the reason; it holds no secret. Empty where none is asked for.
+	// Signature is the result of its check, with the reason; it holds no secret. Empty if none is needed.
 	Signature string
-	// Diagnosis says more of a signature that is not accepted.
+	// Diagnosis explains a signature that is not accepted.
 	Diagnosis []string
 	Rejection *Rejection
-	// Order is where it stands in its scope, and what becomes of it where a newer one has gone through; empty where the route does not ask.
+	// Order is its position in its scope, and what happens to it if a newer one has gone through; empty if the route does not check order.
 	Order string
-	// Labels are what the event is found by, besides.
+	// Labels are what the event is found by, beside its IDs.
 	Labels idem.Labels
 	// Limits are those that it counts against, besides its workflow's own.
 	Limits []idem.Slot
-	// Park is what would become of it where it cannot run, or its answer cannot wait; empty where the route parks nothing.
+	// Park is what would happen if it cannot run, or its answer comes too late; empty if the route parks nothing.
 	Park    string
 	Answers []ExplainedAnswer
 }
 
-// ExplainedAnswer is what one decision would answer.
+// ExplainedAnswer is the answer of one decision.
 type ExplainedAnswer struct {
 	Decision idem.Decision
 	Text     string
 }
 
-// Explain says which route s takes and how it is named there at the time now. It runs the code that a delivery runs, from its head on.
-// maxHead bounds that, in bytes.
+// Explain returns which route takes s and how s is named there at the time now. It runs the code that a delivery runs, from its head on.
+// maxHead bounds the head, in bytes.
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
 	var d delivery
@@ -95,7 +95,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	return x
 }
 
-// read puts s on a wire and takes it off as a server does. A sample without a Host is for localhost.
+// read writes s out and parses it as a server does. A sample without a Host is for localhost.
 func (s *Sample) read(d *delivery, maxHead int) *Rejection {
 	raw := fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", s.Method, s.Target)
 	if !s.has("host") {
@@ -126,7 +126,7 @@ func (x *Explanation) refuse(route *Route, bad *Rejection) {
 	}
 }
 
-// verify says what the signature is worth, and whether this is an event at all.
+// verify fills in the result of the signature check, and whether this is an event at all.
 func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	if route.Verify.Preset != nil {
 		x.Preset = route.Verify.Preset.Name
@@ -161,7 +161,7 @@ func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
 	}
 }
 
-// name says how the delivery is called.
+// name fills in the names of the delivery.
 func (x *Explanation) name(route *Route, m *naming.Message) {
 	names, err := route.Keys.Name(m)
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
@@ -191,7 +191,7 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 	}
 }
 
-// order says where the delivery stands among those of its scope.
+// order fills in the position of the delivery in its scope.
 func (x *Explanation) order(route *Route, m *naming.Message) {
 	o := route.Policy.Order
 	if o == nil || x.Rejection != nil {
@@ -217,13 +217,13 @@ func (x *Explanation) order(route *Route, m *naming.Message) {
 	x.Order = fmt.Sprintf("%s in %s; where a newer one has gone through, %s", names.Order.At, scope, then)
 }
 
-// answerOf is what d answers on this route.
+// answerOf returns the answer of d on this route.
 func (r *Route) answerOf(d idem.Decision) string {
 	row := d.Row()
 	return r.answer(&row)
 }
 
-// park says whether the delivery would be parked, and what its sender would get.
+// park fills in whether the delivery would be parked, and the answer.
 func (x *Explanation) park(route *Route, m *naming.Message, body int) {
 	p := route.Policy.Park
 	signed := sender.DeliveryOf(m)
@@ -238,7 +238,7 @@ func (x *Explanation) park(route *Route, m *naming.Message, body int) {
 	}
 }
 
-// parkedText says for what a delivery is parked, and what its sender gets.
+// parkedText says for what a delivery is parked, and with which answer.
 func (r *Route) parkedText() string {
 	p := r.Policy.Park
 	if p.After == 0 && p.Locked {
@@ -296,7 +296,7 @@ func (r *Route) gives(d idem.Decision) bool {
 	return true
 }
 
-// executed is what a delivery gets that ran, and what becomes of its lock.
+// executed returns the answer to a delivery that ran, and what happens to its lock.
 func (r *Route) executed() string {
 	text := "the upstream's answer"
 	if on := r.Policy.HoldOn.String(); on != "" {
@@ -305,7 +305,7 @@ func (r *Route) executed() string {
 	return text
 }
 
-// Answers is the table of decisions as this route has it.
+// Answers returns the table of decisions on this route.
 func (r *Route) Answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
@@ -314,7 +314,7 @@ func (r *Route) Answers() []ExplainedAnswer {
 	if r.gives(idem.DecisionReplayed) {
 		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"})
 	}
-	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the questions
+	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the checks
 	for _, row := range idem.Decisions() {
 		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {
 			rows = append(rows, row)
@@ -328,7 +328,7 @@ func (r *Route) Answers() []ExplainedAnswer {
 	return answers
 }
 
-// answer is what a decision would answer that Hooklock answers itself.
+// answer returns the answer of a decision that Hooklock answers itself.
 func (r *Route) answer(row *idem.DecisionRow) string {
 	text := fmt.Sprintf("%d %s", r.status(row), row.Code)
 	switch d := row.Decision; {
@@ -352,10 +352,10 @@ func (r *Route) answer(row *idem.DecisionRow) string {
 	return text
 }
 
-// status is that of a decision which Hooklock answers itself, as the route has it.
+// status returns the status of a decision that Hooklock answers itself, on this route.
 func (r *Route) status(row *idem.DecisionRow) int { return cmp.Or(r.Respond[row.Decision], row.Status) }
 
-// rejectedStatuses are those that the route's choice replaces, as a list in words.
+// rejectedStatuses returns those that the route's choice replaces, as a list in words.
 func rejectedStatuses() string {
 	var all []string
 	for _, row := range rejections {

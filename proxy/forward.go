@@ -14,7 +14,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// passage is a delivery that is forwarded without lock and without memory, in one call of the upstream.
+// passage is one call of the upstream for a delivery that is forwarded without lock and idempotency.
 type passage struct {
 	*delivery
 	c *call
@@ -28,9 +28,9 @@ func (d *delivery) pass(at time.Time) passage {
 	return passage{d, c}
 }
 
-// passThrough carries a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
+// passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
 func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
-	p := d.pass(d.report.Started)                     // its head alone was read since
+	p := d.pass(d.report.Started)                     // only its head was read since
 	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return p.upgrade(ctx)
 	}
@@ -45,7 +45,7 @@ func (d *delivery) bypass() *ending {
 	return p.ended(d.send(p.c, nil))
 }
 
-// upgrade carries a request for another protocol, and then that.
+// upgrade forwards a request for another protocol, and then that.
 func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
 	d := p.delivery
 	switched, err := d.h.o.Unmatched.Upgrade(&p.c.Call, p.headOf(true), &d.answer)
@@ -63,7 +63,7 @@ func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
 	return &d.end
 }
 
-// ended is the ending of a passage: the upstream's answer, or why there is none.
+// ended returns the ending of a passage: the upstream's answer, or why there is none.
 func (p passage) ended(err error) *ending {
 	d := p.delivery
 	if err != nil {
@@ -103,7 +103,7 @@ func (p passage) headOf(upgrade bool) []byte {
 	return d.out
 }
 
-// bodyOf is the request's body as it comes in, nil without one.
+// bodyOf returns the request's body as it comes in, nil without one.
 func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	body := wire.BodyOf(ctx)
 	if body == nil {

@@ -26,23 +26,23 @@ type HandlerOptions struct {
 	Upstream *wire.Upstream // of deliveries on routes
 	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels on a connection of deliveries.
 	Unmatched *wire.Upstream
-	// UpstreamHost is the Host of a request whose sender gave none, which only HTTP/1.0 may.
+	// UpstreamHost is the Host of a request without one, which only HTTP/1.0 may have.
 	UpstreamHost string
 	// Timeout bounds one call of the upstream.
 	Timeout time.Duration
 	// StreamTimeout bounds the silence of the upstream in the middle of an answer of which nothing is recorded; 0 means Timeout.
 	StreamTimeout time.Duration
-	// Budget bounds what all bodies and answers take in memory; nil: nothing does.
+	// Budget bounds the memory of all bodies and answers; nil: no bound.
 	Budget *wire.Budget
-	// Requests keep what is parked; nil: nothing is.
+	// Requests store the requests of parked executions; nil: none are parked.
 	Requests Requests
-	// Paused is the pause of a route and workflow, for deliveries that no gate is asked about; nil: there are none.
+	// Paused returns the pause of a route and workflow, for deliveries that do not go through the gate; nil: there are none.
 	Paused func(route, workflow string) *idem.Pause
 	// NearLimit reports whether the sender of a route is half way to switching its endpoint off; nil: none ever is.
 	NearLimit func(route string) bool
-	// Arrivals keep what was not executed; nil: nothing does.
+	// Arrivals store deliveries that were not executed; nil: none are stored.
 	Arrivals Arrivals
-	// Base is the life of deliveries that pass through. The life of executions is the Guard's.
+	// Base is the context of deliveries that pass through. That of executions is the Guard's.
 	Base     context.Context
 	Observer Observer
 	Tracer   Tracer           // nil: nothing is recorded as a trace
@@ -66,7 +66,7 @@ type Rules struct {
 	Limits Limits
 }
 
-// Limits bound what one delivery may cost.
+// Limits bound the cost of one delivery.
 type Limits struct {
 	RequestBody int           // bytes
 	HeadTimeout time.Duration // from the first byte to the end of the head
@@ -95,8 +95,8 @@ func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
 func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
 
-// ServeHTTP takes one delivery through its stages. Whatever they come to, one answer is written and one report is made; only where the answer is
-// streamed, the end of the stream settles and reports.
+// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one report is made; if the answer is streamed,
+// the end of the stream settles and reports.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
 	defer d.contain(ctx)
@@ -104,7 +104,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d.deliver(ctx)
 }
 
-// contain keeps inside whatever goes wrong, and ends the delivery.
+// contain recovers from a panic, and ends the delivery.
 func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		d.logPanic(p)
@@ -136,9 +136,9 @@ func (d *delivery) deliver(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// serve is the life of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil where it leaves in it what the next one
-// needs, or the ending that the delivery has come to. None is entered twice, and none reaches back. Where the sender was answered before the call
-// of the upstream ended, nothing is left to answer, and it is nil.
+// serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil if it leaves in it what the next
+// one needs, or the ending of the delivery. None runs twice, and none goes back. The result is nil if the sender was answered before the call
+// of the upstream ended.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readHead(ctx); end != nil {
 		return end

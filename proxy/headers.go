@@ -7,7 +7,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// The headers that Hooklock speaks. docs/decisions.md lists them.
+// The headers of Hooklock. docs/decisions.md lists them.
 const (
 	headerDecision  = "Hooklock-Decision"
 	headerExecution = "Hooklock-Execution"
@@ -22,7 +22,7 @@ func appendExecution(dst []byte, x *idem.Execution) []byte {
 	lock := x.Lock()
 	dst = wire.AppendField(dst, headerExecution, []byte(lock.Execution))
 	dst = wire.AppendField(dst, "Hooklock-Workflow", []byte(lock.Scope.Workflow))
-	if !lock.Scope.PerEvent { // the token of a lock that no other event asks for fences nothing
+	if !lock.Scope.PerEvent { // the token of a lock that no other event takes fences nothing
 		dst = append(dst, "Hooklock-Fencing-Token: "...)
 		dst = strconv.AppendInt(dst, lock.Token, 10)
 		dst = append(dst, "\r\n"...)

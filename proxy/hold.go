@@ -9,9 +9,9 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// holdFor is how long the upstream may be silent after its answer; 0 = the work is done. What it asks for comes before what the route
-// says of the status. A wish that cannot be read is a wish all the same: the work goes on, and a lock that is given away too early lets
-// two run at once.
+// holdFor returns how long the upstream may be silent after its answer; 0 = the work is done. The upstream's header has precedence over the
+// route's rule for the status. A header that cannot be read means a hold all the same: the work goes on, and a lock that is given away too
+// early lets two run at once.
 func (d *delivery) holdFor(status int) time.Duration {
 	p := &d.route.Policy
 	asked, given, err := askedHold(d.answer.Fields)

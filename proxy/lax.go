@@ -8,8 +8,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// laxPath is a path in forms in which every spelling meets that some server takes for the same path (docs/bypass.md has the servers).
-// The zero value is ready for read, which may be called again.
+// laxPath is a path in canonical forms, which are equal for all spellings that some server takes for the same path (docs/bypass.md has the
+// servers). The zero value is ready for read, which may be called again.
 type laxPath struct {
 	// early is for servers that decode before they split, late for those that split before they decode. In both, no step is empty.
 	early, late [][]byte
@@ -19,7 +19,7 @@ type laxPath struct {
 	text, spare []byte
 }
 
-// read takes over a raw path.
+// read reads a raw path.
 func (l *laxPath) read(raw []byte) {
 	l.early, l.late = l.early[:0], l.late[:0]
 	for step := range bytes.SplitSeq(raw, []byte{'/'}) {
@@ -67,7 +67,7 @@ func decodeAll(raw, dst []byte) []byte {
 	return dst
 }
 
-// escapeAtEnd reads the escape that b ends with, and says how long it is; 0 is none.
+// escapeAtEnd decodes the escape that b ends with, and returns its length; 0 is none.
 func escapeAtEnd(b []byte) (r rune, length int) {
 	for _, begin := range []string{"%u", "%U", "%"} {
 		digits := 4
@@ -99,7 +99,7 @@ func hexNumber(digits []byte) (n rune, ok bool) {
 	return n, true
 }
 
-// foldStep is one step in small letters, without the white space around it and the dots behind it, unless that is all there is.
+// foldStep returns one step in small letters, without the white space around it and the dots behind it, unless that is all there is.
 func foldStep(step []byte) []byte {
 	folded := bytes.TrimFunc(bytes.Map(foldRune, step), isBlank)
 	if string(folded) != ".." && string(folded) != "." {
@@ -138,7 +138,7 @@ func isScript(segment []byte) bool {
 	return false
 }
 
-// afterLast is what stands behind the last sep.
+// afterLast returns what stands behind the last sep.
 func afterLast(b []byte, sep byte) (after []byte, found bool) {
 	i := bytes.LastIndexByte(b, sep)
 	return b[i+1:], i >= 0
@@ -149,7 +149,7 @@ func isIndex(segment []byte) bool {
 	return isScript(segment) && bytes.HasPrefix(segment, []byte("index."))
 }
 
-// folded is the pattern's segments as laxPath has them: without an empty one at the end, and without the folder's index.
+// folded returns the pattern's segments in the form of a laxPath: without an empty one at the end, and without the folder's index.
 func folded(p *naming.Pattern) []naming.Segment {
 	segments := make([]naming.Segment, 0, len(p.Segments()))
 	for _, s := range p.Segments() {
@@ -190,7 +190,7 @@ func (p *Pattern) readsAs(path [][]byte) bool {
 	return false
 }
 
-// begins reports whether base and path, one behind the other, are a path of p or one with more behind its end.
+// begins reports whether base and path, one behind the other, are a path of p or one that is longer.
 func (p *Pattern) begins(base, path [][]byte) bool {
 	n, length := len(p.folded), len(base)+len(path)
 	if length < n {

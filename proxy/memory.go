@@ -7,12 +7,12 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// lentBody is the length from which an answer's body is accounted for until it was written. A shorter one fits into the buffers of
-// fasthttp and of the kernel, so that its sender cannot make us keep it.
+// lentBody is the length from which an answer's body is accounted for until it was written. A shorter one fits into the buffers of fasthttp and
+// of the kernel, so that its sender cannot make this process keep it.
 const lentBody = 4 << 10
 
-// takeAnswer takes the answer's body out of d, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One that
-// the ledger will not keep is not copied.
+// takeAnswer moves the answer's body out of d, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One that the
+// ledger will not keep is not copied.
 func (d *delivery) takeAnswer() []byte {
 	body := d.answer.Body
 	if len(body) <= d.route.Policy.ReplayBody || len(body) <= lentBody {
@@ -22,7 +22,7 @@ func (d *delivery) takeAnswer() []byte {
 	return body
 }
 
-// lend makes body, which is not d's any more, the answer's.
+// lend makes body, which does not belong to d any more, the answer's.
 func (d *reply) lend(body []byte) {
 	if len(body) < lentBody {
 		d.ctx.Response.SetBodyRaw(body)
@@ -44,8 +44,7 @@ func (d *reply) lendAnswer() {
 	d.lend(body)
 }
 
-// lent is a body that fasthttp writes after the handler has returned. It is a stream because the end of a stream is the only one that
-// fasthttp tells of.
+// lent is a body that fasthttp writes after the handler has returned. It is a stream because fasthttp reports only the end of a stream.
 type lent struct {
 	rest   []byte
 	memory wire.Account

@@ -8,36 +8,35 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Report is what became of one delivery, for logs, metrics and traces. Nothing in it is a secret, a signature or a body.
+// Report is the result of one delivery, for logs, metrics and traces. It holds no secret, signature or body.
 type Report struct {
 	Route    string        // "" = no route took it
 	Decision idem.Decision // "" = it passed through
-	Would    idem.Decision // what a bypassed delivery would have got
-	// Gate is what the gate said: executed where it let the delivery run; "" where it was not asked.
+	Would    idem.Decision // the decision that a bypassed delivery would have got
+	// Gate is the decision of the gate: executed if it let the delivery run; "" if it was not asked.
 	Gate   idem.Decision
 	Code   string // of a rejection
 	Status int    // of the answer
 
-	Method      string // in capitals; _OTHER where no standard names it
+	Method      string // in capitals; _OTHER if no standard names it
 	TLS, HTTP10 bool   // how the delivery came
 
-	// Signature is valid, or why it is not (sender.Reason); empty where Scheme asks for none. SignaturePart is what the reason is
-	// about.
+	// Signature is valid, or why it is not (sender.Reason); empty if Scheme needs none. SignaturePart is what the reason is about.
 	Scheme, Signature, SignaturePart string
-	// Verified: it is its sender's: its signature is right, or its route asks for none.
+	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
-	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
+	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
 	UnsignedHandshake bool
-	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if it was not looked for, or there is nothing to find.
+	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if they were not looked for, or do not exist.
 	WorkflowPart, EventIDPart PartResult
-	Ordered                   naming.Ordered // how its place among the events of its scope was found; "" without an order
+	Ordered                   naming.Ordered // how its position in its scope was found; "" without an order
 	Stale                     string         // by how much it is older than what went through; "": it is not, or that is unknown
 	Keyed                     bool           // the route remembers events
 	Locks                     bool           // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string   // short
 	Differs                   []string // the parts of a mismatch that differ
-	EventID                   string   // what the sender calls the event; "" where it has no name
+	EventID                   string   // the sender's ID of the event; "" if it has none
 	Labels                    idem.Labels
 	Execution                 idem.ExecutionID
 	ParkedOn                  idem.ParkOn // why it was accepted; "": it was not
@@ -46,21 +45,21 @@ type Report struct {
 	Recorded                  bool
 	RecordSize                int           // bytes; 0 = no record was written
 	Hold                      time.Duration // how long the lock outlives the answer; 0: it does not
-	By                        string        // who cancelled it
+	By                        string        // the name of the token that cancelled it
 	ClosedUntil               time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
 	Loss                      Loss          // of the lock, while the execution ran
 
 	TraceID string
-	SpanID  string // "" where the delivery is not recorded as a trace
-	// Members are what it was made of, where it was refused as another request, or failed and may come again; else nil.
+	SpanID  string // "" if the delivery is not recorded as a trace
+	// Members are the parts of the delivery, if it was refused as another request, or failed and may come again; else nil.
 	Members []idem.Member
-	Trace   Trace  // nil where the delivery is not recorded as a trace
+	Trace   Trace  // nil if the delivery is not recorded as a trace
 	Met     string // W3C trace context of the execution that stood in the way, or that is replayed
 
 	Started time.Time
 	Total   time.Duration
 	Stages  Stages
-	// UpstreamFrom is when the call began; zero: there was none, or it goes on behind the delivery, for Upstream so far.
+	// UpstreamFrom is when the call began; zero: there was none, or it goes on after the delivery, for Upstream so far.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
 	UpstreamStatus int           // 0: no head of an answer came
@@ -68,10 +67,10 @@ type Report struct {
 	Err            error
 }
 
-// Stages is when a delivery was where (docs/architecture.md).
+// Stages are the times of a delivery in its stages (docs/architecture.md).
 type Stages struct{ Key, Claim, Wait, Settle Stretch }
 
-// Stretch is a stretch of time. The zero value: there was none.
+// Stretch is a span of time. The zero value: there was none.
 type Stretch struct {
 	From time.Time
 	For  time.Duration
@@ -95,7 +94,7 @@ type Loss string
 const (
 	LossSession  Loss = "session_lost" // etcd ended the session early, and another process ended the execution
 	LossUnheard  Loss = "unheard"      // the session was not renewed in time, so the process may not act for it
-	LossReleased Loss = "released"     // a person released the lock by force
+	LossReleased Loss = "released"     // an operator released the lock by force
 )
 
 // EventName names a log event (docs/logs.md).
@@ -106,11 +105,11 @@ const (
 	EventAcquired EventName = "lock.acquired"
 	EventRefused  EventName = "lock.refused"
 	EventReleased EventName = "lock.released"
-	// EventHeld: the lock outlives the answer, and is no longer this process's.
+	// EventHeld: the lock outlives the answer, and no longer belongs to this process.
 	EventHeld    EventName = "lock.held"
 	EventLost    EventName = "lock.lost"
 	EventUnknown EventName = "execution.unknown"
-	// EventCancelled: a person asked for the end of the execution, which waited or ran here.
+	// EventCancelled: an execution that waited or ran here was cancelled.
 	EventCancelled EventName = "execution.cancelled"
 	// EventTried: the upstream was called for a parked execution, whose sender was answered before.
 	EventTried EventName = "execution.tried"
@@ -120,13 +119,13 @@ const (
 const (
 	EventRetry      EventName = "execution.retry"      // it is tried again
 	EventDone       EventName = "execution.done"       // an answer settled it
-	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a person
+	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a decision
 	EventDeadLetter EventName = "execution.dead"       // it ended without having gone through, and its request is kept
 	EventSuperseded EventName = "execution.superseded" // it did not run, because a newer event of its scope had gone through
 	EventCarried    EventName = "execution.lost"       // another replica runs it, or it was ended
 )
 
-// Observer hears of deliveries. The Report is the caller's: it is valid during the call.
+// Observer receives the reports of deliveries. A Report is valid during the call only.
 type Observer interface {
 	// Delivered: a delivery on a route has ended, or one was rejected.
 	Delivered(*Report)
@@ -135,7 +134,7 @@ type Observer interface {
 	Event(EventName, *Report)
 }
 
-// Observers are several that hear of the same.
+// Observers passes everything to several observers.
 type Observers []Observer
 
 // Delivered implements Observer.
@@ -162,21 +161,21 @@ func (all Observers) Event(name EventName, r *Report) {
 // Tracer begins traces.
 type Tracer interface {
 	// Begin begins the trace of a delivery that has found its route. parent is the sender's span, and tracestate, which is valid during the
-	// call, its header of that name; empty where it sent none. It is nil where the delivery is not recorded.
+	// call, its header of that name; empty if it sent none. It returns nil if the delivery is not recorded.
 	Begin(r *Report, parent idem.TraceContext, tracestate []byte) Trace
-	// Try begins the trace of one more call of the upstream for a delivery that was accepted, whose span is accepted: a trace of its own, with a
-	// link to that. It is nil where the call is not recorded.
+	// Try begins the trace of one more call of the upstream for a delivery that was accepted, whose span is accepted: a trace of its own, with
+	// a link to that. It returns nil if the call is not recorded.
 	Try(r *Report, accepted idem.TraceContext) Trace
 }
 
-// Trace is the trace of one delivery. It is for one goroutine, but for Call, which another one may ask while it ends, or later.
+// Trace records the spans of one delivery. Only Call is safe for concurrent use, also with End and after it.
 type Trace interface {
-	// Context holds the delivery's span, for exemplars.
+	// Context returns a context with the delivery's span, for exemplars.
 	Context() context.Context
-	// TraceParent is the delivery's span: what duplicates of the event link to.
+	// TraceParent returns the delivery's span, to which duplicates of the event link.
 	TraceParent() idem.TraceContext
-	// Call is the span of the call of the upstream, as W3C spells it, begun now.
+	// Call begins the span of the call of the upstream, and returns it as W3C spells it.
 	Call() string
-	// End ends the trace. Nothing of r changes any more.
+	// End ends the trace. r does not change any more.
 	End(r *Report)
 }

@@ -19,20 +19,20 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// A delivery is parked where its sender would hear a refusal that time alone heals, or waits longer than it can (docs/park.md): its bytes are
-// committed, then the sender has its 2xx, and the execution goes on without it.
+// A delivery is parked if its sender would get a refusal that only needs time, or would wait longer than it can (docs/park.md): its bytes are
+// committed, then the sender gets its 2xx, and the execution goes on without it.
 
-// Requests keep the requests of parked executions. In production it is *parked.Keeper.
+// Requests store the requests of parked executions. In production it is *parked.Keeper.
 type Requests interface {
-	// Keep returns what the ledger keeps of r. What is kept elsewhere is there to stay then.
+	// Keep stores r, and returns the value for the ledger. What is stored elsewhere is durable then.
 	Keep(ctx context.Context, id idem.ExecutionID, r *kept.Request) ([]byte, error)
-	// Size is how many bytes a value of Keep stands for.
+	// Size returns how many bytes a value of Keep stands for.
 	Size(value []byte) (int64, error)
-	// Fetch is Keep the other way.
+	// Fetch returns the request of a value of Keep.
 	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
-// parking is what the gate needs to park the delivery; nil where its route parks nothing.
+// parking returns what the gate needs to park the delivery; nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
 	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
@@ -42,7 +42,7 @@ func (d *delivery) parking() *idem.Parking {
 	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
 }
 
-// answerIsUsed reports whether the sender does more with the answer than to read its status: then nothing but the service can give it.
+// answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.
 func (d *delivery) answerIsUsed() bool {
 	p := d.route.Verify.Preset
 	if p == nil || p.Facts.UsesAnswer == nil {
@@ -52,12 +52,12 @@ func (d *delivery) answerIsUsed() bool {
 	return p.Facts.AnswerIsUsed(&d.signed)
 }
 
-// patience is how long the sender still waits.
+// patience returns how long the sender still waits.
 func (d *delivery) patience() time.Duration {
 	return d.route.Policy.Park.After - d.h.o.Now().Sub(d.report.Started)
 }
 
-// keep makes the delivery outlive this process.
+// keep stores the request, so that the delivery can outlive this process.
 func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
 	value, err := d.h.o.Requests.Keep(ctx, id, &kept.Request{
 		Head: d.head.AppendRaw(nil), Body: d.body, Arrived: d.report.Started, Peer: string(d.sender), TLS: d.report.TLS,
@@ -70,7 +70,7 @@ func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, er
 	return idem.Kept{Value: value, Bytes: size, MaxAge: d.route.Policy.Park.MaxAge}, err
 }
 
-// run calls the upstream and settles. A sender whose patience ends meanwhile is told that the delivery is accepted, and the call goes on.
+// run calls the upstream and settles. A sender that stops waiting meanwhile is told that the delivery is accepted, and the call goes on.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if !d.parksSlow() {
 		return d.settle(d.call())
@@ -107,7 +107,7 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	return nil
 }
 
-// parkSlow parks d, whose call goes on, if it can be. What goes wrong there is front's: d is in the hands of its call.
+// parkSlow parks d, whose call goes on, if it can be. An error belongs to front: d is in use by its call.
 func (d *delivery) parkSlow(front *delivery) (parked bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -133,7 +133,7 @@ func growStack() {
 	runtime.KeepAlive(&room)
 }
 
-// parkAgain is how often a delivery whose sender has lost its patience is tried to be parked: there may be room, or a store, again.
+// parkAgain is how often parking is tried again for a delivery whose sender has stopped waiting: there may be room, or a store, again.
 const parkAgain = time.Second
 
 // parksSlow reports whether the route parks what is slow, and this delivery can be.
@@ -142,7 +142,7 @@ func (d *delivery) parksSlow() bool {
 	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
 }
 
-// front is a delivery that answers in the place of d while the call of that goes on. It shares no memory with it that changes.
+// front returns a delivery that answers in the place of d while the call of d goes on. They share no memory that changes.
 func (d *delivery) front() *delivery {
 	f := d.h.pool.get(d.h)
 	f.route, f.base, f.trace, f.report, f.names = d.route, d.base, d.trace, d.report, d.names
@@ -150,7 +150,7 @@ func (d *delivery) front() *delivery {
 	return f
 }
 
-// parkedAs is the ending of a delivery that was accepted as that execution, for a reason, or is a copy of it.
+// parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or is a duplicate of it.
 func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 	end := d.refuse(idem.DecisionParked)
 	d.report.Gate, d.report.Execution, d.report.ParkedOn = idem.DecisionParked, id, on
@@ -158,7 +158,7 @@ func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 	return end
 }
 
-// contained runs a stage outside of the handler, and keeps inside what goes wrong.
+// contained runs a stage outside of the handler, and recovers from its panics.
 func (d *delivery) contained(stage func() *ending) (end *ending) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -173,7 +173,7 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 	return stage()
 }
 
-// parked is the ending of a delivery whose call did not bring what its sender should hear, where it could be parked; nil otherwise.
+// parked returns the ending of a delivery whose call did not bring the answer that its sender should get, if it could be parked; nil otherwise.
 func (d *delivery) parked(got called) *ending {
 	x := d.execution
 	on, last := d.parkedOn(got)
@@ -195,7 +195,7 @@ func (d *delivery) parked(got called) *ending {
 	return d.parkedAs(x.Lock().Execution, on)
 }
 
-// parkedOn is what such a delivery may be parked for, and what is known of its call.
+// parkedOn returns the reason to park such a delivery, and what is known of its call.
 func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
 	last := &idem.Evidence{At: d.h.o.Now(), Code: string(got.why.decision), Detail: got.why.cause}
 	status := d.answer.Status
@@ -221,7 +221,7 @@ func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
 	return "", nil
 }
 
-// handOver tells the park worker how the call of the execution ended.
+// handOver reports to the park worker how the call of the execution ended.
 func (d *delivery) handOver(got called) {
 	if got.err != nil {
 		d.giveUp(got.sent, got.why.recorded())
@@ -250,10 +250,10 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 	})
 }
 
-// parkedTry is a delivery that is made again from what was kept of it, for one try.
+// parkedTry is a delivery that is restored from the stored request, for one try.
 type parkedTry struct{ *delivery }
 
-// restore makes the delivery again what it was when it came.
+// restore makes the delivery again as it came.
 func (d parkedTry) restore(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
@@ -285,7 +285,7 @@ func (d parkedTry) restore(value []byte) error {
 	return nil
 }
 
-// beginTry finds out which trace the try of a delivery belongs to that was accepted in another one.
+// beginTry begins the trace of a try, which is linked to the one in which the delivery was accepted.
 func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	d.trace = accepted
 	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
@@ -305,7 +305,7 @@ func (d *delivery) noteTry(got called) {
 	}
 }
 
-// renew gives the delivery a signature that is not too old, where the route says so. Everything else stays as it came.
+// renew gives the delivery a new signature if the route says so. Everything else stays as it came.
 func (d parkedTry) renew() error {
 	if d.route.Renewer == nil {
 		return nil
@@ -322,7 +322,7 @@ func (d parkedTry) renew() error {
 	return nil
 }
 
-// parseRaw is parse for a head that is written out.
+// parseRaw is parse for a head in its wire form.
 func (d parkedTry) parseRaw(raw []byte) *Rejection {
 	var head fasthttp.RequestHeader
 	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(raw), max(len(raw), 4096))); err != nil {
@@ -331,7 +331,7 @@ func (d parkedTry) parseRaw(raw []byte) *Rejection {
 	return d.parse(&head)
 }
 
-// named is the route of that name, or of that former name; nil where there is none.
+// named returns the route of that name, or of that former name; nil if there is none.
 func (t *Table) named(name string) *Route {
 	for _, r := range t.Routes {
 		if r.Name == name || slices.Contains(r.Former, name) {
@@ -341,8 +341,8 @@ func (t *Table) named(name string) *Route {
 	return nil
 }
 
-// Policy returns that of the route of that name now, or nil without one. A route that observes runs what it has accepted before. It implements
-// idem.CarrierOptions.Policy.
+// Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
+// implements idem.CarrierOptions.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
 	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy
@@ -362,7 +362,7 @@ func (h *Handler) Wait(ctx context.Context) error {
 	}
 }
 
-// writeParked answers a delivery that is accepted, with the status that its sender wants.
+// writeParked answers a delivery that is accepted, with the status that its sender expects.
 func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
 	own(ctx)
 	ctx.Response.SetStatusCode(r.status)
@@ -381,7 +381,7 @@ func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetBodyRaw(body)
 }
 
-// parkedStatus is what the sender of a parked delivery gets.
+// parkedStatus returns the status for the sender of a parked delivery.
 func (r *Route) parkedStatus() int {
 	if p := r.Policy.Park; p != nil {
 		return cmp.Or(p.Answer, fasthttp.StatusAccepted)

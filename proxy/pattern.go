@@ -2,7 +2,7 @@ package proxy
 
 import "hooklock/idem/naming"
 
-// Pattern is a path pattern, and what other servers may read as one of its paths.
+// Pattern is a path pattern, and the spellings that other servers may read as one of its paths.
 type Pattern struct {
 	*naming.Pattern
 	folded []naming.Segment // its segments as a laxPath has them

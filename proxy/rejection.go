@@ -16,7 +16,7 @@ const (
 	codeTooManyConns     = "too_many_connections"
 )
 
-// rejections is the table of codes: each with its status, and what it says first.
+// rejections is the table of codes: each with its status, and the beginning of its detail.
 var rejections = [...]struct {
 	code   string
 	status int
@@ -41,15 +41,15 @@ var rejections = [...]struct {
 
 const unnamed = "The delivery cannot be named"
 
-// Rejection is a delivery that was refused for what it is: it never reaches the upstream, takes no lock and burns no key.
+// Rejection is a delivery that was refused for its form: it never reaches the upstream, takes no lock and uses up no key.
 type Rejection struct {
 	Status int
 	Code   string
 	Title  string
 	Detail string
-	// Sent says that the upstream had begun to get it: its body broke on the way through.
+	// Sent: the upstream had begun to get it, because its body broke on the way through.
 	Sent bool
-	// About is the route that the delivery was meant for and may not take; nil where that is not why.
+	// About is the route that the delivery was meant for and may not take; nil if the reason is another one.
 	About *Route
 }
 
@@ -61,7 +61,7 @@ func (r *Rejection) about(route *Route) *Rejection {
 // Error makes a Rejection an error.
 func (r *Rejection) Error() string { return r.Code + ": " + r.Detail }
 
-// reject makes the Rejection of a code.
+// reject returns the Rejection of a code.
 func reject(code, detail string) *Rejection {
 	for _, row := range rejections {
 		if row.code == code {

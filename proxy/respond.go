@@ -10,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-// problem is RFC 9457, with our members, and with the fields of the older in-application locks where they apply.
+// problem is RFC 9457, with Hooklock's members, and with the fields of the older in-application locks if they apply.
 type problem struct {
 	Type       string      `json:"type"`
 	Title      string      `json:"title"`
@@ -20,9 +20,9 @@ type problem struct {
 	Executed   idem.Effect `json:"executed"`
 	Execution  string      `json:"executionId,omitempty"`
 	Workflow   string      `json:"workflow,omitempty"`
-	Differs    []string    `json:"differs,omitempty"` // the parts of the request that are others than the first time
+	Differs    []string    `json:"differs,omitempty"` // the parts of the request that differ from the first delivery
 	RetryAfter int         `json:"retryAfter,omitempty"`
-	// ClosedUntil is when a lock is free whose execution has ended; absent where it has not.
+	// ClosedUntil is when a lock becomes free whose execution has ended; absent if it has not.
 	ClosedUntil time.Time `json:"closedUntil,omitzero"`
 
 	*conflict
@@ -35,7 +35,7 @@ type conflict struct {
 	Existing string `json:"existingExecutionId"`
 }
 
-// refusal is everything that one answer made by Hooklock itself says.
+// refusal is the content of one answer made by Hooklock itself.
 type refusal struct {
 	code, title, detail string
 	status              int
@@ -43,22 +43,22 @@ type refusal struct {
 	conflict            bool // see idem.DecisionRow
 	execution           idem.ExecutionID
 	workflow            string
-	full                string   // that as many events of the workflow run as may; "" = it is not that
-	differs             []string // of a mismatch, where it is known
+	full                string   // as many events of the workflow run as may; "" = another reason
+	differs             []string // of a mismatch, if it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
-	successor   idem.ExecutionID // the newer one of its scope, because of which this one did not run; "" = it is not that
+	successor   idem.ExecutionID // the newer one of its scope, because of which this one did not run; "" = another reason
 	retryAfter  time.Duration
-	retryUnit   time.Duration // of the header, where the sender does not take seconds; 0 means a second
+	retryUnit   time.Duration // of the header, if the sender does not take seconds; 0 means a second
 }
 
-// refusalOf is what d says where nothing more is known.
+// refusalOf returns the refusal of d if nothing more is known.
 func refusalOf(d idem.Decision) refusal {
 	row := d.Row()
 	return refusal{code: row.Code, title: row.Title, detail: row.Detail, status: row.Status, effect: row.Effect, conflict: row.Conflict}
 }
 
-// refusal is what r says.
+// refusal returns the refusal of r.
 func (r *Rejection) refusal() refusal {
 	effect := idem.EffectNo
 	if r.Sent {
@@ -101,7 +101,7 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetBodyRaw(body)
 }
 
-// own begins an answer that Hooklock makes itself: nothing is in it but the Date.
+// own begins an answer that Hooklock makes itself: it has nothing but the Date.
 func own(ctx *fasthttp.RequestCtx) {
 	closing := ctx.Response.ConnectionClose()
 	ctx.Response.Reset()
@@ -134,12 +134,12 @@ func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 // retryable statuses carry Retry-After.
 func retryable(status int) bool { return status == 409 || status == 429 || status == 503 }
 
-// seconds is d for Retry-After: whole seconds, 1 to 60; 1 where nothing is known.
+// seconds returns d for Retry-After: whole seconds, 1 to 60; 1 if d is not known.
 func seconds(d time.Duration) int {
 	return int(min(max((d+time.Second-1)/time.Second, 1), 60))
 }
 
-// inUnit is a number of seconds as a sender reads it.
+// inUnit converts seconds to the sender's unit.
 func inUnit(seconds int, unit time.Duration) string {
 	if unit == 0 {
 		unit = time.Second

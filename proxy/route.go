@@ -12,7 +12,7 @@ import (
 // Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
 type Route struct {
 	Name    string
-	Former  []string // names under which it runs what was accepted, too
+	Former  []string // names of former routes whose accepted events it runs, too
 	Pattern *Pattern
 	Methods []string
 	Hosts   []string // lower case, without port; empty means every host
@@ -21,19 +21,19 @@ type Route struct {
 	Policy  idem.Policy
 	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
 	Renewer *sender.Renewer
-	// Forward: where the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
+	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
-	// ParkNearLimit: while the sender is half way to switching the endpoint off, what may be parked is, at once.
+	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are parked at once if they may be.
 	ParkNearLimit bool
 	// Observe: decide, count, log, and never refuse.
 	Observe bool
 	// Respond replaces the status of a refusing decision.
 	Respond map[idem.Decision]int
-	// RetryAfterUnit is what a number in Retry-After means to the sender; 0 means a second.
+	// RetryAfterUnit is the unit of a number in Retry-After for the sender; 0 means a second.
 	RetryAfterUnit time.Duration
 }
 
-// Mode is observe or enforce.
+// Mode returns observe or enforce.
 func (r *Route) Mode() string {
 	if r.Observe {
 		return "observe"
@@ -70,11 +70,11 @@ func (r *Route) takesHost(host []byte) bool {
 // Table is the routes in file order. The first match wins.
 type Table struct {
 	Routes []*Route
-	// RejectUnmatched answers 404 to what no route takes. Otherwise it passes through untouched.
+	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through untouched.
 	RejectUnmatched bool
 }
 
-// question is what a delivery says of where it goes. Its memory is used again.
+// question is the part of a delivery that decides its route. Its memory is used again.
 type question struct {
 	method, host, path []byte
 	// bare: neither a body nor an Upgrade comes with it.
@@ -86,9 +86,8 @@ type question struct {
 	lax    laxPath
 }
 
-// find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route
-// covers must not depend on spelling: a path that only becomes a route's path under another reading is refused, because the
-// upstream may read it so.
+// find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route covers must not
+// depend on spelling: a path that only becomes a route's path under another reading is refused, because the upstream may read it so.
 func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
 	route, q.vars = t.match(q.host, q.path, q.vars)
@@ -107,8 +106,9 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 		"add the method to the route's match.methods if the sender uses it").about(route)
 }
 
-// otherSpelling is the route that another server could take the path for, nil without one. A normal path counts in any case. What only some
-// servers do counts where the delivery would lose the signature: a route that has one, or for want of a route altogether.
+// otherSpelling returns the route that another server could take the path for, nil without one. A normalized path counts in any case. A
+// spelling that only some servers accept counts if the delivery would bypass a signature: that of another route, or for want of a route
+// altogether.
 func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	q.normal = naming.NormalPath(q.path, q.normal)
 	if !bytes.Equal(q.normal, q.path) {
@@ -147,12 +147,12 @@ func (t *Table) match(host, path []byte, vars []naming.PathVar) (*Route, []namin
 	return nil, vars[:0]
 }
 
-// checks reports whether r turns forged deliveries away.
+// checks reports whether r refuses deliveries with a bad signature.
 func (r *Route) checks() bool { return r.Policy.Verified && !r.Observe }
 
-// passesBy reports whether a delivery with a method that r does not take passes it by. Where signatures are checked, only what senders'
-// handshakes need does: GET, HEAD and OPTIONS, without a body that the service could take for an event. Not HEAD where GET is a delivery
-// (Twilio), because services run for it what they run for GET.
+// passesBy reports whether a delivery with a method that r does not take bypasses it. If signatures are checked, only requests that senders'
+// handshakes need may: GET, HEAD and OPTIONS, without a body that the service could take for an event. Not HEAD if GET is a delivery (Twilio),
+// because services run for it what they run for GET.
 func (r *Route) passesBy(q *question) bool {
 	if !r.checks() {
 		return true

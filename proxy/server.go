@@ -35,8 +35,8 @@ type Server struct {
 	resumed  sync.WaitGroup // the connections that were set aside and have a request again
 }
 
-// restAfter is how long a kept connection may be without a request before its buffers are taken from it. A busy one keeps them:
-// each time costs some microseconds.
+// restAfter is how long a kept connection may be without a request before its buffers are taken from it. A busy one keeps them: taking them
+// costs some microseconds each time.
 const restAfter = 100 * time.Millisecond
 
 // NewServer makes a Server.
@@ -59,9 +59,9 @@ func NewServer(o ServerOptions) *Server {
 			}
 			return body
 		},
-		// Bodies are read by us: fasthttp would allocate a declared length ahead, and would take a body that is cut off for a whole one.
+		// Hooklock reads bodies itself: fasthttp would allocate a declared length ahead, and would take a body that is cut off for a whole one.
 		StreamRequestBody: true,
-		// Nothing is invented and nothing is parsed that is not needed: a multipart body would be written anew, its signature broken.
+		// Nothing is added and nothing is parsed that is not needed: a multipart body would be written anew, its signature broken.
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
@@ -80,7 +80,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 }
 
 // Drain sends senders elsewhere: requests are still answered, and each answer ends its connection, so that a front that keeps connections open
-// makes the next one to another replica. There is no way back.
+// makes the next one to another replica. It cannot be undone.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Listener bounds the connections of ln, which may be one of TLS.
@@ -101,14 +101,14 @@ func (s *Server) Serve(ln *wire.Listener) error {
 	return nil
 }
 
-// Shutdown stops taking connections and waits for the deliveries that are there, at most until ctx ends. Tunnels are cut. Asked again, it waits
+// Shutdown stops taking connections and waits for the deliveries under way, at most until ctx ends. Tunnels are cut. Called again, it waits
 // again, while fasthttp waits only once, for its connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
 	return errors.Join(s.fast.ShutdownWithContext(ctx), s.awaitResumed(ctx), s.o.Handler.pool.await(ctx), tunnels)
 }
 
-// awaitResumed waits for what fasthttp may not know of yet: a connection that got its next request when the shutdown began.
+// awaitResumed waits for connections that fasthttp may not know of yet: those that got their next request when the shutdown began.
 func (s *Server) awaitResumed(ctx context.Context) error {
 	over := make(chan struct{})
 	go func() {
@@ -141,7 +141,7 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetConnectionClose()
 }
 
-// unread says what is wrong with a request that fasthttp could not read.
+// unread returns what is wrong with a request that fasthttp could not read.
 func unread(err error) *Rejection {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
@@ -156,7 +156,7 @@ func unread(err error) *Rejection {
 	return reject(codeBadRequest, "the request is not well-formed HTTP/1.1, or broke off")
 }
 
-// tooManyConnections is the whole answer for a connection that is one too many.
+// tooManyConnections returns the whole answer for a connection that is one too many.
 func tooManyConnections() []byte {
 	var ctx fasthttp.RequestCtx
 	r := reject(codeTooManyConns, "limits.max_connections are open; send the event again").refusal()
@@ -165,13 +165,13 @@ func tooManyConnections() []byte {
 	return []byte(ctx.Response.String())
 }
 
-// quoted is a text in quotes, as %q writes it.
+// quoted matches a text in quotes, as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// unquoted is an error of fasthttp without the lines and values of a head that it quotes: they may be secrets.
+// unquoted returns an error of fasthttp without the lines and values of a head that it quotes: they may be secrets.
 func unquoted(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
 
-// quietLogger takes what fasthttp says about broken connections: it is the senders' affair.
+// quietLogger receives fasthttp's messages about broken connections, which are the senders' affair.
 type quietLogger struct{ log *slog.Logger }
 
 // Printf implements fasthttp.Logger.

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// settle writes down how the execution ended, before its sender hears of it.
+// settle writes down how the execution ended, before its sender is answered.
 func (d *delivery) settle(got called) *ending {
 	if got.err == nil {
 		d.report.UpstreamStatus = d.answer.Status
@@ -31,14 +31,14 @@ func (d *delivery) settle(got called) *ending {
 	return &d.end
 }
 
-// streamed is the ending of a delivery whose answer is too long to be read whole before it is settled. It is the one that goes on after write:
-// the end of the stream settles the execution and reports the delivery.
+// streamed returns the ending of a delivery whose answer is too long to be read whole before it is settled. It is the one that goes on after
+// write: the end of the stream settles the execution and reports the delivery.
 func (d *delivery) streamed(s *answerStream) *ending {
 	d.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: s}
 	return &d.end
 }
 
-// settleAnswered ends an execution whose whole answer came, or lets go of it where the upstream goes on.
+// settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
 func (d *delivery) settleAnswered(answer idem.Answer) idem.Ending {
 	if ttl := d.holdFor(answer.Status); ttl > 0 {
 		return d.execution.Hold(ttl)
@@ -52,7 +52,7 @@ func (d *delivery) settleUnanswered(got called) *ending {
 	end := d.giveUp(got.sent, why.recorded())
 	mayForward := false
 	switch {
-	case end.Cancelled: // asked in the last moment, and what the ledger says is what the sender hears
+	case end.Cancelled: // cancelled in the last moment: the sender gets what the ledger says
 		why = stopOf(idem.ErrCancelled, got.sent)
 	case why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run
 		why = stopOf(idem.ErrLockLost, true)
@@ -79,7 +79,7 @@ func (d *delivery) giveUp(sent bool, why idem.Failure) idem.Ending {
 	return d.execution.Release(why)
 }
 
-// tell is the ending of a delivery whose call brought no answer.
+// tell returns the ending of a delivery whose call brought no answer.
 func (d *delivery) tell(why failure, sent bool) *ending {
 	end := d.refuse(why.decision)
 	end.refusal.detail = why.detail
@@ -89,7 +89,7 @@ func (d *delivery) tell(why failure, sent bool) *ending {
 	return end
 }
 
-// failure is what a sender hears of a call that brought no answer.
+// failure is the answer for a call that brought none.
 type failure struct {
 	decision idem.Decision
 	detail   string
@@ -104,7 +104,7 @@ func (f *failure) recorded() idem.Failure {
 	return idem.Failure{Code: string(f.decision), Detail: f.cause}
 }
 
-// stopOf is what a sender hears of an execution that was told to stop.
+// stopOf returns the failure of an execution that was told to stop.
 func stopOf(cause error, sent bool) failure {
 	switch {
 	case errors.Is(cause, idem.ErrMaxDuration):
@@ -119,7 +119,7 @@ func stopOf(cause error, sent bool) failure {
 	return failureOf(idem.DecisionLockLost, idem.DecisionLockLost.Row().Detail)
 }
 
-// settled notes for the report, and tells the log, how the execution ended.
+// settled records for the report, and logs, how the execution ended.
 func (d *delivery) settled(end idem.Ending) {
 	if end.Parked {
 		return // nothing has ended
@@ -155,12 +155,12 @@ func (d *delivery) settled(end idem.Ending) {
 	if r.Loss != "" {
 		d.h.o.Observer.Event(EventLost, r)
 	}
-	if end.Recorded && r.Outcome == idem.Unknown { // otherwise the goroutine that records it says so
+	if end.Recorded && r.Outcome == idem.Unknown { // otherwise the goroutine that records it logs this
 		d.h.o.Observer.Event(EventUnknown, r)
 	}
 }
 
-// cancelled logs that an execution ended because of a cancel; by is nil if the ledger does not name a person.
+// cancelled logs that an execution ended because of a cancel; by is nil if the ledger does not say by whom.
 func (d *delivery) cancelled(by *idem.Cancel) {
 	if by != nil {
 		d.report.By = by.By
@@ -168,7 +168,7 @@ func (d *delivery) cancelled(by *idem.Cancel) {
 	d.h.o.Observer.Event(EventCancelled, &d.report)
 }
 
-// lossOf says whether, and why, the lock was lost while its execution ran. cause is why that was told to stop.
+// lossOf returns whether, and why, the lock was lost while its execution ran. cause is why the execution was told to stop.
 func lossOf(cause error, end idem.Ending) Loss {
 	switch {
 	case end.Lost && end.Record != nil && end.Record.Abort != nil:
@@ -181,7 +181,7 @@ func lossOf(cause error, end idem.Ending) Loss {
 	return ""
 }
 
-// abandon is the net under every way out: it ends an execution that was not settled.
+// abandon ends an execution that was not settled, on whatever way the delivery ended.
 func (d *delivery) abandon() {
 	if x := d.execution; x != nil && !x.Ended() {
 		d.settled(x.Abandon(idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}))

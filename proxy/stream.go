@@ -13,7 +13,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// stream hands the rest of the answer to fasthttp, which reads it after the handler has returned.
+// stream gives the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *reply) stream(s *answerStream) {
 	s.plain = s.x == nil
 	s.call.Pause()
@@ -28,7 +28,7 @@ func (d *reply) stream(s *answerStream) {
 		stop = s.x.Context()
 	}
 	s.endWith(stop, d.ctx.Conn())
-	d.ctx.Response.ImmediateHeaderFlush = true // a sender that has nothing of an answer which breaks off may send again
+	d.ctx.Response.ImmediateHeaderFlush = true // a sender that has got nothing of an answer which breaks off may send again
 	if toItsEnd {
 		d.ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
 		d.ctx.Response.Header.Del("Content-Length")
@@ -53,17 +53,17 @@ func (d *reply) gather(s *answerStream) {
 // longestOldAnswer bounds an execution's answer without a length for a sender that speaks HTTP/1.0.
 const longestOldAnswer = 8 << 20
 
-// answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is
-// held back until the outcome is in the ledger: no sender sees a whole answer that is not recorded. When the sender hangs up, the rest is
-// read all the same, because its end is the outcome.
+// answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is held back until
+// the outcome is in the ledger: no sender sees a whole answer that is not recorded. If the sender hangs up, the rest is read all the same,
+// because its end is the outcome.
 type answerStream struct {
 	d    *delivery
-	x    *idem.Execution // nil where nothing is recorded, and once it is
+	x    *idem.Execution // nil if nothing is recorded, and once it is
 	call *call
 	rest *wire.Rest
 
 	sender  net.Conn
-	release func() bool // lets go of the sender's connection; nil where nothing holds it
+	release func() bool // unregisters the sender's connection; nil if it is not registered
 
 	ready []byte // to be handed out now
 	held  []byte // the piece after it
@@ -92,7 +92,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.x == nil: // nothing to hold back
 			s.call.Give(s.d.h.o.StreamTimeout)
 			n, s.err = s.rest.Read(p)
-			s.call.Pause() // the sender is waited for, which has a time limit of its own
+			s.call.Pause() // waits for the sender, which has a time limit of its own
 			return n, s.err
 		default:
 			s.advance()
@@ -103,11 +103,11 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: of an answer in chunks, fasthttp itself sends each as it comes.
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a chunked answer as it comes.
 func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 || s.d.head.HTTP10() }
 
-// WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head already went there: fasthttp's writer would keep pieces back until
-// its buffer is full, and from v1.78 on it cannot be flushed.
+// WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was written: fasthttp's writer would keep pieces
+// back until its buffer is full, and from v1.78 on it cannot be flushed.
 func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	piece := make([]byte, passedPiece)
 	for err == nil {
@@ -130,7 +130,7 @@ func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	return total, err
 }
 
-// advance reads the next piece, and lets go of the one before it.
+// advance reads the next piece, and releases the one before it.
 func (s *answerStream) advance() {
 	if s.bufs[s.turn] == nil {
 		s.d.memory.Hold(streamPiece)
@@ -152,8 +152,8 @@ func (s *answerStream) advance() {
 	}
 }
 
-// endWith closes the sender's connection when stop ends, which is when the execution is told to stop, or where none is left the process: fasthttp may be
-// writing to a sender that does not read, and would hear of nothing else.
+// endWith closes the sender's connection when stop ends: when the execution is told to stop, or without one the process. fasthttp may be
+// writing to a sender that does not read, and would notice nothing else.
 func (s *answerStream) endWith(stop context.Context, sender net.Conn) {
 	s.sender, s.release = sender, context.AfterFunc(stop, func() { _ = sender.Close() })
 }
@@ -163,7 +163,7 @@ func (s *answerStream) settle(cut error) {
 	if s.x == nil {
 		return
 	}
-	if s.release != nil { // the end of the execution is not that of the connection; that of the process is
+	if s.release != nil { // the end of the execution does not end the connection; that of the process does
 		s.release()
 		s.endWith(s.d.h.o.Base, s.sender)
 	}
@@ -215,7 +215,7 @@ func (s *answerStream) Close() (err error) {
 	return nil
 }
 
-// contain keeps a panic from ending the process: fasthttp calls a stream outside of the handler.
+// contain recovers from a panic, which would end the process: fasthttp calls a stream outside of the handler.
 func (s *answerStream) contain(err *error) {
 	p := recover()
 	if p == nil {

@@ -20,7 +20,7 @@ func (d *delivery) beginTrace() {
 	d.report.TraceID = d.trace.TraceID()
 }
 
-// traceForUpstream is the trace context that goes to the upstream, and whether it takes the place of the sender's.
+// traceForUpstream returns the trace context for the upstream, and whether it replaces the sender's.
 func (d *delivery) traceForUpstream() (text string, own bool) {
 	if d.report.Trace != nil {
 		return d.report.Trace.Call(), true
@@ -28,8 +28,8 @@ func (d *delivery) traceForUpstream() (text string, own bool) {
 	return d.trace.String(), false
 }
 
-// knownMethod is a method without the memory of the request, and one word for all that no standard names: what a sender may choose freely is
-// no label.
+// knownMethod returns a method without the memory of the request, and one word for all that no standard names: a value that a sender chooses
+// freely is no label.
 func knownMethod(m []byte) string {
 	for _, known := range methods {
 		if string(m) == known {

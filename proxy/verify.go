@@ -14,19 +14,19 @@ import (
 type Verification struct {
 	// Scheme is the verify.scheme; empty means none.
 	Scheme string
-	// Verifier is nil where Scheme is none.
+	// Verifier is nil if Scheme is none.
 	Verifier sender.Verifier
 	// Preset knows the sender's handshakes; nil without one.
 	Preset *sender.Preset
-	// Diagnose says more of a signature that is not accepted, to a person; nil: no more is known.
+	// Diagnose explains a signature that is not accepted, for an operator; nil: nothing more is known.
 	Diagnose func(d *sender.Delivery, now time.Time) []string
 	// Handshake is the one that the configuration describes; nil without one.
 	Handshake *sender.RuledHandshake
 }
 
-// inspected is what a Verification says of one delivery.
+// inspected is the result of a Verification of one delivery.
 type inspected struct {
-	broken    *sender.SignatureError // nil: the signature is right, or none is asked for
+	broken    *sender.SignatureError // nil: the signature is right, or none is needed
 	handshake *sender.Handshake      // nil: it is an event
 	// answer is that of a handshake which is answered here; nil: it is none, or the upstream answers it.
 	answer *sender.HandshakeAnswer
@@ -36,8 +36,8 @@ type inspected struct {
 	answeredHere bool
 }
 
-// inspect looks at a delivery before anything is claimed for it: a forged one takes no lock and burns no event ID. A handshake is no
-// way around the signature. Only OPTIONS, which its sender cannot sign and which asks for nothing to be done, is let through without one.
+// inspect checks a delivery before anything is claimed for it: a forged one takes no lock and uses up no event ID. A handshake does not bypass
+// the signature. Only OPTIONS, which its sender cannot sign and which has no effect, is let through without one.
 func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	if v.Handshake != nil && v.Handshake.Matches(d) {
 		return v.inspectRuled(d, now)
@@ -54,7 +54,7 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	return found
 }
 
-// inspectRuled looks at a handshake of the configuration. One without a signature goes nowhere from here.
+// inspectRuled checks a handshake of the configuration. One without a signature is not passed on.
 func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected {
 	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed, answeredHere: v.Handshake.Answer != nil}
 	if v.Verifier != nil && v.Handshake.Signed {
@@ -81,7 +81,7 @@ func (v *Verification) asks(q *question) bool {
 	return v.Handshake.Matches(&d)
 }
 
-// brokenBy is what a Verifier's error says; nil for none.
+// brokenBy returns a Verifier's error; nil for none.
 func (v *Verification) brokenBy(err error) *sender.SignatureError {
 	var broken *sender.SignatureError
 	if err != nil && !errors.As(err, &broken) {
@@ -90,7 +90,7 @@ func (v *Verification) brokenBy(err error) *sender.SignatureError {
 	return broken
 }
 
-// unsigned is the ending of a delivery whose head says that it is not signed; nil where it may be.
+// unsigned returns the ending of a delivery whose head shows that it is not signed; nil if it may be.
 func (d *delivery) unsigned() *ending {
 	v := &d.route.Verify
 	if v.Verifier == nil || d.route.Observe || !d.head.HasBody() || string(d.msg.Method) == "OPTIONS" {
@@ -109,7 +109,7 @@ func (d *delivery) unsigned() *ending {
 	return end
 }
 
-// forged is the ending of a delivery whose signature is not right.
+// forged returns the ending of a delivery whose signature is not right.
 func (d *delivery) forged(broken *sender.SignatureError) *ending {
 	d.noteSignature(broken)
 	end := d.refuse(idem.DecisionUnverified)
@@ -154,7 +154,7 @@ func (d *delivery) verify() *ending {
 	return end
 }
 
-// SignatureValid is what a Report says of a signature that is right. Otherwise it says the sender.Reason.
+// SignatureValid is the Signature of a Report if the signature is right. Otherwise it is the sender.Reason.
 const SignatureValid = "valid"
 
 func unverifiedDetail(e *sender.SignatureError) string {

@@ -1,4 +1,4 @@
-// Package kept is how a delivery is written down that outlives its process: the request as it came, and nothing that is known of it.
+// Package kept encodes the request of a delivery that outlives its process: the request as it came, and nothing that is known of it.
 package kept
 
 import (
@@ -15,14 +15,15 @@ const (
 	maxBody = 1 << 30
 	maxPeer = 256
 
-	// Most is the most that Marshal writes for one request.
+	// Most is the maximum size of an encoded request.
 	Most = headerLen + 3*maxHead + maxBody + maxPeer
 )
 
 // Magic begins each written request; its last byte is the version.
 const Magic = "HLR\x01"
 
-// headerLen is the magic, the arrival in nanoseconds since 1970, a byte that is 1 where it came over TLS and 0 where not, and the lengths of peer, trace parent, trace state, head and body.
+// headerLen is the magic, the arrival in nanoseconds since 1970, a byte that is 1 if it came over TLS and 0 if not, and the lengths of peer,
+// trace parent, trace state, head and body.
 const headerLen = len(Magic) + 8 + 1 + 5*4
 
 // ErrFormat is returned for bytes that are no request of this version. A newer release may have written them; nothing is guessed.
@@ -34,7 +35,7 @@ type Request struct {
 	Head []byte
 	// Body is the body, as received, without its transfer coding. At most 1 GiB.
 	Body []byte
-	// Arrived is when the delivery came, by the clock of the process that took it; kept in nanoseconds, from 1678 to 2262.
+	// Arrived is when the delivery came, by the clock of the process that took it; stored in nanoseconds, from 1678 to 2262.
 	Arrived time.Time
 	// Peer is the address that it came from. At most 256 bytes; empty: not known.
 	Peer string
@@ -44,7 +45,7 @@ type Request struct {
 	TraceParent, TraceState string
 }
 
-// Marshal writes r into new bytes, which the caller owns; r keeps its own. It fails where r is beyond its bounds.
+// Marshal encodes r into new bytes, which the caller owns; r keeps its own. It fails if r is beyond its bounds.
 func (r *Request) Marshal() ([]byte, error) {
 	parts := r.parts()
 	size := headerLen
@@ -73,8 +74,8 @@ func (r *Request) Marshal() ([]byte, error) {
 	return b, nil
 }
 
-// Unmarshal reads what Marshal wrote, and nothing else: exactly one spelling of each request is read. Head and Body point into b, so b belongs to
-// the request from then on. The error is ErrFormat.
+// Unmarshal decodes what Marshal wrote, and nothing else: exactly one spelling of each request is read. Head and Body point into b, so b
+// belongs to the request from then on. It returns ErrFormat.
 func Unmarshal(b []byte) (*Request, error) {
 	if len(b) < headerLen || string(b[:len(Magic)]) != Magic {
 		return nil, ErrFormat
@@ -102,7 +103,7 @@ func Unmarshal(b []byte) (*Request, error) {
 	}, nil
 }
 
-// parts are the fields of r in the order in which they are written; partNames and bounds have the same order.
+// parts returns the fields of r in the order in which they are written; partNames and bounds have the same order.
 func (r *Request) parts() [5][]byte {
 	return [...][]byte{[]byte(r.Peer), []byte(r.TraceParent), []byte(r.TraceState), r.Head, r.Body}
 }

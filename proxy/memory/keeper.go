@@ -20,8 +20,8 @@ const (
 	quietLog = time.Minute
 )
 
-// Keeper watches a Budget: it says when bodies were refused, and gives memory back after a peak. It also says how much garbage may pile up. The runtime by itself collects what a
-// peak left behind only when as much was allocated again, or after two minutes, and returns it to the system slowly.
+// Keeper watches a Budget: it logs when bodies were refused, gives memory back after a peak, and sets how much garbage may pile up. The runtime
+// by itself collects the garbage of a peak only when as much was allocated again, or after two minutes, and returns it to the system slowly.
 type Keeper struct {
 	budget *wire.Budget
 	log    *slog.Logger
@@ -34,7 +34,7 @@ type Keeper struct {
 	since time.Duration // the last line
 }
 
-// NewKeeper makes a Keeper of a process that may take so much memory.
+// NewKeeper makes a Keeper for a process with this limit.
 func NewKeeper(b *wire.Budget, l Limit, log *slog.Logger) *Keeper {
 	return &Keeper{budget: b, log: log, free: debug.FreeOSMemory, gc: newCollector(l), since: quietLog}
 }
@@ -56,7 +56,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// giveBack gives memory back once a peak is over: when a quarter of it is used at most, for a while.
+// giveBack gives memory back once a peak is over: when at most a quarter of it has been used for a while.
 func (k *Keeper) giveBack() {
 	peak := k.budget.Peak()
 	k.high = max(k.high, peak)

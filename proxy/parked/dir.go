@@ -20,20 +20,20 @@ const unfinished = ".tmp"
 // Dir keeps each request in a file of one folder, named by its execution, with mode 0600. It touches regular files with such names alone, and
 // follows no symbolic link below the folder.
 //
-// What a disk was asked cannot be called off, and one that hangs keeps the thread that asked. So it is asked beside the caller, who waits no longer than its
-// context, by few at a time. What a Put writes after its caller has given up is an orphan for the Sweeper.
+// A disk call cannot be cancelled, and a disk that hangs keeps its thread. So calls run in goroutines of their own, few at a time, and the
+// caller waits no longer than its context. What a Put writes after its caller has given up is an orphan for the Sweeper.
 type Dir struct {
 	disk   disk
 	path   string        // for messages
 	asking chan struct{} // has an element for each call that the disk has not answered
 }
 
-// maxAsking is how many ask a disk at a time. Each has a thread while the disk hangs.
+// maxAsking is how many calls of a disk run at a time. Each has a thread while the disk hangs.
 const maxAsking = 32
 
-// disk is what Dir asks of its folder; tests put something in between.
+// disk is the folder as Dir needs it; tests replace it.
 type disk interface {
-	Create(name string) (file, error) // a file that was not there, to be written, for this user alone
+	Create(name string) (file, error) // a new file, to be written, readable by this user alone
 	Open(name string) (file, error)
 	Lstat(name string) (fs.FileInfo, error)
 	Rename(from, to string) error
@@ -48,8 +48,8 @@ type file interface {
 	Sync() error
 }
 
-// OpenDir takes the folder at path, and makes it with mode 0700 where it is missing; the folder that it is in must be there. One that others may
-// read or write is refused. Close it.
+// OpenDir opens the folder at path, and creates it with mode 0700 if it is missing; its parent must exist. A folder that other users may read
+// or write is refused. Close it.
 func OpenDir(path string) (*Dir, error) {
 	d, err := openDisk(path)
 	if err != nil {
@@ -58,7 +58,8 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{disk: d, path: path, asking: make(chan struct{}, maxAsking)}, nil
 }
 
-// Close gives the folder back when all calls have been answered. Where ctx ends before, they keep it, and their threads. Nothing else may be called afterwards.
+// Close closes the folder when all calls have been answered. If ctx ends before, they keep it, and their threads. Nothing else may be called
+// afterwards.
 func (d *Dir) Close(ctx context.Context) error {
 	for range maxAsking {
 		select {
@@ -70,8 +71,8 @@ func (d *Dir) Close(ctx context.Context) error {
 	return d.disk.Close()
 }
 
-// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. What the call shares with its caller is read again only where ask
-// returned nil or the call's own error.
+// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. Variables that the call shares with its caller may be
+// read only after ask has returned nil or the call's own error.
 func (d *Dir) ask(ctx context.Context, call func() error) error {
 	if ctx.Err() != nil { // a select takes either of two that are ready
 		return context.Cause(ctx)
@@ -98,7 +99,7 @@ func (d *Dir) hangs(ctx context.Context) error {
 	return fmt.Errorf("the disk of %s has not answered: %w", d.path, context.Cause(ctx))
 }
 
-// Put writes a file beside the one that it is to be, and both the file and its name reach the disk before it returns.
+// Put writes a temporary file and renames it, and both the file and its name reach the disk before it returns.
 func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
 	return d.ask(ctx, func() error { return d.put(execution, b) })
 }
@@ -120,7 +121,7 @@ func (d *Dir) put(execution idem.ExecutionID, b []byte) error {
 	return nil
 }
 
-// write makes the file name with b in it, or leaves no such file.
+// write writes the file name with b in it, or leaves no such file.
 func (d *Dir) write(name string, b []byte) error {
 	f, err := d.disk.Create(name)
 	if err != nil {
@@ -183,7 +184,7 @@ func (d *Dir) read(name string) (b []byte, err error) {
 	return b, nil
 }
 
-// Delete takes a file away, and what was left of writing it. A crash may bring the file back: then it is an orphan.
+// Delete removes a file, and what was left of writing it. A crash may bring the file back: then it is an orphan.
 func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
 	return d.ask(ctx, func() error { return d.delete(execution) })
 }
@@ -199,7 +200,7 @@ func (d *Dir) delete(execution idem.ExecutionID) error {
 	return nil
 }
 
-// remove is no error where the file is gone.
+// remove returns no error if the file is gone.
 func (d *Dir) remove(name string) error {
 	if err := d.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -256,7 +257,7 @@ func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
 	return err
 }
 
-// place is the name of an execution's file, where a file may be: anything else of that name does not belong to Hooklock.
+// place returns the name of an execution's file, if it is free or a file: anything else of that name does not belong to Hooklock.
 func (d *Dir) place(execution idem.ExecutionID) (string, error) {
 	name, err := name(execution)
 	if err != nil {
@@ -330,7 +331,7 @@ func (r root) Walk(each func(fs.DirEntry) bool) (err error) {
 	}
 }
 
-// ended is nil for the end of a folder.
+// ended returns nil for the end of a folder.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

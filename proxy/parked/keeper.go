@@ -13,7 +13,7 @@ import (
 	"hooklock/proxy/kept"
 )
 
-// ErrTooLarge is returned for a request that is above what the ledger takes inline, where there is no store for longer ones.
+// ErrTooLarge is returned for a request that is too large for the ledger, if there is no store for longer ones.
 var ErrTooLarge = errors.New("the request is above park_store.inline, and neither park_store.dir nor park_store.s3 is set: set one")
 
 // referenceMagic begins a value that refers to a store. The kind of the store follows, the number of bytes there, and their SHA-256.
@@ -21,7 +21,7 @@ const referenceMagic = "HLB\x01"
 
 const referenceLen = len(referenceMagic) + 1 + 8 + sha256.Size
 
-// Kind says which store has the bytes, so that one that is not configured any more is named. Its numbers are kept in etcd.
+// Kind is the kind of the store that has the bytes, to name a store that is not configured any more. Its numbers are stored in etcd.
 type Kind byte
 
 // The kinds of stores. Nowhere means that there is none.
@@ -31,7 +31,7 @@ const (
 	InS3    Kind = 2
 )
 
-// String is the setting of that store.
+// String returns the setting of that store.
 func (k Kind) String() string {
 	switch k {
 	case InDir:
@@ -50,20 +50,20 @@ type Keeper struct {
 	keys   atomic.Pointer[Keys]
 }
 
-// NewKeeper keeps requests of at most inline bytes, head and body and what is written with them, in the ledger's value, and longer ones in store.
-// A nil store, of the kind Nowhere, takes none. keys may be nil: nothing is sealed.
+// NewKeeper returns a Keeper that puts requests of at most inline bytes, encoded, into the ledger's value, and longer ones into store. A nil
+// store, of the kind Nowhere, takes none. keys may be nil: nothing is sealed.
 func NewKeeper(inline int, kind Kind, store Store, keys *Keys) *Keeper {
 	k := &Keeper{store: store, kind: kind, inline: inline}
 	k.SetKeys(keys)
 	return k
 }
 
-// SetKeys takes over keys for what is sealed and opened from now on.
+// SetKeys replaces the keys.
 func (k *Keeper) SetKeys(keys *Keys) { k.keys.Store(keys) }
 
 // Keep returns the value for the transaction that parks: the request itself, or a reference to the store, which then has it durably. The caller
-// owns the value. It calls Keep before the transaction; where that is not made, Drop takes back what Keep has stored, or else a Sweeper does.
-// ErrTooLarge: it can be kept nowhere.
+// owns the value. It calls Keep before the transaction; if that is not made, Drop removes what Keep has stored, or else a Sweeper does.
+// ErrTooLarge: no place can store it.
 func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Request) ([]byte, error) {
 	plain, err := r.Marshal()
 	if err != nil {
@@ -82,7 +82,7 @@ func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Reques
 	return refer(k.kind, b), nil
 }
 
-// Fetch returns the request that value, made by Keep for execution, stands for. It takes value over, as Unmarshal does. Beside the errors of
+// Fetch returns the request of value, which Keep has made for execution. It takes value over, as Unmarshal does. Beside the errors of
 // Store.Get, of Keys.Open and of Unmarshal there is one that names the setting which is missing.
 func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []byte) (*Request, error) {
 	b := value
@@ -99,9 +99,9 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	return kept.Unmarshal(plain)
 }
 
-// load gets what a reference refers to. Sealed bytes may be others that were sealed for the execution: where nobody knew whether a first park had come
-// through, the request was kept a second time, under another nonce and perhaps another key, and either reference may have been the one to stay. They
-// prove by themselves what they are.
+// load reads the bytes of a reference. Sealed bytes may be others that were sealed for the execution: if it was not known whether a first park
+// had succeeded, the request was stored a second time, under another nonce and perhaps another key, and either reference may have been the one
+// to stay. They prove by themselves what they are.
 func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []byte) ([]byte, error) {
 	if err := k.has(value); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []b
 	return b, nil
 }
 
-// Drop deletes what Keep has stored beside value. The caller does so when the ledger does not have value any more.
+// Drop deletes what Keep has stored for value. It may be called when the ledger does not have value any more.
 func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []byte) error {
 	if !isReference(value) {
 		return nil
@@ -127,8 +127,8 @@ func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []b
 	return k.store.Delete(ctx, execution)
 }
 
-// Rekeep makes of the value of one execution that of another one: what is sealed, and what is in a store, is bound to its execution. What the first
-// one has in a store stays there, until it is dropped or swept.
+// Rekeep converts the value of one execution to that of another one: sealed bytes, and those in a store, are bound to their execution. Bytes of
+// the first one in a store stay there, until they are dropped or swept.
 func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
 	r, err := k.Fetch(ctx, from, value)
 	if err != nil {
@@ -137,7 +137,7 @@ func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []
 	return k.Keep(ctx, to, r)
 }
 
-// Delete is Drop for a caller that no longer has the value, but knows how many bytes of the request were kept.
+// Delete is Drop for a caller that no longer has the value, but knows how many bytes of the request were stored.
 func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size int64) error {
 	if k.store == nil || size <= int64(k.inline) {
 		return nil
@@ -145,7 +145,7 @@ func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size in
 	return k.store.Delete(ctx, execution)
 }
 
-// has refuses a reference to another store than the one there is.
+// has refuses a reference to another store than the configured one.
 func (k *Keeper) has(value []byte) error {
 	if len(value) != referenceLen {
 		return ErrFormat
@@ -156,10 +156,10 @@ func (k *Keeper) has(value []byte) error {
 	return nil
 }
 
-// Size is Size.
+// Size implements proxy.Requests by Size.
 func (k *Keeper) Size(value []byte) (int64, error) { return Size(value) }
 
-// Size is how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
+// Size returns how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
 func Size(value []byte) (int64, error) {
 	switch {
 	case !isReference(value):

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Options say where requests are kept. The zero value keeps none.
+// Options say where requests are stored. The zero value stores none.
 type Options struct {
-	// Inline is how many bytes of one request, as it is stored, the ledger's value may have. 0: none.
+	// Inline is the maximum size of one encoded request in the ledger's value. 0: none.
 	Inline int
 	// Dir is the folder of longer ones. Empty: there is none.
 	Dir string
@@ -43,7 +43,7 @@ func Open(o Options) (*Keeper, error) {
 	return NewKeeper(o.Inline, Nowhere, nil, keys), nil
 }
 
-// Reload takes over the keys of o: those that seal, and those of S3. Nothing else of it is looked at. An error changes nothing.
+// Reload replaces the keys by those of o: those that seal, and those of S3. It ignores the rest of o. An error changes nothing.
 func (k *Keeper) Reload(o Options) error {
 	keys, err := keysIn(o.Keys)
 	if err != nil {
@@ -58,7 +58,7 @@ func (k *Keeper) Reload(o Options) error {
 	return nil
 }
 
-// Sweeper sweeps the store of k; nil where there is none.
+// Sweeper returns a sweeper of the store of k; nil if there is none.
 func (k *Keeper) Sweeper(known Known, clock func() time.Time) *Sweeper {
 	if k.store == nil {
 		return nil
@@ -66,7 +66,7 @@ func (k *Keeper) Sweeper(known Known, clock func() time.Time) *Sweeper {
 	return NewSweeper(k.store, known, clock)
 }
 
-// Close gives the store back. It waits for a disk that hangs until ctx ends. Nothing may be kept or fetched afterwards.
+// Close closes the store. It waits for a disk that hangs until ctx ends. Nothing may be kept or fetched afterwards.
 func (k *Keeper) Close(ctx context.Context) error {
 	if c, ok := k.store.(interface {
 		Close(ctx context.Context) error

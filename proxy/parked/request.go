@@ -2,7 +2,7 @@ package parked
 
 import "hooklock/proxy/kept"
 
-// Request is what is kept of a delivery.
+// Request is the stored request of a delivery.
 type Request = kept.Request
 
 // ErrFormat is returned for bytes that are no request of this version. A newer release may have written them; nothing is guessed.

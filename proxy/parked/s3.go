@@ -23,17 +23,17 @@ import (
 	"hooklock/idem"
 )
 
-// s3Tries is how often a request is made that has no whole answer, or one that says "later", before its time is over.
+// s3Tries is how often a request is made that gets no whole answer, or one that says "later", before its time is over.
 const s3Tries = 3
 
-// S3Options say where a bucket is. Every field without "empty" is required.
+// S3Options locate a bucket. Every field without "empty" is required.
 type S3Options struct {
 	// Endpoint is http://host:port or https://host:port, without a path. The bucket is named in the path of each request.
 	Endpoint string
 	Bucket   string
-	// Prefix is what the name of each object begins with, without slashes at its ends; one Hooklock alone may use it. Empty: the bucket is its own.
+	// Prefix is the beginning of each object's name, without slashes at its ends; only one Hooklock may use it. Empty: the bucket is its own.
 	Prefix string
-	// Region is signed. Servers that know no regions take us-east-1.
+	// Region is part of signatures. Servers without regions take us-east-1.
 	Region string
 	// AccessKey and SecretKey sign each request. They are in no error.
 	AccessKey, SecretKey string
@@ -43,7 +43,7 @@ type S3Options struct {
 	Timeout time.Duration
 }
 
-// S3 keeps each request in an object of a bucket that is there already. Objects with other names are left alone.
+// S3 keeps each request in an object of an existing bucket. Objects with other names are left alone.
 type S3 struct {
 	options   S3Options
 	secure    bool
@@ -52,7 +52,7 @@ type S3 struct {
 	client    atomic.Pointer[minio.Core]
 }
 
-// NewS3 asks nothing of the server yet. Close it.
+// NewS3 sends no request yet. Close it.
 func NewS3(o S3Options) (*S3, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -71,7 +71,7 @@ func NewS3(o S3Options) (*S3, error) {
 	return s, s.SetCredentials(o.AccessKey, o.SecretKey)
 }
 
-// SetCredentials takes over keys for the requests that begin from now on.
+// SetCredentials replaces the keys for new requests.
 func (s *S3) SetCredentials(accessKey, secretKey string) error {
 	core, err := minio.NewCore(s.host, &minio.Options{
 		Creds:  credentials.NewStaticV4(accessKey, secretKey, ""),
@@ -108,10 +108,10 @@ func (s *S3) Put(ctx context.Context, execution idem.ExecutionID, b []byte) erro
 	return s.failed("keep a request in", err)
 }
 
-// errNoS3 is a 200 of a server that does not say what it has stored, as every S3 server does: a proxy or a web server answers any request so.
+// errNoS3 is returned for a 200 that does not confirm what was stored, as every S3 server does: a proxy or a web server answers any request so.
 var errNoS3 = errors.New("the answer is not one of an S3 server, and nothing was kept: look at s3.endpoint, and at what stands in front of it")
 
-// Get reads an object whole, and begins anew where the server breaks off.
+// Get reads an object whole, and begins anew if the server breaks off.
 func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
 	object, err := s.object(execution)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error
 	}
 }
 
-// errBroken is an object whose end did not come.
+// errBroken is returned for an object that was cut off.
 var errBroken = errors.New("the answer broke off")
 
 func (s *S3) read(ctx context.Context, object string) ([]byte, error) {
@@ -208,7 +208,7 @@ func (s *S3) folder() string {
 	return s.options.Prefix + "/"
 }
 
-// failed says what went wrong and what to do, in words of ours and the server's code alone: what else it says may be anything. nil stays nil.
+// failed says what went wrong and what to do, in own words and the server's code alone: its other text may be anything. nil stays nil.
 func (s *S3) failed(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -240,7 +240,7 @@ func (s *S3) failed(doing string, err error) error {
 	return fmt.Errorf("%s: the server answers %d %.64s", place, answer.StatusCode, strings.Map(letter, answer.Code))
 }
 
-// letter drops what is in no code.
+// letter drops characters that occur in no code.
 func letter(r rune) rune {
 	if strings.ContainsRune(keyLetter, r) {
 		return r

@@ -33,8 +33,8 @@ const (
 // ErrTampered is returned for sealed bytes that were changed, cut off, or kept for another execution.
 var ErrTampered = errors.New("the bytes of this request are not what was sealed for it: they were changed or belong to another execution; nothing of them is used")
 
-// Keys seal and open. The first one seals; each opens what it has sealed. They are never changed: a new file is a new Keys. The zero value and nil
-// seal nothing, and open what is not sealed.
+// Keys seal and open. The first one seals; each opens what it has sealed. They are never changed: a new file is a new Keys. The zero value and
+// nil seal nothing, and open what is not sealed.
 type Keys struct {
 	keys []key
 }
@@ -110,7 +110,7 @@ func (k *Keys) find(id string) *key {
 	return nil
 }
 
-// Seal returns what is stored in place of plain: new bytes that the caller owns, or plain itself where nothing is sealed.
+// Seal returns the bytes to store for plain: new bytes that the caller owns, or plain itself if nothing is sealed.
 func (k *Keys) Seal(execution idem.ExecutionID, plain []byte) []byte {
 	if k == nil || len(k.keys) == 0 || k.keys[0].gcm == nil {
 		return plain
@@ -123,8 +123,8 @@ func (k *Keys) Seal(execution idem.ExecutionID, plain []byte) []byte {
 	return first.gcm.Seal(b, nil, plain, additional(b, execution))
 }
 
-// Open returns what was sealed for execution, in new bytes, or sealed itself where it was not sealed. The error is ErrTampered, ErrFormat, or says
-// which key is missing and what to do.
+// Open returns what was sealed for execution, in new bytes, or sealed itself if it was not sealed. It returns ErrTampered, ErrFormat, or an
+// error that says which key is missing and what to do.
 func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 	if !bytes.HasPrefix(sealed, []byte(sealMagic)) {
 		return k.openPlain(sealed)
@@ -157,7 +157,7 @@ func (k *Keys) openPlain(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sealedBy reads which key has sealed b, and what follows its ID.
+// sealedBy returns the ID of the key that has sealed b, and what follows it.
 func sealedBy(b []byte) (id string, rest []byte, err error) {
 	b = b[len(sealMagic):]
 	if len(b) == 0 || b[0] == 0 || b[0] > maxKeyID || len(b) < 1+int(b[0])+nonceLen+tagLen {
@@ -170,8 +170,8 @@ func sealedBy(b []byte) (id string, rest []byte, err error) {
 	return id, rest, nil
 }
 
-// additional is what the tag covers besides the bytes: what stands before them, and whose they are, so that bytes of one event are not taken for
-// those of another.
+// additional returns what the tag covers besides the bytes: what stands before them, and their execution, so that bytes of one event are not
+// taken for those of another.
 func additional(header []byte, execution idem.ExecutionID) []byte {
 	return append(bytes.Clone(header), execution...)
 }

@@ -10,8 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// Known answers, for some executions, which of them are in no queue, no lock and no record: the bytes of those alone may be deleted. An error
-// means that this is unknown, and deletes nothing. It is asked about at most 100 executions at once, and does not keep the slice.
+// Known returns which of some executions are in no queue, no lock and no record: the bytes of those alone may be deleted. An error means that
+// this is unknown, and deletes nothing. It is called with at most 100 executions, and does not keep the slice.
 type Known func(ctx context.Context, executions []idem.ExecutionID) (unknown []idem.ExecutionID, err error)
 
 const (
@@ -22,10 +22,11 @@ const (
 	sweepTimeout = 5 * time.Minute
 )
 
-// Sweeper deletes the bytes that belong to nothing: a process wrote them and died, or failed, before the transaction that was to refer to them.
+// Sweeper deletes bytes without an execution: a process wrote them and died, or failed, before the transaction that was to refer to them.
 //
-// What is old is decided by one clock alone, this process's own, which never runs backwards: bytes go when this process has found them without an
-// execution in every pass for an hour. So a restart lets them live longer, and no clock of another machine, nor one that was set, can end them.
+// What is old is decided by one clock alone, this process's own, which never runs backwards: bytes go when this process has found them without
+// an execution in every pass for an hour. So a restart lets them live longer, and no clock of another machine, nor one that was set, can end
+// them.
 type Sweeper struct {
 	store Store
 	known Known
@@ -38,7 +39,7 @@ func NewSweeper(store Store, known Known, clock func() time.Time) *Sweeper {
 	return &Sweeper{store: store, known: known, clock: clock, since: map[idem.ExecutionID]time.Time{}}
 }
 
-// Run makes a pass at once and every ten minutes, until ctx ends. It says of each how many orphans it deleted, and why it ended early.
+// Run makes a pass at once and every ten minutes, until ctx ends. It reports of each how many orphans it deleted, and why it ended early.
 func (s *Sweeper) Run(ctx context.Context, say func(deleted int, err error)) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -56,7 +57,7 @@ func (s *Sweeper) Run(ctx context.Context, say func(deleted int, err error)) {
 	}
 }
 
-// Pass looks at all bytes once, and deletes those that have been orphans for an hour. It is not for two goroutines at once. Nothing is deleted
+// Pass checks all bytes once, and deletes those that have been orphans for an hour. It is not safe for concurrent use. Nothing is deleted
 // before every question was answered.
 func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
 	orphans, err := s.orphans(ctx)
@@ -85,7 +86,7 @@ func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
 	return deleted, nil
 }
 
-// orphans asks about all that is in the store.
+// orphans returns the orphans among all that is in the store.
 func (s *Sweeper) orphans(ctx context.Context) (map[idem.ExecutionID]struct{}, error) {
 	orphans := map[idem.ExecutionID]struct{}{}
 	var batch []idem.ExecutionID
@@ -104,7 +105,7 @@ func (s *Sweeper) orphans(ctx context.Context) (map[idem.ExecutionID]struct{}, e
 	return orphans, s.addOrphans(ctx, orphans, batch)
 }
 
-// addOrphans asks about some of them.
+// addOrphans adds the orphans of a batch.
 func (s *Sweeper) addOrphans(ctx context.Context, orphans map[idem.ExecutionID]struct{}, batch []idem.ExecutionID) error {
 	if len(batch) == 0 {
 		return nil

@@ -49,7 +49,7 @@ const (
 )
 
 // newHubSpot returns the verifier of https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. It reads versions 1 and 2,
-// plain digests without a time, only if the configuration says so: HubSpot sends old and new side by side, and whoever captured a delivery could drop
+// plain digests without a time, only if the configuration says so: HubSpot sends old and new side by side, and an attacker who captured a delivery could drop
 // the new one.
 func newHubSpot(c Config) (Verifier, error) {
 	switch c.Algorithm {

@@ -119,7 +119,7 @@ func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
 	return all, nil
 }
 
-// checkSecrets rejects an empty list and empty secrets: anybody can make an HMAC under an empty key.
+// checkSecrets rejects an empty list and empty secrets: any client can make an HMAC under an empty key.
 func checkSecrets(secrets [][]byte) error {
 	if len(secrets) == 0 {
 		return errNeedsSecret

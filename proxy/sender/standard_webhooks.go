@@ -66,7 +66,7 @@ func newStandardWebhooks(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// standardID returns the signed ID. Its source is the same for both header names: with a template, whoever captured a delivery could run it again by
+// standardID returns the signed ID. Its source is the same for both header names: with a template, an attacker who captured a delivery could run it again by
 // renaming its headers.
 func standardID(d *Delivery) EventID {
 	id, count := d.header(standardSet(d) + "id")

@@ -97,8 +97,8 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	}
 }
 
-// warnUnread warns about settings that neither the scheme nor an {hmac.…} of the handshake reads. It finds them by replacing each with nonsense,
-// which whatever reads it rejects.
+// warnUnread warns about settings that neither the scheme nor an {hmac.…} of the handshake reads. It finds them by replacing each with
+// nonsense, which is rejected if the setting is read.
 func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 	if !u.Readable {
 		return
@@ -210,7 +210,7 @@ func (c *Coverage) header(name string) bool {
 	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// Open returns what whoever captured a delivery could change in it. It returns the zero value if the signature does not cover the body.
+// Open returns what an attacker who captured a delivery could change in it. It returns the zero value if the signature does not cover the body.
 func (c *Coverage) Open() naming.Open {
 	if !c.Body {
 		return naming.Open{}

@@ -147,7 +147,7 @@ func DefaultTolerance(name string) time.Duration {
 	return s.tolerance
 }
 
-// Coverage says what a signature covers. Whoever captured a delivery can change the rest.
+// Coverage says what a signature covers. An attacker who captured a delivery can change the rest.
 type Coverage struct {
 	Body   bool // the whole body; for adyen, mailgun and sns only members of it are covered
 	URL    bool

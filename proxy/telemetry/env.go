@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// protocol is how OTLP travels; empty is not at all.
+// protocol is how OTLP is sent; empty is not at all.
 type protocol string
 
 const (
@@ -15,18 +15,17 @@ const (
 	otlpGRPC protocol = "grpc"
 )
 
-// wishes are what the standard variables ask for
-// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). What is not here, the SDK reads itself, after
-// mendVariables: endpoints, headers, certificates, sampling, batches, limits.
+// wishes are what the standard variables ask for (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Other
+// variables are read by the SDK itself, after mendVariables: endpoints, headers, certificates, sampling, batches, limits.
 type wishes struct {
 	off             bool // OTEL_SDK_DISABLED
 	traces, metrics protocol
 	follow          bool // the sender's trace context is taken over
 	never           sampling
-	problems        []string // what was asked for and is not to be had
+	problems        []string // what was asked for and is not available
 }
 
-// wishesOf reads the environment. OTLP is sent only where a variable asks for it: an endpoint, or an exporter by name.
+// wishesOf reads the environment. OTLP is sent only if a variable asks for it: an endpoint, or an exporter by name.
 func wishesOf(env func(string) string) wishes {
 	w := wishes{off: strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")}
 	if w.off {

@@ -38,7 +38,7 @@ var (
 	sizeBounds     = []float64{512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20}
 )
 
-// instruments are all that is measured where it happens. What is only known when somebody looks is in watch.go.
+// instruments are all metrics that are updated where something happens. Those that are read on collection are in watch.go.
 type instruments struct {
 	deliveries   *counter[deliveryKey]
 	acquisitions *counter[resultKey]
@@ -62,7 +62,7 @@ type instruments struct {
 	operations dbconv.ClientOperationDuration
 }
 
-// maker makes instruments and remembers what went wrong.
+// maker makes instruments and remembers the errors.
 type maker struct {
 	meter metric.Meter
 	errs  []error

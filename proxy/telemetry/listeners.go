@@ -25,8 +25,7 @@ type listener struct {
 	labels metric.ObserveOption
 }
 
-// WatchListener shows the connections of a listener from now on. name is the setting that it is named by; most is how many connections it
-// takes.
+// WatchListener exports the connections of a listener from now on. name is its setting; most is its limit of connections.
 func (t *Telemetry) WatchListener(name string, most int, counts func() wire.Counts) {
 	t.listeners.mu.Lock()
 	defer t.listeners.mu.Unlock()

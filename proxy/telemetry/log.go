@@ -11,10 +11,10 @@ import (
 )
 
 // SetSampling keeps the lines of one in so many of the deliveries that went well, and of the lock events that belong to them; 0 keeps none.
-// What went wrong always has a line. All replicas keep the same ones, because the trace ID decides.
+// Failures always have a line. All replicas keep the same ones, because the trace ID decides.
 func (t *Telemetry) SetSampling(oneIn int) { t.oneIn.Store(int64(oneIn)) }
 
-// kept reports whether the routine lines of a delivery are among those that are kept.
+// kept reports whether the routine lines of a delivery are kept.
 func (t *Telemetry) kept(r *proxy.Report) bool {
 	oneIn := t.oneIn.Load()
 	if oneIn <= 1 {
@@ -24,7 +24,7 @@ func (t *Telemetry) kept(r *proxy.Report) bool {
 	return err != nil || n%uint64(oneIn) == 0
 }
 
-// routine reports whether nobody will ask about a delivery.
+// routine reports whether a delivery needs no attention.
 func routine(r *proxy.Report) bool {
 	decision := r.Decision
 	if decision == idem.DecisionBypassed {
@@ -35,7 +35,7 @@ func routine(r *proxy.Report) bool {
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
-	level := max(r.Decision.Row().Level, r.Would.Row().Level) // what was forwarded because etcd is away is for somebody to see to, too
+	level := max(r.Decision.Row().Level, r.Would.Row().Level) // a delivery that was forwarded because etcd is away needs attention, too
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
@@ -64,8 +64,8 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	t.line(ctx, level, "delivery", fields, attrs)
 }
 
-// line writes a line of attrs, which are in fields, and takes these back. slog's own methods would look for its place in the source, which no line
-// has, and copy attrs, which no handler of ours keeps. An error has no place to be said: the writer of the log counts what it loses.
+// line writes a line of attrs, which are in fields, and returns these to the pool. slog's own methods would look for its place in the source,
+// which no line has, and copy attrs, which no handler here keeps. It ignores errors: the writer of the log counts what it loses.
 func (t *Telemetry) line(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr, attrs []slog.Attr) {
 	r := slog.NewRecord(t.o.Now(), level, event, 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
@@ -115,7 +115,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	t.line(ctx, level, string(name), fields, attrs)
 }
 
-// appendClosed says that the execution in the way has ended.
+// appendClosed adds that the execution in the way has ended.
 func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	if r.ClosedUntil.IsZero() {
 		return attrs
@@ -123,10 +123,10 @@ func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	return append(attrs, slog.Time("closed_until", r.ClosedUntil.UTC()))
 }
 
-// SetEventIDs says whether lines have the event ID.
+// SetEventIDs sets whether lines have the event ID.
 func (t *Telemetry) SetEventIDs(shown bool) { t.eventIDs.Store(shown) }
 
-// appendEvent appends what the sender calls an event, and its labels, where lines have that.
+// appendEvent appends the event ID, and the labels, if lines have them.
 func (t *Telemetry) appendEvent(attrs []slog.Attr, eventID string, labels idem.Labels) []slog.Attr {
 	if !t.eventIDs.Load() {
 		return attrs

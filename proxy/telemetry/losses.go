@@ -13,7 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// losses says what does not leave this process: at once, and then once a minute at most, with all that was lost since the line before.
+// losses logs what could not be exported: at once, and then once a minute at most, with all losses since the line before.
 type losses struct {
 	log   *slog.Logger
 	now   func() time.Time
@@ -22,7 +22,7 @@ type losses struct {
 	mu     sync.Mutex
 	spans  int
 	full   bool  // some of them were dropped by the queue
-	failed error // what the SDK, or an exporter, said last
+	failed error // the last error of the SDK, or of an exporter
 	next   time.Time
 }
 
@@ -31,7 +31,7 @@ const lossesPeriod = time.Minute
 
 var errQueueFull = errors.New("the queue of spans is full: record fewer deliveries (OTEL_TRACES_SAMPLER), or make it longer (OTEL_BSP_MAX_QUEUE_SIZE)")
 
-// drop is for spans that the queue has no room for.
+// drop counts spans that the queue has no room for.
 func (l *losses) drop(spans int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *losses) drop(spans int) {
 	l.sayAfter(l.next)
 }
 
-// fail is for what could not be sent, with the number of spans in it.
+// fail counts an export that failed, with the number of spans in it.
 func (l *losses) fail(why error, spans int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *losses) fail(why error, spans int) {
 	l.sayAfter(l.next)
 }
 
-// run says what nothing came after, until ctx ends, and then the rest.
+// run logs losses that no other loss came after, until ctx ends, and then the rest.
 func (l *losses) run(ctx context.Context, look <-chan time.Time) {
 	for {
 		select {
@@ -84,16 +84,16 @@ func (l *losses) sayAfter(earliest time.Time) {
 	l.spans, l.full, l.failed, l.next = 0, false, nil, at.Add(lossesPeriod)
 }
 
-// queue counts the spans that do not arrive. The SDK's batches drop what their queue has no room for and tell nobody, so no more is let in here
-// than it holds.
+// queue counts the spans that are lost. The SDK's batches drop spans for which their queue has no room without a report, so no more are let in
+// here than it holds.
 type queue struct {
 	sdktrace.SpanProcessor // the SDK's batches
 	losses                 *losses
 	room                   int64
-	inside                 atomic.Int64 // handed to the batches, and by them not yet to the exporter
+	inside                 atomic.Int64 // in the batches, and not yet with the exporter
 
 	mu   sync.Mutex
-	over bool // what is still inside was counted as lost
+	over bool // the rest inside was counted as lost
 }
 
 // newQueue makes one in front of exporter.
@@ -103,7 +103,7 @@ func newQueue(exporter sdktrace.SpanExporter, room int, l *losses) *queue {
 	return q
 }
 
-// queueSize is OTEL_BSP_MAX_QUEUE_SIZE; the SDK's default where that is no size.
+// queueSize returns OTEL_BSP_MAX_QUEUE_SIZE; the SDK's default if that is no size.
 func queueSize(env func(string) string) int {
 	if n, err := strconv.Atoi(env("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 && n <= mostSpans {
 		return n
@@ -121,7 +121,7 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// Shutdown implements sdktrace.SpanProcessor. What has not left when ctx ends is lost.
+// Shutdown implements sdktrace.SpanProcessor. Spans that have not left when ctx ends are lost.
 func (q *queue) Shutdown(ctx context.Context) error {
 	err := q.SpanProcessor.Shutdown(ctx)
 	q.mu.Lock()
@@ -133,7 +133,7 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// leave lets spans out, to the exporter; false where they were counted as lost.
+// leave lets spans out, to the exporter; false if they were counted as lost.
 func (q *queue) leave(spans int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +141,7 @@ func (q *queue) leave(spans int) bool {
 	return !q.over
 }
 
-// countedExporter says what an export has lost. The batches hear of no error, because they would say the same without its count.
+// countedExporter reports what an export has lost. It returns no error to the batches, which would log the same without its count.
 type countedExporter struct {
 	sdktrace.SpanExporter
 	queue *queue

@@ -34,7 +34,7 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 // Passed implements proxy.Observer.
 func (t *Telemetry) Passed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
 
-// countNames counts what was found in the delivery.
+// countNames counts how the parts of the name were found.
 func (t *Telemetry) countNames(r *proxy.Report) {
 	if r.Signature != "" {
 		t.is.signatures.add(schemeKey{r.Route, r.Scheme, r.Signature})
@@ -50,7 +50,7 @@ func (t *Telemetry) countNames(r *proxy.Report) {
 	}
 }
 
-// countGate counts what the gate said. What a newer one has replaced while it waited had no lock.
+// countGate counts the decision of the gate. A delivery that a newer one has replaced while it waited had no lock.
 func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
@@ -66,8 +66,8 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	}
 }
 
-// countRun counts what became of a delivery that ran. An end that is not recorded yet is counted by Ended, and one that somebody else wrote
-// down is counted there; a hold goes on without this process.
+// countRun counts the end of a delivery that ran. An end that is not recorded yet, and one that another process wrote down, is counted by
+// Ended; a hold goes on without this process.
 func (t *Telemetry) countRun(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
 		t.is.losses.add(string(r.Loss))
@@ -117,7 +117,7 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
 }
 
-// statusLabel is a status of an answer as a label: 0 for one of no class that HTTP knows, of which an upstream can make 400.
+// statusLabel returns a status of an answer as a label: 0 for one of no class of HTTP, of which an upstream can make 400.
 func statusLabel(status int) int {
 	if status > 599 {
 		return 0
@@ -125,7 +125,7 @@ func statusLabel(status int) int {
 	return status
 }
 
-// callFailure is how a call ended that brought no answer: one of our own decisions.
+// callFailure returns how a call ended that brought no answer: one of our own decisions.
 func callFailure(r *proxy.Report) string {
 	if r.Decision.Row().Class == idem.ClassFailed {
 		return string(r.Decision)
@@ -161,7 +161,7 @@ func (t *Telemetry) clientLabels(k clientKey) []attribute.KeyValue {
 }
 
 func methodOf(m string) attribute.KeyValue {
-	if m == "" { // nobody could read it
+	if m == "" { // it could not be read
 		m = string(httpconv.RequestMethodOther)
 	}
 	return semconv.HTTPRequestMethodKey.String(m)
@@ -188,7 +188,7 @@ func errorType(status int) attribute.KeyValue {
 	return semconv.ErrorTypeKey.String(strconv.Itoa(status))
 }
 
-// addressOf is empty for what is in this process.
+// addressOf returns nothing for an etcd in this process.
 func addressOf(host, port string) []attribute.KeyValue {
 	if host == "" {
 		return nil
@@ -200,7 +200,7 @@ func addressOf(host, port string) []attribute.KeyValue {
 	return labels
 }
 
-// contextOf holds the delivery's span, so that exemplars know its trace.
+// contextOf returns a context with the delivery's span, so that exemplars have its trace.
 func contextOf(r *proxy.Report) context.Context {
 	if r.Trace == nil {
 		return context.Background()

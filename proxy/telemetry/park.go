@@ -14,13 +14,13 @@ import (
 	"hooklock/proxy"
 )
 
-// parkEnds are what becomes of parked executions, as words of a label.
+// parkEnds are the ends of parked executions, as values of a label.
 var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldSuperseded), string(idem.ToldLost)}
 
-// parkReasons are why deliveries are accepted.
+// parkReasons are the reasons to park, as values of a label.
 var parkReasons = append(idem.ParkOn("").Choices(), string(idem.ParkPaused), string(idem.ParkSenderLimit))
 
-// toldLines are the log events of what becomes of parked executions.
+// toldLines are the log events of parked executions.
 var toldLines = map[idem.ToldKind]struct {
 	event proxy.EventName
 	level slog.Level
@@ -33,7 +33,7 @@ var toldLines = map[idem.ToldKind]struct {
 	idem.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 
-// Told counts and logs what became of a parked execution, of which no delivery tells any more.
+// Told counts and logs an event of a parked execution that no delivery reports any more.
 func (t *Telemetry) Told(n idem.Told) {
 	l := n.Lock
 	if n.What != idem.ToldRetry {
@@ -82,7 +82,7 @@ func tryResult(r *proxy.Report) string {
 	return trySuccess
 }
 
-// watchUnrouted shows the accepted events that this process cannot run, because it has no route of that name.
+// watchUnrouted exports the accepted events that this process cannot run, because it has no route of that name.
 func (t *Telemetry) watchUnrouted(look func() int) error {
 	if look == nil {
 		look = func() int { return 0 }
@@ -96,7 +96,7 @@ func (t *Telemetry) watchUnrouted(look func() int) error {
 	return err
 }
 
-// watchParked shows what is parked over all replicas.
+// watchParked exports what is parked over all replicas.
 func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 	if look == nil {
 		look = func() idem.ParkedCount { return idem.ParkedCount{} }
@@ -144,7 +144,7 @@ const (
 	FetchRequest = "fetch"
 )
 
-// RequestFailed counts and logs that a request could not be kept or read.
+// RequestFailed counts and logs that a request could not be stored or read.
 func (t *Telemetry) RequestFailed(operation string, id idem.ExecutionID, err error) {
 	t.is.requestFails.add(operation)
 	t.o.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())

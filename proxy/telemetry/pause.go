@@ -11,7 +11,7 @@ import (
 	"hooklock/idem"
 )
 
-// Paused logs a pause of which this process has heard, or its end.
+// Paused logs a pause that this process has learned of, or its end.
 func (t *Telemetry) Paused(p idem.Pause, over bool) {
 	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By), slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
 	if until := p.Until(); !until.IsZero() {
@@ -24,7 +24,7 @@ func (t *Telemetry) Paused(p idem.Pause, over bool) {
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.began", attrs...)
 }
 
-// watchPaused shows what is paused. Its label is what a person has paused, so there are as many series as pauses.
+// watchPaused exports what is paused. Its label is the scope, so there are as many series as pauses.
 func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 	if paused == nil {
 		return nil

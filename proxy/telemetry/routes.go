@@ -9,22 +9,22 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// RouteHealth is how a route stands with its sender.
+// RouteHealth is the standing of a route with its sender.
 type RouteHealth struct {
 	Route  string
-	Last   time.Time // when the newest verified delivery ended; zero: none came since the start
+	Last   time.Time // when the newest verified delivery ended; zero: none has since the start
 	Limits []SenderLimit
 }
 
-// SenderLimit is how near a sender is to switching the endpoint off: 0 for not at all, 1 where it has reached the limit.
+// SenderLimit is how near a sender is to switching the endpoint off: 0 for not at all, 1 if it has reached the limit.
 type SenderLimit struct {
-	Limit string // for people; from a closed set
+	Limit string // from a closed set
 	Near  float64
 	// Unverified is Near if unverified deliveries are the sender's, too.
 	Unverified float64
 }
 
-// watchRoutes shows how routes stand with their senders.
+// watchRoutes exports the standing of routes with their senders.
 func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 	if routes == nil {
 		return nil
@@ -46,7 +46,7 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 			func(l *SenderLimit) float64 { return l.Unverified }))
 }
 
-// watchLimits shows a ratio of each limit of each route's sender.
+// watchLimits exports a ratio of each limit of each route's sender.
 func (t *Telemetry) watchLimits(routes func() []RouteHealth, name, description string, ratio func(*SenderLimit) float64) error {
 	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(description),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// scrubber takes out of an error of OpenTelemetry what may be a secret: the headers that are sent with OTLP, and of URLs all but their host.
+// scrubber removes from an error of OpenTelemetry what may be a secret: the headers that are sent with OTLP, and of URLs all but their host.
 // The zero value knows no headers.
 type scrubber struct{ secrets *strings.Replacer }
 
@@ -23,10 +23,10 @@ func newScrubber(env func(string) string) scrubber {
 	return scrubber{strings.NewReplacer(pairs...)}
 }
 
-// aURL may be none that can be parsed: in quotes, all of it is one.
+// aURL also matches URLs that cannot be parsed: in quotes, the whole text counts as one.
 var aURL = regexp.MustCompile(`"[^"]*://[^"]*"|[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// text is what may be shown of s.
+// text returns s without secrets.
 func (c scrubber) text(s string) string {
 	if c.secrets != nil {
 		s = c.secrets.Replace(s)
@@ -40,7 +40,7 @@ func (c scrubber) text(s string) string {
 	})
 }
 
-// error is err with its text scrubbed, or nil.
+// error returns err with its text scrubbed, or nil.
 func (c scrubber) error(err error) error {
 	if err == nil {
 		return nil
@@ -59,7 +59,7 @@ func (e scrubbed) Error() string { return e.text }
 func (e scrubbed) Unwrap() error { return e.err }
 
 // sdkLog is the log of OpenTelemetry's own library. Its lines come with values of variables, with errors that quote them, and at level debug
-// with whole batches: what is kept are the words that it has in its code, and numbers.
+// with whole batches: only constant messages and numbers are kept.
 type sdkLog struct{ log *slog.Logger }
 
 func (h sdkLog) Enabled(ctx context.Context, level slog.Level) bool { return h.log.Enabled(ctx, level) }

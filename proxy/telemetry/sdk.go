@@ -32,7 +32,7 @@ import (
 // scope names our instruments and spans.
 const scope = "hooklock"
 
-// sdk is what OpenTelemetry needs to live: readers, exporters, and an end.
+// sdk is the state of OpenTelemetry: readers, exporters, and an end.
 type sdk struct {
 	meter    metric.Meter
 	tracer   trace.Tracer // nil: nothing is traced
@@ -67,8 +67,8 @@ func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, err
 	return s, nil
 }
 
-// resourceOf says who measures. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have the last word. Its error is about these, and the
-// resource is usable all the same.
+// resourceOf returns the names of the process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have precedence. Its error is about these, and
+// the resource is usable all the same.
 func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 	r, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithAttributes(
 		semconv.ServiceName("hooklock"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(o.Instance)), resource.WithFromEnv())
@@ -79,7 +79,7 @@ func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 }
 
 func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
-	// CPU, memory, open files and the start, under the names that everybody's rules and dashboards ask for.
+	// CPU, memory, open files and the start, under the names that common rules and dashboards use.
 	if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
 		return fmt.Errorf("measure the process: %w", err)
 	}
@@ -136,7 +136,7 @@ func newSpanExporter(ctx context.Context, p protocol) (sdktrace.SpanExporter, er
 	return otlptracehttp.New(ctx)
 }
 
-// watchLosses begins to say what was lost, also where nothing is lost any more when it may be said.
+// watchLosses starts logging losses, also those after which no other loss comes.
 func (s *sdk) watchLosses() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ticker := time.NewTicker(lossesPeriod / 6)
@@ -161,7 +161,7 @@ func (s *sdk) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// takeOverErrors makes OpenTelemetry complain into our log: it has one place for that in a process.
+// takeOverErrors redirects OpenTelemetry's errors, which have one handler for the process, into our log.
 func takeOverErrors(log *slog.Logger, l *losses) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.fail(err, 0) }))
 	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))

@@ -10,11 +10,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// once keeps what is made of a key from closed sets, because making it costs more than using it. Nothing is ever dropped.
+// once keeps values by keys from closed sets, because making a value costs more than using it. Nothing is ever dropped.
 type once[K comparable, V any] struct {
 	new   func(K) V
 	known atomic.Pointer[map[K]V]
-	mu    sync.Mutex // who adds
+	mu    sync.Mutex // held while adding
 }
 
 func newOnce[K comparable, V any](of func(K) V) *once[K, V] {
@@ -44,7 +44,7 @@ func (o *once[K, V]) know(keys ...K) {
 	o.known.Store(&known)
 }
 
-// histograms are the label sets of one histogram. K is a comparable value with what the labels say.
+// histograms are the label sets of one histogram. K is a comparable value with the labels.
 type histograms[K comparable] struct {
 	*once[K, []metric.RecordOption]
 }
@@ -55,8 +55,8 @@ func newHistograms[K comparable](labels func(K) []attribute.KeyValue) *histogram
 	})}
 }
 
-// counter is a counter of many series, each of which is a number in memory that is only looked at when somebody asks. A counter of the SDK
-// costs ten times as much with each count, because it looks at every label anew. What is lost are exemplars; the histograms have them.
+// counter is a counter of many series, each of which is a number in memory that is only read on collection. A counter of the SDK costs ten
+// times as much with each count, because it looks at every label anew. The price is exemplars; the histograms have them.
 type counter[K comparable] struct{ *once[K, *count] }
 
 type count struct {

@@ -23,13 +23,13 @@ import (
 // Options are what a Telemetry works with.
 type Options struct {
 	Log *slog.Logger
-	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process; Setenv keeps from it, there, what it
-	// could not use. nil means an environment without variables.
+	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process; Setenv hides from it, there, the values
+	// that it could not use. nil means an environment without variables.
 	Env    func(string) string
 	Setenv func(name, value string) error
-	// Version of this program, and Instance that tells this process from its like.
+	// Version of this program, and an Instance that is unique to this process.
 	Version, Instance string
-	// UpstreamHost and UpstreamPort are where the upstream is, as configured. Of one on a unix socket the host is its path.
+	// UpstreamHost and UpstreamPort are the address of the upstream, as configured. Of one on a unix socket the host is its path.
 	UpstreamHost, UpstreamPort string
 	Now                        func() time.Time // nil means time.Now
 }
@@ -43,7 +43,7 @@ type Telemetry struct {
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
 	never    sampling
-	eventIDs atomic.Bool                            // lines have the event ID; see SetEventIDs
+	eventIDs atomic.Bool                            // whether lines have the event ID; see SetEventIDs
 	oneIn    atomic.Int64                           // of routine lines; see SetSampling
 	patterns atomic.Pointer[map[string]string]      // of routes, by name
 	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force
@@ -66,7 +66,7 @@ var (
 	_ proxy.Tracer   = (*Telemetry)(nil)
 )
 
-// Open starts what the environment asks for. Errors are those of malformed variables; an endpoint that does not answer is none.
+// Open starts what the environment asks for. Its errors are those of malformed variables; an endpoint that does not answer is none.
 func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
@@ -115,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 // Page serves the metrics, as Prometheus text or as OpenMetrics, which has trace IDs as exemplars.
 func (t *Telemetry) Page() http.Handler { return t.sdk.page }
 
-// Tracer is t where traces are asked for, else nil.
+// Tracer returns t if traces are asked for, else nil.
 func (t *Telemetry) Tracer() proxy.Tracer {
 	if t.tracer == nil {
 		return nil
@@ -123,10 +123,10 @@ func (t *Telemetry) Tracer() proxy.Tracer {
 	return t
 }
 
-// Close sends what is left, until ctx ends. What does not leave by then is lost, and that is its error.
+// Close sends what is left, until ctx ends. Its error says what was lost.
 func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sdk.close(ctx)) }
 
-// SetRoutes makes the series of these routes, with 0 where nothing has happened yet. Series of routes that are gone stay until the process ends.
+// SetRoutes makes the series of these routes, with 0 if nothing has happened yet. Series of removed routes stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
@@ -175,7 +175,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.signatures.know(signatures...)
 }
 
-// resultKeys returns a key for each result of r, none where r cannot get them.
+// resultKeys returns a key for each result of r, none if r cannot get them.
 func resultKeys[T ~string](r *proxy.Route, may bool, results []T) (keys []resultKey) {
 	for _, result := range results {
 		if may {
@@ -185,7 +185,8 @@ func resultKeys[T ~string](r *proxy.Route, may bool, results []T) (keys []result
 	return keys
 }
 
-// acquisitionsOf are the results that a delivery of r can get where it asks for a lock. Without locks and limits it can still find that nobody decides.
+// acquisitionsOf returns the results that a delivery of r can get when it asks for a lock. Without locks and limits the store can still be
+// unavailable.
 func acquisitionsOf(r *proxy.Route) []string {
 	if r.Policy.Strategy == idem.NoLock && !r.Keys.Limited() {
 		return []string{string(idem.DecisionStoreUnavailable)}
@@ -193,7 +194,7 @@ func acquisitionsOf(r *proxy.Route) []string {
 	return acquisitionResults
 }
 
-// deliveryKeys are the decisions that deliveries of r can get.
+// deliveryKeys returns the decisions that deliveries of r can get.
 func deliveryKeys(r *proxy.Route) []deliveryKey {
 	woulds := []idem.Decision{idem.DecisionStoreUnavailable, idem.DecisionRejected}
 	if r.Verify.Preset != nil {

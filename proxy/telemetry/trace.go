@@ -36,7 +36,7 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	ctx, span := t.tracer.Start(ctx, t.spanNames.of(spanName{r.Method, (*t.patterns.Load())[r.Route]}), serverSpan...)
-	if !span.IsRecording() { // nobody would find it: neither its lines nor other spans shall lead there
+	if !span.IsRecording() { // neither its lines nor other spans shall link to a span that does not exist
 		return nil
 	}
 	return &delivery{t: t, ctx: ctx, span: span}
@@ -49,7 +49,7 @@ type delivery struct {
 	ctx  context.Context
 	span trace.Span
 
-	mu   sync.Mutex // the call may begin while the delivery ends, where its sender is told that it is accepted
+	mu   sync.Mutex // the call may begin while the delivery ends, if its sender is told that it is accepted
 	call trace.Span // nil: the upstream was not called
 	over bool
 }
@@ -64,7 +64,7 @@ func (d *delivery) TraceParent() idem.TraceContext { return traceContextOf(d.spa
 func (d *delivery) Call() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over { // nobody would end its span
+	if d.over { // its span would never be ended
 		return d.TraceParent().String()
 	}
 	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
@@ -88,7 +88,7 @@ func (d *delivery) End(r *proxy.Report) {
 	d.span.End(trace.WithTimestamp(over))
 }
 
-// stage is a span that is over.
+// stage records a span that is over.
 func (d *delivery) stage(name string, s proxy.Stretch) {
 	if s.From.IsZero() {
 		return
@@ -123,7 +123,7 @@ func (d *delivery) endCall(r *proxy.Report) {
 	d.call.End(trace.WithTimestamp(r.UpstreamFrom.Add(r.Upstream)))
 }
 
-// attributesOf are what a span may say and a metric may not: the names of one delivery, and where its time went.
+// attributesOf returns what a span may have and a metric may not: the names of one delivery, and its times.
 func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{
 		methodOf(r.Method), schemeOf(r.TLS), versionOf(r.HTTP10), semconv.HTTPRoute(pattern), semconv.HTTPResponseStatusCode(r.Status),
@@ -154,7 +154,7 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	return attrs
 }
 
-// spanContextOf is t for OpenTelemetry, as something that came from elsewhere.
+// spanContextOf returns t as a remote span of OpenTelemetry.
 func spanContextOf(t idem.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: t.Trace, SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags) & trace.FlagsSampled, Remote: true,

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// variable is one that the SDK reads by itself. What it cannot use it would log, secrets included, and some values end the process; so each
-// is looked at first, and the SDK gets to see what it can use.
+// variable is one that the SDK reads by itself. It would log values that it cannot use, secrets included, and some values end the process; so
+// each is checked first, and the SDK gets only what it can use.
 type variable struct {
 	name string
-	// mend returns what is left of a value, "" where the default is to be taken, and what is wrong with it, without showing it.
+	// mend returns the usable part of a value, "" for the default, and the problem, without quoting the value.
 	mend func(value string) (usable, problem string)
 }
 
-// variablesOf are those that matter for what is wished.
+// variablesOf returns those that matter for these wishes.
 func variablesOf(w *wishes) []variable {
 	all := []variable{{"OTEL_RESOURCE_ATTRIBUTES", mendAttributes}}
 	if w.traces != otlpNone {
@@ -51,7 +51,7 @@ const (
 	mostMillis = math.MaxInt32 // almost 25 days
 )
 
-// exporterVariables are those of one signal, or, without one, of both.
+// exporterVariables returns those of one signal, or, without one, of both.
 func exporterVariables(signal string) []variable {
 	prefix := "OTEL_EXPORTER_OTLP_" + signal
 	return []variable{
@@ -60,7 +60,7 @@ func exporterVariables(signal string) []variable {
 	}
 }
 
-// mendVariables looks at the variables, sets those that the SDK could not use to what is left of them, and returns what to say about them.
+// mendVariables checks the variables, replaces values that the SDK could not use by what is left of them, and returns the problems.
 func mendVariables(w *wishes, env func(string) string, set func(name, value string) error) (problems []string) {
 	for _, v := range variablesOf(w) {
 		value := env(v.name)
@@ -79,7 +79,7 @@ func mendVariables(w *wishes, env func(string) string, set func(name, value stri
 	return problems
 }
 
-// number is a variable with a whole number.
+// number returns a variable with a whole number.
 func number(name string, least, most int64, standard string) variable {
 	return variable{name, func(value string) (string, string) {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -103,7 +103,7 @@ func mendSampler(value string) (string, string) {
 	return value, ""
 }
 
-// mendRatio is for the argument of a sampler. Those that are no ratio take none.
+// mendRatio checks the argument of a sampler. Samplers that are no ratio take none.
 func mendRatio(value string) (string, string) {
 	ratio, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || !(ratio >= 0 && ratio <= 1) {
@@ -124,7 +124,7 @@ func mendEndpoint(value string) (string, string) {
 	return value, ""
 }
 
-// mendFile is for a file, which is the SDK's to read. A key itself in place of its path would be in the error.
+// mendFile checks the name of a file, which the SDK reads. A key itself in place of its path would be in the error.
 func mendFile(value string) (string, string) {
 	f, err := os.Open(strings.TrimSpace(value))
 	if err != nil {
@@ -152,7 +152,7 @@ func mendAttributes(value string) (string, string) {
 	return value, ""
 }
 
-// goodPairs are those of a list of name=value with percent-encoded values that are good, as they were written, and how many are not.
+// goodPairs returns the valid pairs of a list of name=value with percent-encoded values, as they were written, and how many are not.
 func goodPairs(list string, good func(name, value string) bool) (usable string, bad int) {
 	var kept []string
 	for pair := range strings.SplitSeq(list, ",") {
@@ -167,7 +167,7 @@ func goodPairs(list string, good func(name, value string) bool) (usable string, 
 	return strings.Join(kept, ","), bad
 }
 
-// secretsOf are the values of headers that are sent with OTLP, as they might come back in an error: whole, and without a word such as Basic.
+// secretsOf returns the values of headers that are sent with OTLP, as they might appear in an error: whole, and without a word such as Basic.
 func secretsOf(env func(string) string) (secrets []string) {
 	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
 		for pair := range strings.SplitSeq(env("OTEL_EXPORTER_OTLP_"+signal+"HEADERS"), ",") {
@@ -187,5 +187,5 @@ func secretsOf(env func(string) string) (secrets []string) {
 	return secrets
 }
 
-// shortest is how long a secret is at least; what is shorter is in any text.
+// shortest is the minimum length of a secret; shorter texts occur in any text.
 const shortest = 4

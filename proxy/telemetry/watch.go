@@ -19,10 +19,10 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// Watched is what is only known when somebody looks.
+// Watched are the values that are read on collection.
 type Watched struct {
 	Active    func() (n int, since time.Time) // locks that this process holds, and when the oldest was taken; zero: there is none
-	Held      func() (n int, since time.Time) // locks that are no process's, and when the oldest was taken; zero: there is none
+	Held      func() (n int, since time.Time) // locks that no process owns, and when the oldest was taken; zero: there is none
 	Waiting   func() (n int, since time.Time) // deliveries that wait in this process, and since when the oldest does; zero: none does
 	TTL       time.Duration                   // etcd.session_ttl
 	Remaining func() time.Duration            // how long the session may still act
@@ -30,13 +30,13 @@ type Watched struct {
 	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
 	Unrouted  func() int                      // accepted events whose route this process does not have; nil: there are none
 	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
-	Routes    func() []RouteHealth            // how routes stand with their senders; nil: it is not known
-	Shed      func() int64                    // arrivals that this process has not kept
-	Audits    func() int64                    // audits that it has not kept
+	Routes    func() []RouteHealth            // the standing of routes with their senders; nil: it is not known
+	Shed      func() int64                    // arrivals that this process has not stored
+	Audits    func() int64                    // audits that it has not stored
 	Slots     func() []idem.SlotCount         // of limits, that executions of this process have or wait for; nil: there are no limits
 }
 
-// Watch shows it with each look at the metrics. Call it once.
+// Watch exports w. Call it once.
 func (t *Telemetry) Watch(w Watched) error {
 	err := errors.Join(
 		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, until their end is in etcd.",
@@ -63,10 +63,10 @@ func (t *Telemetry) Watch(w Watched) error {
 	return nil
 }
 
-// everywhere ends the description of what each replica shows of all of them.
+// everywhere ends the description of a metric that each replica exports for all of them.
 const everywhere = " Over all replicas: take the maximum."
 
-// showCrowd shows how many there are, and how old the oldest is.
+// showCrowd exports a count, and the age of the oldest.
 func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func() (int, time.Time)) error {
 	_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -141,7 +141,7 @@ func (t *Telemetry) showCount(name, unit, description string, count func() int64
 	return err
 }
 
-// WatchLog shows with each look at the metrics how many lines of the log were lost. Call it once.
+// WatchLog exports how many lines of the log were lost. Call it once.
 func (t *Telemetry) WatchLog(lost func() int64) error {
 	err := t.showCount("hooklock.log.lines.dropped", "{line}", "Lines of the log that were lost because standard error took no more.", lost)
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 	return nil
 }
 
-// WatchUpstream shows how connections to the upstream are used again that carried a body. Call it once.
+// WatchUpstream exports how connections to the upstream are reused that carried a body. Call it once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
 		metric.WithDescription("1 once a connection to the service reacted to a body and an empty line, so that each delivery opens a new one."),
@@ -171,7 +171,7 @@ func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	return nil
 }
 
-// showConfig shows what is in force.
+// showConfig exports the configuration in force.
 func (t *Telemetry) showConfig() error {
 	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -196,7 +196,7 @@ func (t *Telemetry) showConfig() error {
 	return nil
 }
 
-// countBuild shows which program this is.
+// countBuild exports the version of this program.
 func (t *Telemetry) countBuild() error {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -219,8 +219,8 @@ func (t *Telemetry) countBuild() error {
 	return nil
 }
 
-// Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's requests, the configured members, and the
-// codes of gRPC; code is empty when it did not fail.
+// Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's requests, the configured members, and the codes
+// of gRPC; code is empty if it did not fail.
 func (t *Telemetry) Operation(name, host, port string, took time.Duration, code string) {
 	t.is.operations.Inst().Record(context.Background(), took.Seconds(), t.operations.of(operationKey{name, host, port, code})...)
 }
@@ -245,8 +245,8 @@ func (t *Telemetry) Reloaded(taken bool) {
 	t.is.reloads.add(result)
 }
 
-// Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only where this process has it, too:
-// the lock may be of another configuration.
+// Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
+// lock may be of another configuration.
 func (t *Telemetry) Buried(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.ours(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
@@ -257,8 +257,8 @@ func (t *Telemetry) Buried(l *idem.Lock) {
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
-// Ended counts and logs an end that this process has written down, and that no delivery tells of: that of a hold, of a lock that was released
-// by force, or one that was not recorded when its sender got the answer. recorded is false where it never will be.
+// Ended counts and logs an end that this process has written down, and that no delivery reports: that of a hold, of a lock that was released by
+// force, or one that was not recorded when its sender was answered. recorded is false if it never will be.
 func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
 		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
@@ -273,7 +273,7 @@ func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	}
 }
 
-// ours is the route where this process has it, else empty: the ledger may tell of another configuration.
+// ours returns the route if this process has it, else "": the ledger may have routes of another configuration.
 func (t *Telemetry) ours(route string) string {
 	if _, known := (*t.patterns.Load())[route]; !known {
 		return ""

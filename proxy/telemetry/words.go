@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// orderResults are where an event stood, or why nobody can tell.
+// orderResults are the results of checking the order of an event.
 var orderResults = []string{
 	orderCurrent, orderStale, string(naming.OrderedMissing), string(naming.OrderedAmbiguous), string(naming.OrderedTooLong), string(naming.OrderedUnreadable),
 }
@@ -36,7 +36,7 @@ const (
 	orderStale   = "stale"
 )
 
-// orderResult is "" where nobody asks, or where it was not this event's turn.
+// orderResult returns "" if the order was not checked.
 func orderResult(r *proxy.Report) string {
 	switch {
 	case r.Stale != "":
@@ -56,7 +56,7 @@ const (
 	refused  = "refused"
 )
 
-// words are those that the decisions have, each once, in their order.
+// words returns the words of the decisions, each once, in their order.
 func words[T ~string](of func(*idem.DecisionRow) []T) []T {
 	var all []T
 	for _, row := range idem.Decisions() {
@@ -69,7 +69,7 @@ func words[T ~string](of func(*idem.DecisionRow) []T) []T {
 	return all
 }
 
-// lookupOf is what the gate's decision says about the event.
+// lookupOf returns what the gate's decision says about the event.
 func lookupOf(gate idem.Decision, attempt int) string {
 	if gate == idem.DecisionExecuted && attempt > 1 {
 		return idem.LookupRetry

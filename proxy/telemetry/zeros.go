@@ -29,7 +29,7 @@ func (h *routeHistogram) measure(ctx context.Context, route string, value float6
 	h.Record(ctx, value, h.of(route)...)
 }
 
-// zeros are those of the routes that were not measured.
+// zeros returns those of the routes that were not measured.
 func (h *routeHistogram) zeros() zeroed {
 	labels := labelsOf("route")
 	return zeroed{h.shape, h.bounds, func(routes []string) (missing [][]attribute.KeyValue) {
@@ -43,7 +43,7 @@ func (h *routeHistogram) zeros() zeroed {
 	}}
 }
 
-// refusals are the zeros of etcd's answer that it is full, at each member that was asked anything. An alert waits for the first one.
+// refusals returns the zeros of etcd's answer that it is full, at each member that was called. An alert waits for the first one.
 func (t *Telemetry) refusals() zeroed {
 	i := t.is.operations
 	shape := metricdata.Metrics{Name: i.Name(), Description: i.Description(), Unit: i.Unit()}
@@ -64,15 +64,15 @@ func (t *Telemetry) refusals() zeroed {
 	}}
 }
 
-// zeroed is a histogram of which series are shown in which nothing was measured yet: those with the labels that missing gives.
+// zeroed is a histogram with series that show no measurement yet: those with the labels that missing returns.
 type zeroed struct {
 	shape   metricdata.Metrics // without data
 	bounds  []float64
 	missing func(routes []string) [][]attribute.KeyValue
 }
 
-// zeros are the series of histograms in which nothing was measured yet. The SDK has no way to make one without a value, and without them the
-// first wait of a route is no increase.
+// zeros are the series of histograms without measurements. The SDK cannot make one without a value, and without them the first wait of a route
+// is no increase.
 type zeros struct {
 	of     []zeroed
 	routes atomic.Pointer[[]string]
@@ -83,8 +83,8 @@ var _ sdkmetric.Producer = (*zeros)(nil)
 // know sets the routes that have series.
 func (z *zeros) know(routes []string) { z.routes.Store(&routes) }
 
-// Produce implements sdkmetric.Producer. The SDK asks it after its own series, and what is measured is known before its first value is recorded:
-// no series is there twice.
+// Produce implements sdkmetric.Producer. The SDK calls it after its own series, and a series is known as measured before its first value is
+// recorded: no series is exported twice.
 func (z *zeros) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	routes := z.routes.Load()
 	if routes == nil {

@@ -45,7 +45,7 @@ func (a *Answer) reset() {
 	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0], Memory: a.Memory, exchange: a.exchange}
 }
 
-// Room is how many bytes of memory a keeps for its next use.
+// Room returns how many bytes of memory a keeps for its next use.
 func (a *Answer) Room() int { return max(cap(a.Body), cap(a.gathered)) }
 
 // EndToEnd appends the fields that are for the sender to dst: all but the hop-by-hop ones, those that Connection lists,

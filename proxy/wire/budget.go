@@ -8,8 +8,8 @@ import (
 // ErrMemory says that a Budget has no room for a body.
 var ErrMemory = errors.New("the memory for bodies is used up")
 
-// smallAccount is what an Account may hold and still take from the last quarter of its Budget, so that a flood of large bodies leaves room
-// for the small ones, which most deliveries are.
+// smallAccount is what an Account may hold and still take from the last quarter of its Budget, so that a flood of large bodies leaves room for
+// small ones, as most deliveries are.
 const smallAccount = 64 << 10
 
 // Budget bounds the bytes that all bodies and answers of a process take in memory at one time. Safe for concurrent use; a nil Budget has
@@ -31,16 +31,16 @@ func NewBudget(limit int64) *Budget {
 // SetLimit changes the bound. What is held above it stays until it is given back.
 func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 
-// Limit is the bound in bytes.
+// Limit returns the bound in bytes.
 func (b *Budget) Limit() int64 { return b.limit.Load() }
 
-// Used is how many bytes are held now.
+// Used returns how many bytes are held now.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
 // Refused counts what found no room, since the Budget was made.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
-// Peak is the most that was held since the last call of Peak.
+// Peak returns the most that was held since the last call of Peak.
 func (b *Budget) Peak() int64 { return b.peak.Swap(b.used.Load()) }
 
 // take reserves n bytes for a body that then holds total.

@@ -30,11 +30,11 @@ type Call struct {
 	// The timer looks at until when it fires, and is not stopped by what ends before: most calls end long before their time, and the one timer
 	// serves all that follow.
 	timer *time.Timer
-	until time.Time // zero: the call has all the time
+	until time.Time // zero: the call has no time limit
 	rings time.Time // when the timer fires; zero: it does not
 
 	stop func() bool    // lets go of the context that is followed; nil without
-	ran  sync.WaitGroup // what follows it, where that was too late to stop
+	ran  sync.WaitGroup // a callback of Follow that was too late to stop
 }
 
 // Begin begins a call now, by time.Now, which has so much time. End must be called.
@@ -50,7 +50,7 @@ func (x *Call) Follow(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
-	if ctx.Err() != nil { // at once: AfterFunc would come later, when something was sent
+	if ctx.Err() != nil { // at once: AfterFunc would run later, when something was sent
 		x.fail(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
 		return
 	}
@@ -82,7 +82,7 @@ func (x *Call) give(now time.Time, d time.Duration) {
 	x.rings = x.until
 }
 
-// Pause stops the clock while a peer with a time limit of its own is waited for.
+// Pause stops the clock during a wait for a peer that has a time limit of its own.
 func (x *Call) Pause() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,7 +121,7 @@ func (x *Call) end(cause error, late bool) {
 	x.wake()
 }
 
-// Cause is why the call was ended before its exchange was over; nil if it was not.
+// Cause returns why the call was ended before its exchange was over; nil if it was not.
 func (x *Call) Cause() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -138,7 +138,7 @@ func (x *Call) End() {
 	x.Pause()
 }
 
-// halt wakes the goroutines that read or write for the call, without a cause. The connection is of no more use.
+// halt wakes the goroutines that read or write for the call, without a cause. The connection cannot be used any more.
 func (x *Call) halt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -159,7 +159,7 @@ func (x *Call) wake() {
 	}
 }
 
-// dialling is a context for making the connection, which ends with the call.
+// dialling returns a context for making the connection, which ends with the call.
 func (x *Call) dialling() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	x.mu.Lock()
@@ -214,7 +214,7 @@ func (x *Call) limitRead(t time.Time) {
 	}
 }
 
-// why is Cause, and whether it is that time was over.
+// why returns Cause, and whether that is the time limit.
 func (x *Call) why() (late bool, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

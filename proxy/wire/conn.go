@@ -227,7 +227,7 @@ func (c *conn) count() {
 	}
 }
 
-// counted is what acked says of an idle connection that has written and got answered so many bytes; false where nothing is known.
+// counted returns the result of acked for an idle connection that has written so many bytes and got its answers; false if it is not known.
 func (c *conn) counted(wrote int64) (acked uint64, ok bool) {
 	return uint64(wrote + c.ahead), c.ahead >= 0 //nolint:gosec // of no use where it is negative
 }

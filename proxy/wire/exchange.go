@@ -70,7 +70,7 @@ func (e *exchange) open() error {
 	}
 }
 
-// over names what happened.
+// over returns the error of the exchange.
 func (e *exchange) over(err error) error {
 	e.ans.Evidence = e.evidence
 	return e.failed(err)
@@ -276,7 +276,7 @@ func (e *exchange) readBody() error {
 	for {
 		if len(a.Body) == cap(a.Body) {
 			grown, err := a.Memory.grow(a.Body, a.Length, limit+1)
-			if err != nil { // what there is no room for is not kept, and passed on as it comes
+			if err != nil { // an answer without room is not kept, and passed on as it comes
 				e.handOver()
 				return nil //nolint:nilerr // a budget that is used up is no failure of the exchange
 			}
@@ -320,16 +320,15 @@ func (e *exchange) handOver() {
 // pending reports whether the sender's body was not yet read to its end.
 func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load() }
 
-// Send makes one exchange: it writes head and body, and reads the answer into ans, at most MaxResponseBody bytes of its
-// body; for what is longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and by nobody once Send has returned and
-// ans.Rest was closed.
+// Send makes one exchange: it writes head and body, and reads the answer into ans, at most MaxResponseBody bytes of its body; for what is
+// longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and not after Send has returned and ans.Rest was
+// closed.
 //
-// keep is what Reuses says of the body; without it the connection is a new one, and ends behind the answer.
+// keep is what Reuses returned for the body; without it the connection is a new one, and ends behind the answer.
 //
-// It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer
-// provably had no byte of it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest,
-// too. The error is a *SendError, which says how far the exchange came; the content of ans is then of no use, but for
-// Evidence.
+// It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer provably had no byte of
+// it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest, too. The error is a *SendError, which says how
+// far the exchange came; the content of ans is then of no use, but for Evidence.
 func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
 	e.body, e.fresh, e.last = body, !keep, !keep

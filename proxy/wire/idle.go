@@ -63,7 +63,7 @@ func (l *Listener) setAside(c *served) bool {
 	return true
 }
 
-// recall ends that c is set aside. It is false where c was closed meanwhile.
+// recall ends that c is set aside. It returns false if c was closed meanwhile.
 func (l *Listener) recall(c *served) bool {
 	l.occupied(c)
 	l.mu.Lock()
@@ -72,8 +72,8 @@ func (l *Listener) recall(c *served) bool {
 	return !l.ended && !c.evicted.Load()
 }
 
-// makeRoom closes the connection that has been without a request for longest. One whose next request is already there stays. It
-// is false where each has a request.
+// makeRoom closes the connection that has been without a request for longest. One whose next request is already there stays. It returns false
+// if each has a request.
 func (l *Listener) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

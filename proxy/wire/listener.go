@@ -108,8 +108,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// mayPass reports whether an accept failed for something that may get better: descriptors or memory that the system lacks, or
-// the errors of a network that accept(2) hands on. What is left says that this is no listener any more.
+// mayPass reports whether an accept failed for something that may get better: descriptors or memory that the system lacks, or the errors of a
+// network that accept(2) returns. Any other error means that the listener is closed.
 func mayPass(err error) bool {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

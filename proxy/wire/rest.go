@@ -51,8 +51,8 @@ func (r *Rest) end(whole bool, err error) {
 	r.over.Store(true)
 }
 
-// Close ends the exchange. Before the end of the answer it closes the connection. When it returns, nobody reads the
-// sender's body any more. Closing again is harmless.
+// Close ends the exchange. Before the end of the answer it closes the connection. When it returns, the sender's body is not read any more.
+// Closing again is harmless.
 func (r *Rest) Close() error {
 	if r.over.Load() {
 		return nil // the call may be another exchange's by now

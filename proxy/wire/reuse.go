@@ -67,7 +67,7 @@ type ReuseState struct {
 	Mode   Reuse
 	Proven uint64 // connections that stayed silent after the empty line
 	Reused uint64 // answered requests with a body, on a connection that had carried one before
-	// Ended says what a connection did instead of staying silent; empty: all did. No connection is used again since then.
+	// Ended is what a connection did instead of staying silent; empty: all did. No connection is used again since then.
 	Ended   string
 	EndedAt time.Time
 }
@@ -79,8 +79,8 @@ func (u *Upstream) ReuseState() ReuseState {
 	return ReuseState{Mode: u.o.ReuseAfterBody, Proven: u.proven, Reused: u.reused, Ended: u.ended, EndedAt: u.endedAt}
 }
 
-// Reuses reports whether the connection of a Send may carry another request before or after this one. A request that it does not hold for should
-// say `Connection: close` (HeadOptions.Close). A body is trusted if a stranger cannot have written it: one that is the beginning of a request
+// Reuses reports whether the connection of a Send may carry another request before or after this one. If not, the request should say
+// `Connection: close` (HeadOptions.Close). A body is trusted if a stranger cannot have written it: one that is the beginning of a request
 // leaves the connection silent.
 func (u *Upstream) Reuses(body []byte, trusted bool) bool {
 	if len(body) == 0 || u.o.ReuseAfterBody == ReuseAlways {

@@ -31,7 +31,7 @@ type served struct {
 	fault   atomic.Pointer[error] // why a Read failed; the first one stays
 	once    sync.Once
 
-	// These are under l.mu.
+	// The fields below are guarded by l.mu.
 	place *list.Element // in l.idle; nil: it has a request
 	aside bool          // no server has it
 }

@@ -18,18 +18,17 @@ const (
 	settleTime = 50 * time.Millisecond
 )
 
-// Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so
-// that a slow sender holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the
-// answer's head is there, and leaves the answer's body to ans.Rest, which is nil where there is none, or where it came with the head: then it
-// is in ans.Body.
-// body is BodyOf the request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole: see
-// ans.RequestPending, which is right after errors, too.
+// Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so that a
+// slow sender holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the answer's head is there, and
+// leaves the answer's body to ans.Rest, which is nil if there is none, or if it came with the head: then it is in ans.Body. body is BodyOf the
+// request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent
+// whole: see ans.RequestPending, which is right after errors, too.
 //
-// A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never
-// sees a request that looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
+// A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never sees a request that
+// looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
 //
-// x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to fasthttp. When Rest is closed, or where
-// there is none, nobody reads the body any more. The error is a *SendError.
+// x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to fasthttp. When Rest is closed, or if there is
+// none, the body is not read any more. The error is a *SendError.
 func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
 	if err := e.take(body); err != nil {
@@ -206,8 +205,8 @@ func frameChunk(buf []byte, n int) []byte {
 	return append(buf[start:sizeRoom+n], "\r\n"...)
 }
 
-// settle waits until nobody writes to the connection or reads the sender's body, and reports whether the request was
-// written whole. Where it would take long, it is cut off.
+// settle waits until nothing writes to the connection or reads the sender's body, and reports whether the request was written whole. If it
+// would take long, it is cut off.
 func (e *exchange) settle(answered bool) bool {
 	p := e.pump
 	if p == nil {

@@ -23,7 +23,7 @@ type Options struct {
 	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
 	ReuseAfterBody  Reuse            // whether a connection is used again after Send had a body
-	OnReuseEnded    func(why string) // called once, where ReuseProven ends the reuse; why is what a connection did, as "closed the connection"
+	OnReuseEnded    func(why string) // called once, if ReuseProven ends the reuse; why is what a connection did, as "closed the connection"
 	Now             func() time.Time // ages idle connections; nil means time.Now
 
 	silence time.Duration // test hook: what prove waits for instead
@@ -136,7 +136,7 @@ func (u *Upstream) put(c *conn) (now time.Time) {
 	return now
 }
 
-// reader is a buffer that no connection has. A connection that carried a body is used once, and its buffer was a seventh of all garbage.
+// reader returns a buffer that no connection has. A connection that carried a body is used once, and its buffer was a seventh of all garbage.
 func (u *Upstream) reader() *bufio.Reader {
 	if br, ok := u.readers.Get().(*bufio.Reader); ok {
 		return br
@@ -175,7 +175,7 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 	return c, nil
 }
 
-// dialError says what took so long, too: the name, the address or the handshake.
+// dialError returns an error that says what took so long, too: the name, the address or the handshake.
 func dialError(ctx context.Context, err error) error {
 	var nerr net.Error
 	switch cause := context.Cause(ctx); {

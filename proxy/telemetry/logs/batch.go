@@ -22,7 +22,7 @@ func (b *batch) add(line []byte, reserved bool) {
 	b.text = append(b.text, line...)
 }
 
-// cut is how many bytes to write at once: whole lines, and no more than piece where one fits.
+// cut returns how many bytes to write at once: whole lines, and no more than piece if one fits.
 func (b *batch) cut(piece int) int {
 	if len(b.text) <= piece {
 		return len(b.text)
@@ -58,7 +58,7 @@ func (b *batch) give() (lost int64, reserved batch) {
 	return int64(bytes.Count(b.text, []byte{'\n'}) - len(b.reserved)), reserved
 }
 
-// then is b with the lines of another one behind. The memory of b goes over to it.
+// then returns b with the lines of another one behind. It takes over the memory of b.
 func (b *batch) then(other batch) batch {
 	b.missing += other.missing
 	for _, s := range other.reserved {

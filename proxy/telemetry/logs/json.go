@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// jsonHandler writes lines as slog's JSONHandler does, to the byte, and takes a third of its time for those that nearly all lines are: words and
-// numbers without groups. Whatever else there is goes to slog's own.
+// jsonHandler writes lines as slog's JSONHandler does, to the byte, in a third of its time for nearly all lines: words and numbers without
+// groups. It leaves all others to slog.
 type jsonHandler struct {
 	slog.Handler
 	to    io.Writer
@@ -38,7 +38,7 @@ func (h *jsonHandler) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// appendRecord is false where r says something that slog has to spell.
+// appendRecord returns false if r has a value that slog has to write.
 func appendRecord(b []byte, r *slog.Record) (line []byte, ok bool) {
 	b = append(b, '{')
 	ok = true
@@ -97,7 +97,8 @@ func appendValue(b []byte, v slog.Value) ([]byte, bool) {
 	return b, false
 }
 
-// appendFloat writes a number of milliseconds without asking for the shortest decimal that means it: up to fifteen digits each is one of its own.
+// appendFloat writes a number of milliseconds without searching for its shortest decimal: up to fifteen digits each number has a spelling of
+// its own.
 func appendFloat(b []byte, f float64) ([]byte, bool) {
 	if thousandths := math.Round(f * 1000); f > 0 && thousandths < 1e15 && thousandths/1000 == f {
 		n := uint64(thousandths)
@@ -123,7 +124,7 @@ func appendTime(b []byte, t time.Time) ([]byte, bool) {
 
 func appendQuoted(b []byte, text string) []byte { return append(append(append(b, '"'), text...), '"') }
 
-// plain reports whether JSON spells text as it is. It looks at eight bytes at a time.
+// plain reports whether JSON spells text unchanged. It reads eight bytes at a time.
 func plain(text string) bool {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {

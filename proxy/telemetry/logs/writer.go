@@ -14,20 +14,20 @@ import (
 
 // Options are what a Writer works with.
 type Options struct {
-	// To takes the lines, several with one call, which may block for as long as it likes.
+	// To takes the lines, several with one call, which may block for any time.
 	To io.Writer
-	// Lost is the line that stands where so many lines are missing.
+	// Lost returns the line that replaces so many missing lines.
 	Lost func(lines int64) []byte
 	// Room is how many bytes of lines may wait while To is busy; zero means 4 MiB.
 	Room int
 	// Reserved is how many lines of Reserve may wait besides; zero means 256.
 	Reserved int
-	// Patience is how long one call of To may take before nobody is thought to read; zero means 5 s.
+	// Patience is how long one call of To may take before To counts as stalled; zero means 5 s.
 	Patience time.Duration
 	// Retry is when To is tried again after an error; zero means 1 s.
 	Retry time.Duration
-	// Linger is how long a line waits for others to be written with, unless it is Reserved, or many wait; zero means 10 ms. It is what a
-	// process loses that is killed while somebody reads.
+	// Linger is how long a line waits to be written with others, unless it is Reserved, or many wait; zero means 10 ms. A process that is
+	// killed loses that much, even if To works.
 	Linger time.Duration
 	// Piece is how many bytes one call of To gets at most, longer lines apart; zero means 4 KiB. A pipe takes that many whole or not at all
 	// (PIPE_BUF), so that lines are not torn where several processes write to one pipe.
@@ -41,7 +41,7 @@ const (
 	mostSpare = 8        // chunks
 )
 
-// many is how many bytes of lines do not linger.
+// many is the number of waiting bytes from which lines do not linger.
 const many = chunk / 2
 
 // Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never waits. Close ends it.
@@ -50,8 +50,8 @@ type Writer struct {
 	total atomic.Int64 // lines that were lost
 
 	mu      sync.Mutex
-	more    sync.Cond // there is something to write, or the end has come
-	written sync.Cond // done has grown
+	more    sync.Cond // signals that there is something to write, or the end
+	written sync.Cond // signals that done has grown
 	queue   []batch   // what waits
 	size    int       // bytes of it
 	missing int64     // lines that were lost after the last one of it
@@ -65,7 +65,7 @@ type Writer struct {
 
 	start time.Time
 	began atomic.Int64  // when the call of To began that is under way, in ns after start; 0: there is none
-	torn  bool          // To has the beginning of a line whose end it did not take; run's own
+	torn  bool          // To has taken only the beginning of a line; used by run alone
 	hurry chan struct{} // has room for one token: urgent was set
 	end   chan struct{}
 	ended chan struct{}
@@ -114,7 +114,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// add adds a line at the end of the queue. Its caller has mu.
+// add adds a line at the end of the queue. The caller holds mu.
 func (w *Writer) add(line []byte, reserved bool) {
 	last := len(w.queue) - 1
 	if last < 0 || len(w.queue[last].text)+len(line) > chunk {
@@ -129,7 +129,7 @@ func (w *Writer) add(line []byte, reserved bool) {
 	w.more.Signal()
 }
 
-// rush has written at once what waits. Its caller has mu.
+// rush has the waiting lines written at once. The caller holds mu.
 func (w *Writer) rush() {
 	if w.urgent {
 		return
@@ -137,11 +137,11 @@ func (w *Writer) rush() {
 	w.urgent = true
 	select {
 	case w.hurry <- struct{}{}:
-	default: // nobody has taken the one before, which does as well
+	default: // the token before was not taken yet, which is as good
 	}
 }
 
-// putBack puts what must not be lost in front of the queue. Its caller has mu.
+// putBack puts reserved lines in front of the queue. The caller holds mu.
 func (w *Writer) putBack(b batch) {
 	if b.empty() {
 		return
@@ -154,7 +154,7 @@ func (w *Writer) putBack(b batch) {
 	w.size += len(b.text)
 }
 
-// memory is an empty chunk. Its caller has mu.
+// memory returns an empty chunk. The caller holds mu.
 func (w *Writer) memory() []byte {
 	last := len(w.spare) - 1
 	if last < 0 {
@@ -165,10 +165,10 @@ func (w *Writer) memory() []byte {
 	return memory
 }
 
-// Lost is how many lines were lost so far.
+// Lost returns how many lines were lost so far.
 func (w *Writer) Lost() int64 { return w.total.Load() }
 
-// Reserve keeps room for one line. Its error says why no line can be written now.
+// Reserve reserves room for one line. Its error says why no line can be written now.
 func (w *Writer) Reserve() (*Reserved, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,22 +186,22 @@ func (w *Writer) Reserve() (*Reserved, error) {
 	return &Reserved{w: w}, nil
 }
 
-// stalled reports whether nobody seems to read.
+// stalled reports whether To seems not to take lines.
 func (w *Writer) stalled() bool {
 	began := w.began.Load()
 	return began != 0 && w.now()-time.Duration(began) > w.o.Patience
 }
 
-// now is the time since start, and never 0.
+// now returns the time since start, and never 0.
 func (w *Writer) now() time.Duration { return w.o.Now().Sub(w.start) + 1 }
 
-// Reserved is room for one line, which is not lost as long as the process lives. It has one user at a time.
+// Reserved is room for one line, which is not lost as long as the process lives. It is not safe for concurrent use.
 type Reserved struct {
 	w    *Writer
 	over bool
 }
 
-// Write takes the line. Another one after it is an ordinary line.
+// Write takes the line. Further ones are ordinary lines.
 func (r *Reserved) Write(line []byte) (int, error) {
 	if r.over {
 		return r.w.Write(line)
@@ -376,7 +376,7 @@ func (w *Writer) settle(lines int) {
 	w.places -= lines
 }
 
-// call is one call of To. It returns how many bytes of whole lines To took; all of them are no error.
+// call calls To once. It returns how many bytes of whole lines To took; if it took all there is no error.
 func (w *Writer) call(text []byte) (int, error) {
 	w.began.Store(int64(w.now()))
 	defer w.began.Store(0)
