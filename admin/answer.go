@@ -6,8 +6,8 @@ import (
 	"hooklock/admin/client"
 )
 
-// keptAnswer shows the answer that duplicates of an execution's event get. It is data of the upstream's, so it is never served as what it says it
-// is: a browser would take it for a page of this listener.
+// keptAnswer shows the answer that duplicates of an execution's event get. It is data of the upstream's, so it is never served under its own
+// content type: a browser would take it for a page of this listener.
 func (c *call) keptAnswer() error {
 	ctx, cancel := c.reading()
 	defer cancel()

@@ -22,35 +22,35 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
-	// Stale says for people that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows it.
-	// nil says nothing.
+	// Stale says for operators that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows
+	// it. nil: it is never stale.
 	Stale func() string
-	// Space says for people how full the embedded etcd is; nil where there is none. /readyz?verbose shows it.
+	// Space says for operators how full the embedded etcd is; nil if there is none. /readyz?verbose shows it.
 	Space func() string
 	// Metrics serves /metrics.
 	Metrics http.Handler
 
-	// What follows is for New alone.
+	// The fields below are for New alone.
 
 	Ledger Ledger
 	Access Access
-	// Report says what the routes have found since then; the zero time means everything that is known.
+	// Report returns the problems that the routes have found since then; the zero time means everything that is known.
 	Report func(since time.Time) report.Report
-	// Process is what the API says of the process, and does with it, besides its locks and executions.
+	// Process is the process around the API: its status, routes and configuration.
 	Process Process
-	// Backup is a copy of the embedded etcd, which ends with the context; nil where there is none.
+	// Backup returns a copy of the embedded etcd, which ends with the context; nil if there is none.
 	Backup func(context.Context) (io.ReadCloser, error)
-	// Request reads the request of an execution, of which the ledger has kept that; its parts are as they came. nil where nothing is kept.
+	// Request decodes the request of an execution from what the ledger keeps of it. nil if no requests are kept.
 	Request func(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error)
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
-	// UpstreamTimeout is how long the upstream may take for its answer, for the end of a running lock. Zero: it is not known.
+	// UpstreamTimeout is how long the upstream may take for its answer, which bounds a running lock. Zero: it is not known.
 	UpstreamTimeout time.Duration
 	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
 	RequestTimeout time.Duration
-	Log            *slog.Logger // nil means nobody
-	// Audit keeps places for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there was
-	// none. Its error says why no line can be written: the change is not made then. nil means that Log takes them all, whatever its level.
+	Log            *slog.Logger // nil drops all lines
+	// Audit reserves room for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there
+	// was none. Its error says why no line can be written: the change is not made then. nil means that Log takes them all, whatever its level.
 	Audit func() (line *slog.Logger, release func(), err error)
 	Now   func() time.Time // nil means time.Now
 }
@@ -64,14 +64,14 @@ type API struct {
 	access atomic.Pointer[Access]
 	busy   places
 	polls  places
-	// callbacks are apart from busy: whoever makes up keys takes no place of those who have a token.
+	// callbacks are apart from busy: clients that make up keys take no place of those that have a token.
 	callbacks places
 	// The Go runtime records one profile of each kind at a time.
 	profiling, tracing places
 
 	failed failures
 
-	// life ends with Close: it is that of requests which wait for something.
+	// life is the context of requests that wait. Close ends it.
 	life context.Context
 	end  context.CancelFunc
 }
@@ -99,10 +99,10 @@ func New(o Options) *API {
 	return a
 }
 
-// SetAccess replaces who may use the API; requests that are on their way keep what they had.
+// SetAccess replaces the rules of access; requests that are under way keep the old ones.
 func (a *API) SetAccess(access Access) { a.access.Store(&access) }
 
-// Close ends the requests that wait for something: a server that shuts down would wait for them.
+// Close ends the requests that wait: a server that shuts down would wait for them.
 func (a *API) Close() { a.end() }
 
 // ServeHTTP implements http.Handler.
@@ -136,7 +136,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// contain keeps a bug in one request from being more than that. net/http would log the whole request's stack and cut the connection.
+// contain recovers from a bug in one request. net/http would log the whole request's stack and cut the connection.
 func (a *API) contain(w http.ResponseWriter) {
 	p := recover()
 	if p == nil {
@@ -149,7 +149,7 @@ func (a *API) contain(w http.ResponseWriter) {
 	refuse("internal_error", "a bug in Hooklock; its log has more").write(w)
 }
 
-// serve answers what is below /v1.
+// serve answers requests below /v1.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	e, name, p := find(a.table, r.Method, r.URL.EscapedPath())
@@ -158,7 +158,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	inside := a.busy
-	if e.access == forCallback { // whose key is only known to be wrong when the ledger has looked
+	if e.access == forCallback { // a wrong key is only known when the ledger has looked
 		inside = a.callbacks
 	}
 	if !inside.enter() {
@@ -180,10 +180,10 @@ type call struct {
 	r        *http.Request
 	query    func(name string) string
 	audit    entry
-	line     *slog.Logger // for the audit line; nil until there is places for it
+	line     *slog.Logger // for the audit line; nil until room is reserved for it
 }
 
-// run lets the caller in, does what was asked, and writes the audit line of a change.
+// run admits the caller, runs the endpoint, and writes the audit line of a change.
 func (c *call) run() {
 	err := c.admit()
 	if err == nil && (c.endpoint.access == forWrite || c.endpoint.access == forBodies) {
@@ -208,12 +208,12 @@ func (c *call) run() {
 	switch {
 	case p != nil:
 		p.write(c.w)
-	case c.audit.broken: // nobody must take a part of the answer for the whole
+	case c.audit.broken: // the client must not take a part of the answer for the whole
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// admit decides whether the caller may ask for this at all.
+// admit decides whether the caller may use this endpoint at all.
 func (c *call) admit() error {
 	tooMany := c.api.failed.tooMany
 	if c.r.Header.Get("Authorization") != "" && (tooMany(c.guesser()) || c.endpoint.access == forCallback && tooMany(c.stranger())) {
@@ -234,12 +234,12 @@ func (c *call) admit() error {
 	return nil
 }
 
-// guesser is who may be trying out secrets: an address, and for callbacks also the execution, because one outdated worker of an upstream
-// must not lock out its other executions.
+// guesser names a client that may be trying out secrets: an address, and for callbacks also the execution, because one outdated worker of an
+// upstream must not lock out its other executions.
 func (c *call) guesser() string {
 	if c.endpoint.access == forCallback {
 		id := idem.ExecutionID(c.name)
-		if _, _, err := id.Parse(); err != nil { // whoever makes names up may not have long ones remembered
+		if _, _, err := id.Parse(); err != nil { // made-up names must not fill the memory
 			id = ""
 		}
 		return "callback " + string(id) + " " + network(c.r.RemoteAddr)
@@ -247,10 +247,10 @@ func (c *call) guesser() string {
 	return "token " + network(c.r.RemoteAddr)
 }
 
-// stranger is who has the ledger search for executions that are not there, without having shown a token that is known.
+// stranger names a client without a known token that makes the ledger search for executions that do not exist.
 func (c *call) stranger() string { return "stranger " + network(c.r.RemoteAddr) }
 
-// countFailure counts what somebody may be trying out.
+// countFailure counts a failure that may be an attempt to guess.
 func (c *call) countFailure(p *problem) {
 	switch {
 	case c.r.Header.Get("Authorization") == "":
@@ -261,7 +261,7 @@ func (c *call) countFailure(p *problem) {
 	}
 }
 
-// drowns reports whether the audit line of a refusal is left out, because whoever has no token could fill the log with it.
+// drowns reports whether the audit line of a refusal is left out, because clients without a token could fill the log with it.
 func (c *call) drowns(p *problem) bool {
 	known := c.caller.token.Name != ""
 	switch {
@@ -281,17 +281,17 @@ func (c *call) drowns(p *problem) bool {
 // body reads the body of the request.
 func (c *call) body(into fields) error { return readBody(c.w, c.r, into) }
 
-// reading bounds a question to the ledger, which nobody needs when the caller is gone.
+// reading returns the context of a read of the ledger. It ends when the client disconnects.
 func (c *call) reading() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), c.api.o.RequestTimeout)
 }
 
-// changing bounds a change. It goes on when the caller hangs up: whoever asked for a cancel and left gets it all the same.
+// changing returns the context of a change. It goes on when the client disconnects.
 func (c *call) changing() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.o.RequestTimeout)
 }
 
-// waiting is the life of a request that waits for something. It ends with the caller's connection and with the API.
+// waiting returns the context of a request that waits. It ends with the client's connection and with the API.
 func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, error) {
 	if !c.api.polls.enter() {
 		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
@@ -305,7 +305,7 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 	return ctx, func() { stop(); cancel(); c.api.polls.leave() }, nil
 }
 
-// slack is what a request that waits may take longer than its wait.
+// slack is how much longer than its wait a waiting request may take.
 const slack = 30 * time.Second
 
 // ok answers with v.
@@ -314,7 +314,7 @@ func (c *call) ok(status int, v any) error {
 	return nil
 }
 
-// problemOf is the table from the ledger's errors to what the client sees.
+// problemOf maps the ledger's errors to problems.
 func (c *call) problemOf(err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {

@@ -7,24 +7,24 @@ import (
 	"hooklock/idem"
 )
 
-// entry is what the audit line of a change says besides who and what. Nothing in it is a secret.
+// entry is the result of a call in its audit line. It holds no secrets.
 type entry struct {
 	why       string
 	workflow  string
 	execution idem.ExecutionID
-	before    string // "" = not known: it was refused before anybody looked
+	before    string // "" = not known: the call was refused before it was looked up
 	after     string
-	existing  bool // nothing was changed, because it had been before
-	quiet     bool // it was a question and no change
+	existing  bool // nothing was changed, because the state was reached before
+	quiet     bool // a read, not a change
 	broken    bool // the answer ended in its middle
 }
 
-// of fills in what was found.
+// of fills in the execution that was found.
 func (e *entry) of(f *idem.Found) {
 	e.workflow, e.execution = f.Workflow(), f.ID()
 }
 
-// writeAudit writes the line, and keeps the same: who, what, why, before, after, result. A refused change has one, too.
+// writeAudit writes the audit line, and stores the same: who, what, why, before, after, result. A refused change has one, too.
 func (c *call) writeAudit(p *problem) {
 	result, status := "done", 0
 	switch {
@@ -59,8 +59,8 @@ func (c *call) writeAudit(p *problem) {
 	logger.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
 }
 
-// reserve keeps room for the audit line of a change that a person asks for. What an upstream says of its own execution is a part of that
-// execution, which no log may stop.
+// reserve reserves room for the audit line of a change that an operator requests. A callback of an upstream is a part of its execution, which
+// no log may stop.
 func (c *call) reserve() (release func(), p *problem) {
 	line, release, err := c.api.o.Audit()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *call) reserve() (release func(), p *problem) {
 	return release, nil
 }
 
-// auditLine is where the line goes: to its own room, if there is some, else to where any line goes.
+// auditLine returns the logger of the line: the reserved one, or else the usual one.
 func (c *call) auditLine() *slog.Logger {
 	if c.line == nil {
 		if line, _, err := c.api.o.Audit(); err == nil {
@@ -82,14 +82,13 @@ func (c *call) auditLine() *slog.Logger {
 	return c.line
 }
 
-// everyLevel is a handler to which nothing is too unimportant: that nobody wants to read of deliveries does not mean that changes leave no
-// trace.
+// everyLevel is a handler that takes lines of any level: changes must leave a trace even if lines about deliveries are not wanted.
 type everyLevel struct{ slog.Handler }
 
-// Enabled says yes.
+// Enabled returns true.
 func (everyLevel) Enabled(context.Context, slog.Level) bool { return true }
 
-// who is the name of the token, or whose callback it is.
+// who returns the name of the token, or the execution of a callback.
 func (c *call) who() string {
 	switch {
 	case c.caller.key != "":
@@ -100,7 +99,7 @@ func (c *call) who() string {
 	return c.caller.token.Name
 }
 
-// cut keeps what somebody sent from filling the log.
+// cut bounds text from a client, so that it cannot fill the log.
 func cut(s string) string {
 	const longest = 2048
 	if len(s) > longest {

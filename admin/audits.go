@@ -10,10 +10,10 @@ import (
 	"hooklock/idem/naming"
 )
 
-// noKeeping are what clients of the lock API do all day: the log has them, and what is kept is for what people do.
+// noKeeping are calls that clients of the lock API make all the time: the log has them, and only what operators do is stored.
 var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 
-// keep hands an audit to the ledger, besides the log. What comes without a token that is known is not kept: whoever has none could fill the store.
+// keep stores an audit in the ledger, besides the log. Calls without a known token are not stored, because they could fill the store.
 func (c *call) keep(a idem.Audit) {
 	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" && !slices.Contains(noKeeping, a.What) {
 		c.api.o.Ledger.Audited(a)
@@ -36,7 +36,7 @@ func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	return q, err
 }
 
-// listAudits shows who changed what. A token that is limited to some workflows sees what was done with these.
+// listAudits lists changes. A token that is limited to some workflows sees changes of these.
 func (c *call) listAudits() error {
 	q, err := c.auditQuery()
 	if err != nil {

@@ -14,36 +14,36 @@ import (
 	"hooklock/idem"
 )
 
-// Token is somebody who may use the API.
+// Token is a bearer token and what it allows.
 type Token struct {
-	// Name says in the audit log, and in what was aborted, who did it.
+	// Name appears in the audit log, and in the record of what the token has aborted.
 	Name string
 	// Digest is the SHA-256 of the secret; see Digest.
 	Digest [sha256.Size]byte
-	Read   bool // may look
+	Read   bool // may read
 	Write  bool // may change
 	Bodies bool // may see what senders sent: whole requests
-	Reload bool // may have the configuration read again, as Write may
+	Reload bool // may reload the configuration, as Write may
 	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters. None means all workflows.
 	Workflows []string
 }
 
-// Digest is what a Token keeps of its secret.
+// Digest returns the SHA-256 of a secret for a Token.
 func Digest(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
-// Access says who may use the API.
+// Access says which clients may use the API.
 type Access struct {
 	Tokens []Token
-	// Open lets everybody read who can reach the listener.
+	// Open lets every client read that can reach the listener.
 	Open bool
 	// Hosts are names that the Host header may be, besides IP addresses and localhost.
 	Hosts []string
-	// UserHeader is the header in which a proxy names the person that it has logged in; "" = none. It counts from UserHeaderFrom alone.
+	// UserHeader is the header in which a proxy names the user that it has authenticated; "" = none. It is trusted from UserHeaderFrom alone.
 	UserHeader     string
 	UserHeaderFrom []netip.Prefix
 }
 
-// caller is who asks.
+// caller is the authenticated client.
 type caller struct {
 	token Token
 	// key is a callback key, which the ledger has yet to compare.
@@ -63,12 +63,12 @@ func (c *caller) sees(workflow string) bool {
 	return false
 }
 
-// limited reports whether there are workflows that the caller does not see.
+// limited reports whether there are workflows that the caller may not see.
 func (c *caller) limited() bool {
 	return len(c.token.Workflows) > 0 && !slices.Contains(c.token.Workflows, "*")
 }
 
-// bearer is the token of a request; "" when there is none. ok is false for a header that is no bearer token, or given twice.
+// bearer returns the token of a request; "" if there is none. ok is false for a header that is no bearer token, or given twice.
 func bearer(r *http.Request) (token string, ok bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
@@ -79,7 +79,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, len(given) == 1 && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// known finds the token with this secret. It compares with all of them, in a time that says nothing about any.
+// known finds the token with this secret. It compares with all of them, in a time that reveals nothing about any.
 func (a *Access) known(secret string) (Token, bool) {
 	digest := Digest(secret)
 	var found Token
@@ -92,7 +92,7 @@ func (a *Access) known(secret string) (Token, bool) {
 	return found, ok
 }
 
-// admit says who asks, or why nobody is let in.
+// admit returns the caller, or why it is refused.
 func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	secret, ok := bearer(r)
 	switch {
@@ -125,10 +125,10 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	return caller{token: token}, p
 }
 
-// maxPerson is the length of the longest name of a person, in bytes.
+// maxPerson is the length of the longest user name, in bytes.
 const maxPerson = 128
 
-// person is the name that a trusted proxy gives to the caller; "" = none.
+// person returns the user name that a trusted proxy gives to the caller; "" = none.
 func (a *Access) person(r *http.Request) (string, *problem) {
 	if a.UserHeader == "" {
 		return "", nil
@@ -147,7 +147,7 @@ func (a *Access) person(r *http.Request) (string, *problem) {
 	return given[0], nil
 }
 
-// whichToken says where a token comes from.
+// whichToken says where to find a token.
 func (a *Access) whichToken() string {
 	switch {
 	case !a.Open:

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// longestBackup is the time in which a copy of the embedded etcd must have been taken: its file grows meanwhile.
+// longestBackup bounds how long a copy of the embedded etcd takes, because its file grows meanwhile.
 const longestBackup = 15 * time.Minute
 
-// backup sends a copy of the embedded etcd. Every answer that is kept is in it, so it wants a token for everything.
+// backup sends a copy of the embedded etcd. It holds every stored answer, so it needs a token without limits.
 func (c *call) backup() error {
 	switch {
 	case !c.caller.token.Read:

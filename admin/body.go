@@ -23,7 +23,7 @@ const (
 	bodyTime = 10 * time.Second
 )
 
-// fields are the members that an object may have, and where each goes. A member that is missing or null leaves its place as it is.
+// fields are the members that an object may have, and the variable for each. A member that is missing or null leaves its variable unchanged.
 type fields map[string]any
 
 // readBody reads a JSON object strictly: each member once, none that is not known, nothing after it.
@@ -33,10 +33,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 	}
 	tooLarge := refuse("body_too_large", fmt.Sprintf("a body has at most %d bytes", maxBody))
 	if r.ContentLength > maxBody {
-		w.Header().Set("Connection", "close") // so that nobody reads it for us
+		w.Header().Set("Connection", "close") // so that net/http does not read the rest
 		return tooLarge
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the listener's own holds
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // without one, the listener's own limit holds
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var long *http.MaxBytesError
 	switch {
@@ -51,7 +51,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 	return nil
 }
 
-// checkMediaType lets JSON through, and what curl -d says of itself.
+// checkMediaType accepts JSON, and the default of curl -d.
 func checkMediaType(r *http.Request) *problem {
 	if r.Header.Get("Content-Encoding") != "" {
 		return refuse("unsupported_media_type", "send the body without Content-Encoding")
@@ -82,8 +82,8 @@ func decode(text []byte, into fields) error {
 	return object(text, into)
 }
 
-// walk reads one value, and refuses nesting that no request needs and names that are given twice, which readers understand
-// differently: encoding/json takes the last of two, and its DisallowUnknownFields takes "Token" for "token" as well.
+// walk reads one value, and refuses nesting that no request needs and names that are given twice, which readers understand differently:
+// encoding/json takes the last of two, and its DisallowUnknownFields takes "Token" for "token" as well.
 func walk(d *json.Decoder) error {
 	var names []map[string]bool // of the objects that are open; nil for an array
 	awaitsName := false
@@ -126,7 +126,7 @@ func wellFormed(err error) error {
 	return fmt.Errorf("it is not JSON (%w)", err)
 }
 
-// object takes the members of one that walk has seen.
+// object decodes the members of an object that walk has checked.
 func object(text []byte, into fields) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {
@@ -147,7 +147,7 @@ func object(text []byte, into fields) error {
 	return nil
 }
 
-// value reads one member into its place.
+// value decodes one member into its variable.
 func value(text json.RawMessage, place any) error {
 	switch p := place.(type) {
 	case fields:
@@ -188,7 +188,7 @@ func durationIn(text json.RawMessage, place *time.Duration) error {
 	return err
 }
 
-// parseDuration reads a Go duration; a bare number is refused, because nobody can know its unit.
+// parseDuration reads a Go duration; a bare number is refused, because it has no unit.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if _, number := strconv.ParseFloat(s, 64); number == nil || err != nil {
@@ -200,7 +200,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// quote shows what somebody sent, cut to what a person reads.
+// quote quotes text from a client, cut to a readable length.
 func quote(s string) string {
 	const longest = 60
 	if len(s) > longest {

@@ -16,7 +16,7 @@ import (
 	"hooklock/idem"
 )
 
-// callback reads what an upstream says about its own execution. The ledger compares the key.
+// callback reads the callback of an upstream about its own execution. The ledger compares the key.
 func (c *call) callback(more fields) (idem.Callback, error) {
 	by := idem.Callback{Execution: idem.ExecutionID(c.name), Key: c.caller.key}
 	c.audit.execution = by.Execution
@@ -27,7 +27,7 @@ func (c *call) callback(more fields) (idem.Callback, error) {
 	if err := c.body(all); err != nil {
 		return by, err
 	}
-	if by.Token < 0 { // without one it is 0: an execution whose lock fences nothing has none, and the ledger knows which these are
+	if by.Token < 0 { // missing = 0: an execution whose lock has no fencing token, which the ledger knows
 		return by, refuse("bad_request", "give the token: the number in the header Hooklock-Fencing-Token of the delivery")
 	}
 	if _, _, err := by.Execution.Parse(); err != nil {
@@ -70,7 +70,7 @@ func (c *call) guard() error {
 	return c.doNotProceed(by, err)
 }
 
-// stopped reports whether an execution may not go on because somebody cancelled it, or because it has ended.
+// stopped reports whether an execution may not go on because it was cancelled, or because it has ended.
 func stopped(found *idem.Found, err error) bool {
 	return found != nil && (errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrFinished))
 }
@@ -83,7 +83,7 @@ func noToken(by idem.Callback, err error) error {
 	return err
 }
 
-// doNotProceed says no also to clients that look at nothing else than guard's answer.
+// doNotProceed makes a refusal also clear to clients that read only guard's proceed.
 func (c *call) doNotProceed(by idem.Callback, err error) error {
 	p := c.problemOf(noToken(by, err))
 	if p.Status == http.StatusPreconditionFailed {
@@ -111,7 +111,7 @@ func checkPlan(step string, plan []string) error {
 	return nil
 }
 
-// stepsOf says in the audit log which step began, and after which.
+// stepsOf returns for the audit log which step began, and after which.
 func stepsOf(l *idem.Lock) (before, after string) {
 	if l == nil || len(l.Steps) == 0 {
 		return "", ""
@@ -157,7 +157,7 @@ func (c *call) heartbeat() error {
 	return c.ok(http.StatusOK, answer)
 }
 
-// cancelled is the refusal of a heartbeat.
+// cancelled returns the refusal of a heartbeat.
 func (c *call) cancelled(f *idem.Found) error {
 	p := refuse("cancel_requested", "a cancel was requested: stop, then report the result with complete")
 	if f.Status().Terminal() {
@@ -193,7 +193,7 @@ func (c *call) complete() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil { // for the audit log; Complete looks for itself
+	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil { // for the audit log; Complete reads for itself
 		c.audit.before = string(now.Status())
 	}
 	found, err := c.api.o.Ledger.Complete(ctx, by, f)
@@ -249,8 +249,8 @@ func (f *final) read(text json.RawMessage) error {
 // maxHeader bounds names and values of all headers of an answer.
 const maxHeader = 16 << 10
 
-// replayable is what duplicates get of headers, in the order of their names: all but what belongs to one connection, one moment or one
-// sender, and what only Hooklock may set.
+// replayable returns the headers that duplicates get, in the order of their names: all except those that belong to one connection, one moment
+// or one sender, or that only Hooklock may set.
 func replayable(headers map[string]any) ([]idem.HeaderField, error) {
 	var kept []idem.HeaderField
 	listed := connectionLists(headers)

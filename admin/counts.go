@@ -11,10 +11,10 @@ import (
 	"hooklock/idem"
 )
 
-// countsSince is how far back counts go where the request does not say.
+// countsSince is how far back counts go if the request does not say.
 const countsSince = 24 * time.Hour
 
-// counts says what came of the deliveries of each route, over all replicas. It is over all workflows, as the report is.
+// counts returns the counts of each route, over all replicas. They are over all workflows, as the report is.
 func (c *call) counts() error {
 	if err := c.unlimited("what is counted"); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (c *call) counts() error {
 		return err
 	}
 	list := client.CountList{Since: client.Time{Time: h.Since}, Until: client.Time{Time: h.Until}, StepSeconds: h.Step.Seconds(), Routes: []client.RouteCounts{}}
-	for _, r := range c.api.o.Process.Routes() { // also those to which nothing came
+	for _, r := range c.api.o.Process.Routes() { // also those without deliveries
 		if !slices.ContainsFunc(h.Routes, func(one idem.RouteHistory) bool { return one.Route == r.Route }) {
 			h.Routes = append(h.Routes, idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: r.Route}})
 		}

@@ -11,10 +11,10 @@ import (
 )
 
 // A cursor of the ledger names the last key of its page, and with it a workflow that the caller may not see. So it is sealed, under a key made
-// of the caller's token: every replica knows the token, so every replica can go on with the list, and nobody else can make one. Who reads
-// without a token sees every workflow: that key keeps no secret, and a cursor that was made up is only another place to begin at.
+// of the caller's token: every replica knows the token, so every replica can go on with the list, and no other client can make one. A caller
+// without a token sees every workflow: that key keeps no secret, and a made-up cursor is only another place to begin at.
 
-// sealCursor is what the caller gets for a cursor of the ledger.
+// sealCursor returns a cursor of the ledger for the caller.
 func (c *caller) sealCursor(cursor string) string {
 	if cursor == "" {
 		return ""
@@ -25,7 +25,7 @@ func (c *caller) sealCursor(cursor string) string {
 	return base64.RawURLEncoding.EncodeToString(seal.Seal(nonce, nonce, []byte(cursor), nil))
 }
 
-// openCursor is the ledger's cursor of one that the caller sent.
+// openCursor returns the ledger's cursor from the caller's.
 func (c *caller) openCursor(cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil

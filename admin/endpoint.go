@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// access is what one needs to be let in.
+// access is what a caller needs for an endpoint.
 type access int
 
 const (
@@ -17,21 +17,21 @@ const (
 	forCallback               // the callback key of the execution
 )
 
-// reloadConfig is the change that has the configuration read again.
+// reloadConfig is the change that reloads the configuration.
 const reloadConfig = "config.reload"
 
-// endpoint is one thing that can be asked of the API.
+// endpoint is one endpoint of the API.
 type endpoint struct {
 	method string
 	path   string // as openapi.json has it
 	access access
-	// change names it in the audit log; "" for what changes nothing.
+	// change names it in the audit log; "" if it changes nothing.
 	change string
 	query  []string // the parameters that it takes
 	do     func(*call) error
 }
 
-// endpoints are all there are below /v1.
+// endpoints returns all endpoints below /v1.
 func endpoints() []endpoint {
 	return []endpoint{
 		{"GET", "/v1/locks", forRead, "", []string{"prefix", "limit", "cursor"}, (*call).listLocks},
@@ -134,7 +134,7 @@ func (e *endpoint) match(segments []string) (name string, ok bool) {
 	return name, true
 }
 
-// parameters are the query of a request, each given once and each one that the endpoint takes.
+// parameters returns the query of a request, after checking that the endpoint takes each parameter and that each is given once.
 func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"hooklock/idem"
 )
 
-// find finds the execution in the path, if the caller may know of it.
+// find finds the execution in the path, if the caller may see it.
 func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
 	c.audit.execution = id
@@ -37,7 +37,7 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	return found, nil
 }
 
-// wholeID returns the ID of the execution whose ID begins as the path says, where the caller sees only one. What changes something needs the whole ID.
+// wholeID returns the ID of the execution whose ID begins as the path says, if the caller sees only one. A change needs the whole ID.
 func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	var ids []idem.ExecutionID
 	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
@@ -209,7 +209,7 @@ func heldText(l *idem.Lock) string {
 	return "Cancel requested; the execution ends when its service learns of it at its next guard or heartbeat, or " + until + ", and has " + what + " until then"
 }
 
-// finished is the refusal of a cancel that came too late.
+// finished returns the refusal of a cancel that came too late.
 func (c *call) finished(f *idem.Found) error {
 	p := refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
 	p.Status, p.RetryAfter = http.StatusBadRequest, 0

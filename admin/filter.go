@@ -9,14 +9,14 @@ import (
 	"hooklock/idem/naming"
 )
 
-// executionFilters are what a list of executions may be asked for.
+// executionFilters returns the filters of a list of executions.
 func executionFilters() []string {
 	return []string{
 		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "limit", "cursor",
 	}
 }
 
-// executionQuery is which executions are asked for.
+// executionQuery reads the query of a list of executions.
 func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
@@ -52,7 +52,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	return q, err
 }
 
-// oneOf is a query parameter that is one of some words, or not given.
+// oneOf reads a query parameter that is one of some words, or not given.
 func oneOf[T ~string](c *call, name string, words []T) (T, error) {
 	text := T(c.query(name))
 	if text == "" || slices.Contains(words, text) {

@@ -56,8 +56,8 @@ func onlyGet(w http.ResponseWriter) {
 	p.write(w)
 }
 
-// hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in somebody's browser that was made to
-// resolve its own name to this machine gets nothing (DNS rebinding).
+// hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in a user's browser that was made to resolve
+// its own name to this machine gets nothing (DNS rebinding).
 func hostAllowed(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -67,8 +67,8 @@ func hostAllowed(host string, names []string) bool {
 		slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(host, strings.TrimSuffix(n, ".")) })
 }
 
-// crossSite reports whether a browser asks for a page that did not come from this listener: somebody's session must not be used by a page
-// that he happens to look at, also where a token is not needed. Other clients send neither header.
+// crossSite reports whether a browser sends a request for a page that did not come from this listener: another page must not use the user's
+// session, also if no token is needed. Other clients send neither header.
 func crossSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" { // none: the address was typed in
@@ -83,8 +83,8 @@ func crossSite(r *http.Request) bool {
 	return false
 }
 
-// visits reports whether somebody follows a link to the page, from wherever. Its first file holds nothing of this Hooklock's, whoever leads to it cannot
-// look into it, nor put it into a frame; all else of it is asked for by itself.
+// visits reports whether the user follows a link to the page, from any site. Its first file holds no data, the other site cannot read it, nor
+// put it into a frame; everything else is requested by the page itself.
 func visits(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.RawQuery == "" && r.Header.Get("Origin") == "" &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -93,5 +93,5 @@ func visits(r *http.Request) bool {
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // whoever asked may have gone
+	_, _ = w.Write([]byte(text + "\n")) // the client may have disconnected
 }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Bounds on what clients can take of this process.
+// Bounds on the use of this process by clients.
 const (
 	maxBusy      = 512 // requests with a token, or without one where reads need none
 	maxPolls     = 256 // of them, those that wait for something
 	maxCallbacks = 256
 
-	// A failure costs, and is forgiven as time goes by; with credit used up, one waits.
+	// A failure costs credit, which comes back with time; a client without credit has to wait.
 	credit     = 30 * time.Second
 	guessCost  = time.Second            // a wrong token or key: 30 at once, then one a second
-	searchCost = 100 * time.Millisecond // an execution that is not there: 300 at once, then ten a second
+	searchCost = 100 * time.Millisecond // an execution that does not exist: 300 at once, then ten a second
 
 	maxAddresses = 4096 // that are remembered
 )
 
-// places are how many may be inside at one time.
+// places bounds how many may run at one time.
 type places chan struct{}
 
 func newPlaces(n int) places { return make(places, n) }
@@ -36,17 +36,17 @@ func (r places) enter() bool {
 
 func (r places) leave() { <-r }
 
-// failures counts wrong tokens and keys by where they come from, so that nobody can try many of them. The zero value with a clock is
-// ready. A time for each is all there is to it: of golang.org/x/time/rate it would be one limiter for each address, which a failure that
-// was let in could not overdraw, and what to forget would still be decided here.
+// failures counts wrong tokens and keys by their origin, so that a client cannot try many of them. The zero value with a clock is ready. It
+// needs one time for each origin: golang.org/x/time/rate would need one limiter for each address, which a failure that was let in could not
+// overdraw, and what to forget would still be decided here.
 type failures struct {
 	now func() time.Time
 	mu  sync.Mutex
-	// paid is when all failures of somebody will be forgiven.
+	// paid is when all failures of an origin will be forgiven.
 	paid map[string]time.Time
 }
 
-// tooMany reports whether somebody's credit is used up for now.
+// tooMany reports whether the credit of an origin is used up for now.
 func (f *failures) tooMany(who string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *failures) note(who string, cost time.Duration) {
 	f.paid[who] = from.Add(cost)
 }
 
-// forget drops those who owe nothing, or all, when somebody commands thousands of addresses.
+// forget drops the origins that owe nothing, or all, if a client has thousands of addresses.
 func (f *failures) forget(now time.Time) {
 	for who, until := range f.paid {
 		if until.Before(now) {
@@ -83,7 +83,7 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// network is what one client commands: an IPv4 address, or an IPv6 network of 64 bits.
+// network returns the network that one client controls: an IPv4 address, or an IPv6 network of 64 bits.
 func network(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -129,7 +129,7 @@ func (c *call) forceRelease() error {
 	if err != nil {
 		return err
 	}
-	if found == nil { // it cooled, and its record was forgotten before
+	if found == nil { // it cooled, and its record was removed before
 		found = &idem.Found{ShortOf: lock.Lock.Scope, Short: &idem.Attempt{
 			Execution: id, Status: idem.Failed, Outcome: idem.Unknown, StartedAt: lock.Lock.StartedAt,
 		}}
@@ -165,7 +165,7 @@ func (c *call) acquire() error {
 	return c.ok(http.StatusCreated, client.Acquired{Lock: c.lockNow(got.Lock), CallbackKey: got.CallbackKey})
 }
 
-// take acquires the lock. It is given back at once where nobody is there any more to hear of it.
+// take acquires the lock. It is given back at once if the client has disconnected.
 func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 	ctx, done := c.changing()
 	defer done()
@@ -188,7 +188,7 @@ func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 	return got, err
 }
 
-// lockHeld is the refusal that callers of the older in-application locks understand.
+// lockHeld returns the refusal in the form that callers of the older in-application locks understand.
 func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	code, detail := "workflow_locked", "another execution holds the lock; try again later, or give wait"
 	if wait > 0 {
@@ -200,7 +200,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	}
 	c.audit.before = "locked by " + string(holder.Execution)
 	c.audit.after = c.audit.before
-	if holder.Held || holder.Cooling { // how long a call takes nobody knows
+	if holder.Held || holder.Cooling { // how long a call takes is not known
 		if end, _ := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
 			p = p.retry(end.Sub(c.api.o.Now()))
 		}
@@ -208,7 +208,7 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	return p.blocked(holder, c.name)
 }
 
-// lockNow is a lock that was just taken or renewed, with how many wait for it.
+// lockNow returns a lock that was just taken or renewed, with the length of its queue.
 func (c *call) lockNow(l *idem.Lock) client.Lock {
 	ctx, cancel := c.reading()
 	defer cancel()
@@ -219,7 +219,7 @@ func (c *call) lockNow(l *idem.Lock) client.Lock {
 	return view
 }
 
-// held reads what a client of the lock API shows for its lock.
+// held reads a callback of the lock API.
 func (c *call) held(more fields) (idem.Callback, error) {
 	c.audit.workflow = c.name
 	by := idem.Callback{AnyKey: true, Workflow: c.name}
@@ -260,8 +260,7 @@ func (c *call) renew() error {
 	return c.ok(http.StatusOK, c.lockNow(found.Lock))
 }
 
-// hasNot is err, but where it says whose the lock is now: a client of the lock API is told that it has the lock, or not. That of a delivery is
-// none of its.
+// hasNot returns err without the current holder: a client of the lock API may learn whether it has the lock, but not what another delivery has.
 func hasNot(err error) error {
 	for _, gone := range []error{idem.ErrCancelled, idem.ErrFinished, idem.ErrNoExecution, idem.ErrNoLock, idem.ErrLockHeld} {
 		if errors.Is(err, gone) {

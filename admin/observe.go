@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// report says what the routes of this process have found. It is over all workflows, so a token that is limited to some does not get it.
+// report returns what the routes of this process have found. It is over all workflows, so a token that is limited to some does not get it.
 func (c *call) report() error {
 	if err := c.unlimited("the report"); err != nil {
 		return err
@@ -18,7 +18,7 @@ func (c *call) report() error {
 	return c.ok(http.StatusOK, c.api.o.Report(since))
 }
 
-// moment reads a time, or how long ago it was; the zero time where it is not given.
+// moment reads a time, or how long ago it was; the zero time if it is not given.
 func (c *call) moment(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -32,7 +32,7 @@ func (c *call) moment(name, text string) (time.Time, error) {
 	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
 }
 
-// period reads since and until; the zero time where one is not given.
+// period reads since and until; the zero time if one is not given.
 func (c *call) period(from, to string) (since, until time.Time, err error) {
 	if since, err = c.moment("since", from); err != nil {
 		return since, until, err

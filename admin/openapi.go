@@ -17,5 +17,5 @@ func serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(openAPI)))
-	_, _ = w.Write(openAPI) // whoever asked may have gone
+	_, _ = w.Write(openAPI) // the client may have disconnected
 }

@@ -14,11 +14,11 @@ import (
 	"hooklock/idem"
 )
 
-// action is what a person does with a parked execution or with a dead letter.
+// action is an action on a parked execution or a dead letter.
 type action struct {
 	change string           // of one execution, in the audit log
-	states []idem.ParkState // of the requests that it is for
-	status int              // of an answer about one that it was done with
+	states []idem.ParkState // the states of requests that it is for
+	status int              // the HTTP status of its success
 	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (found *idem.Found, before bool, err error)
 }
 
@@ -45,7 +45,7 @@ func rerun() *action {
 		}}
 }
 
-// one is the endpoint of an action for the execution in the path.
+// one returns the endpoint of an action for the execution in the path.
 func one(a *action) func(*call) error {
 	return func(c *call) error {
 		var reason string
@@ -72,19 +72,19 @@ func one(a *action) func(*call) error {
 	}
 }
 
-// unreadable says of a request that is kept that it cannot be read.
+// unreadable returns the problem of a stored request that cannot be read.
 func (c *call) unreadable(err error) *problem {
 	c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of this Hooklock says which")
 }
 
-// act does it with the execution that c.name names, and notes for the audit log what came of it.
+// act runs the action on the execution that c.name names, and notes the result for the audit log.
 func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
 	found, before, err := a.do(ctx, c, id, reason)
 	if err != nil {
 		switch {
-		case errors.Is(err, idem.ErrCancelled): // elsewhere in the API that is said of a wait for a lock
+		case errors.Is(err, idem.ErrCancelled): // elsewhere in the API this error is about a wait for a lock
 			err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
 		case errors.Is(err, idem.ErrRequestUnavailable):
 			err = c.unreadable(err)
@@ -98,7 +98,7 @@ func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, 
 	return found, nil
 }
 
-// listOf is the list that is asked for, page after page: of all executions that q selects, or of those whose requests are kept.
+// listOf returns the list of a query, page after page: of all executions that q selects, or of those whose requests are stored.
 func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor string) (idem.ExecutionPage, error), error) {
 	state, err := parkState(c.query("state"))
 	switch parked := c.query("parked"); {
@@ -129,7 +129,7 @@ func parkState(text string) (idem.ParkState, error) {
 	return "", refuse("bad_request", fmt.Sprintf("state=%s: give one of %s", quote(text), strings.Join(all, ", ")))
 }
 
-// keptTime is how long a request is read from where it is kept; a store has a time of its own, too.
+// keptTime bounds the read of a stored request; a store has a limit of its own, too.
 const keptTime = 30 * time.Second
 
 // request sends the request of an execution as it came.

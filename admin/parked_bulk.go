@@ -19,18 +19,18 @@ import (
 const (
 	defaultRate = 10 // a second
 	maxRate     = 1000
-	// bulkTime is how long one request goes on; the next one goes on behind its cursor.
+	// bulkTime bounds one request; the next one goes on behind its cursor.
 	bulkTime = 20 * time.Second
 )
 
-// What became of one execution of many.
+// The result for one execution of many.
 const (
 	resultWould   = "would" // a dry run would have done it
 	resultDone    = "done"
 	resultRefused = "refused"
 )
 
-// bulk is what is asked for many executions.
+// bulk is a request for many executions.
 type bulk struct {
 	action                 *action
 	reason                 string
@@ -42,7 +42,7 @@ type bulk struct {
 	cursor                 string
 }
 
-// many is the endpoint of an action for all executions that fit.
+// many returns the endpoint of an action for all executions that match.
 func many(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
@@ -79,7 +79,7 @@ func many(a *action) func(*call) error {
 	}
 }
 
-// named reads a member of a filter. An empty one is a variable that was not set: taken for all, it would let more be done than was meant.
+// named reads a member of a filter. An empty one is refused: it is a variable that was not set, and would match more than was meant.
 func named(place *string) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
 		if err := value(text, place); err != nil {
@@ -92,7 +92,7 @@ func named(place *string) func(json.RawMessage) error {
 	}
 }
 
-// check refuses what would be done with more than anybody meant.
+// check refuses a filter that matches more than can be meant.
 func (b *bulk) check() error {
 	state, err := parkState(b.state)
 	switch {
@@ -110,7 +110,7 @@ func (b *bulk) check() error {
 	return nil
 }
 
-// actOnAll does it with those that fit, until the limit, or until life ends.
+// actOnAll runs the action on those that match, until the limit, or until life ends.
 func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, error) {
 	at, err := c.bulkCursor(b.cursor)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 	return result, nil
 }
 
-// fitting are the executions that are to be acted on behind the cursor, in the order in which they came into their state: of the dead letters of a line
+// fitting returns the executions behind the cursor that match, in the order in which they came into their state: of the dead letters of a queue
 // that is the order in which they were in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
 	var all []idem.ParkedEntry
@@ -190,8 +190,8 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 	return all, nil
 }
 
-// within returns the executions that ended, or began if they have not ended, in the time that b names; nil = b names none. The index of what is kept
-// does not have these times.
+// within returns the executions that ended, or began if they have not ended, in the time that b names; nil = b names none. The index of stored
+// requests does not have these times.
 func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
 	if b.between.Since.IsZero() && b.between.Until.IsZero() {
 		return nil, nil //nolint:nilnil // see above
@@ -215,7 +215,8 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 	}
 }
 
-// actOnOne does it with one, with an audit line of its own. The error says that it, and so those behind it, cannot be asked for now.
+// actOnOne runs the action on one execution, with an audit line of its own. Its error means that this one, and so those behind it, cannot be
+// handled now.
 func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	item := client.BulkItem{
 		ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, State: client.ParkState(e.State), Since: client.Time{Time: e.Since}, Result: resultWould,
@@ -245,7 +246,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 		if found.ID() != e.Execution {
 			item.NewID = string(found.ID())
 		}
-	case p.Status >= http.StatusInternalServerError && p.Code != "request_unavailable": // which says nothing of the next one
+	case p.Status >= http.StatusInternalServerError && p.Code != "request_unavailable": // which says nothing about the next one
 		return item, p
 	default:
 		item.Result, item.Code, item.Message = resultRefused, p.Code, p.Detail
@@ -253,7 +254,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	return item, nil
 }
 
-// bulkCursor is where a bulk goes on: behind an execution, among those that were there when it began.
+// bulkCursor is where a bulk goes on: behind an execution, among those that existed when it began.
 type bulkCursor struct {
 	until, revision int64
 	id              idem.ExecutionID
@@ -270,10 +271,10 @@ func (c *call) bulkCursor(sealed string) (at bulkCursor, err error) {
 	return at, nil
 }
 
-// String is what bulkCursor reads.
+// String returns the text that is read back as a bulkCursor.
 func (b bulkCursor) String() string { return fmt.Sprintf("%d/%d/%s", b.until, b.revision, b.id) }
 
-// before reports whether e is behind the cursor, and was there when the bulk began.
+// before reports whether e is behind the cursor, and existed when the bulk began.
 func (b bulkCursor) before(e *idem.ParkedEntry) bool {
 	behind := cmp.Or(cmp.Compare(e.Revision, b.revision), cmp.Compare(e.Execution, b.id)) > 0
 	return behind && e.Revision <= b.until

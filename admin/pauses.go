@@ -37,13 +37,13 @@ func (c *call) pauseScope(text string) (idem.PauseScope, error) {
 	return s, nil
 }
 
-// seesPause: in a token's pattern "*" stands for a pattern's own "*", too, and nothing else does.
+// seesPause reports whether the caller may see a pause. In a token's pattern "*" stands for a pattern's own "*", too, and nothing else does.
 func (c *call) seesPause(s idem.PauseScope) bool {
 	return !c.caller.limited() || s.Workflow != "" && c.caller.sees(s.Workflow)
 }
 
-// unknownRoute says that this process has no route of that name: it may be mistyped, and it may be another replica's. "" = it has one, or it is not
-// about a route.
+// unknownRoute returns a warning that this process has no route of that name: it may be mistyped, or another replica's. "" = it has one, or the
+// scope is not a route.
 func (c *call) unknownRoute(s idem.PauseScope) string {
 	if s.Route == "" || c.api.o.Process == nil {
 		return ""
@@ -78,7 +78,7 @@ func (c *call) listPauses() error {
 	return c.ok(http.StatusOK, answer)
 }
 
-// pauseNow is how far the pause of a scope has come.
+// pauseNow returns how far the pause of a scope has come.
 func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
 	ctx, done := c.reading()
 	defer done()
@@ -109,7 +109,7 @@ func (c *call) getPause() error {
 	return c.ok(http.StatusOK, view)
 }
 
-// noPause is idem.ErrNoPause, with what is known of the scope.
+// noPause returns idem.ErrNoPause, with what is known of the scope.
 func (c *call) noPause(s idem.PauseScope) error {
 	p := c.problemOf(idem.ErrNoPause)
 	if unknown := c.unknownRoute(s); unknown != "" {
@@ -151,7 +151,7 @@ func (c *call) pause() error {
 		c.audit.after += " for " + idem.DurationText(p.For)
 	}
 	view, err := c.pauseNow(s)
-	if err != nil { // it is paused, and that is what was asked
+	if err != nil { // it is paused, as requested
 		view = c.viewOfPause(&idem.PauseState{Pause: p, More: true})
 	}
 	return c.ok(status, view)

@@ -57,7 +57,7 @@ func kinds() []kind {
 	}
 }
 
-// problem is an answer that is not what was asked for (RFC 9457).
+// problem is a refusal (RFC 9457).
 type problem struct {
 	Type       string `json:"type"`
 	Title      string `json:"title"`
@@ -72,10 +72,10 @@ type problem struct {
 	Proceed *bool       `json:"proceed,omitempty"`         // of guard and heartbeat: false
 	State   idem.Status `json:"executionStatus,omitempty"` // of heartbeat, beside proceed
 	Message string      `json:"message,omitempty"`         // of cancel, beside success
-	// Problems are what is wrong with a configuration that was refused.
+	// Problems are the errors of a configuration that was refused.
 	Problems []string `json:"problems,omitempty"`
 
-	header http.Header // what the answer's head says besides
+	header http.Header // further headers of the answer
 }
 
 // conflict are the fields that callers of the older in-application locks read.
@@ -97,7 +97,7 @@ func refuse(code, detail string) *problem {
 			switch k.status {
 			case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 				p = p.retry(time.Second)
-			case http.StatusConflict: // what holds a lock knows better; the others stay as they are
+			case http.StatusConflict: // the holder of a lock gives a better value; the others stay as they are
 				p = p.retry(longestRetry)
 			}
 			return p
@@ -109,13 +109,13 @@ func refuse(code, detail string) *problem {
 // longestRetry bounds Retry-After.
 const longestRetry = time.Minute
 
-// retry says when to come again: whole seconds, 1 to 60.
+// retry sets when to come again: whole seconds, 1 to 60.
 func (p *problem) retry(after time.Duration) *problem {
 	p.RetryAfter = int((min(max(after, 1), longestRetry) + time.Second - 1) / time.Second)
 	return p
 }
 
-// blocked adds the fields of the older in-application locks. by has the lock; nil where nobody can say who.
+// blocked adds the fields of the older in-application locks. by has the lock; nil if that is not known.
 func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
 	p.Workflow = workflow
 	p.conflict = &conflict{Error: "Workflow currently executing", Details: "Only one execution can run at a time."}
@@ -142,7 +142,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	writeJSON(w, p.Status, "application/problem+json", p)
 }
 
-// Overloaded is the whole answer for a connection that is one too many.
+// Overloaded returns the whole answer for a connection that is one too many.
 func Overloaded() []byte {
 	body, err := json.Marshal(refuse("overloaded", "too many connections are open"))
 	if err != nil {
@@ -152,7 +152,7 @@ func Overloaded() []byte {
 		len(body), body)
 }
 
-// writeJSON answers with v, which must be made of what always encodes.
+// writeJSON answers with v, which must always encode.
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -162,5 +162,5 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever asked may have gone
+	_, _ = w.Write(body) // the client may have disconnected
 }

@@ -19,8 +19,8 @@ const (
 	maxProfile     = 300
 )
 
-// profile serves what `go tool pprof` reads. Profiles show names of functions and sizes, and a heap dump's neighbours may be anything: they
-// are for whoever may change things.
+// profile serves profiles for `go tool pprof`. Profiles show names of functions and sizes, and a heap dump may show anything: they need the
+// scope write.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet {
@@ -37,8 +37,8 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	c.run()
 }
 
-// profile hands over to net/http/pprof, which also puts its handlers into http.DefaultServeMux, where nobody asks for a token: nothing in
-// Hooklock serves that mux. Its command line and its index, which names that, are not offered.
+// profile calls net/http/pprof, which also puts its handlers into http.DefaultServeMux, where no token is needed: nothing in Hooklock serves
+// that mux. Its command line and its index, which names that, are not offered.
 func (c *call) profile(name string) error {
 	switch name {
 	case "":
@@ -65,11 +65,11 @@ func (c *call) listProfiles() error {
 	}
 	fmt.Fprintf(&b, "%[1]sprofile?seconds=%[2]d\n%[1]strace?seconds=1\n", profilePath, defaultProfile)
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = c.w.Write([]byte(b.String())) // whoever asked may have gone
+	_, _ = c.w.Write([]byte(b.String())) // the client may have disconnected
 	return nil
 }
 
-// record lets something run for a while that writes as it goes. One of each kind runs at a time.
+// record runs a handler that writes for a while. One of each kind runs at a time.
 func (c *call) record(one places, with http.HandlerFunc) error {
 	text := cmp.Or(c.query("seconds"), strconv.Itoa(defaultProfile))
 	seconds, err := strconv.Atoi(text)
@@ -88,7 +88,7 @@ func (c *call) record(one places, with http.HandlerFunc) error {
 	return c.handOver(ctx, with, url.Values{"seconds": {text}})
 }
 
-// handOver gives h the arguments that were checked, and no other.
+// handOver calls h with the arguments that were checked, and no other.
 func (c *call) handOver(ctx context.Context, h http.Handler, arguments url.Values) error {
 	r := c.r.WithContext(ctx)
 	r.Form = arguments

@@ -23,7 +23,7 @@ const (
 	maxTTL       = 24 * time.Hour
 )
 
-// limit is how many one page has.
+// limit returns the size of one page.
 func (c *call) limit() (int, error) {
 	text := c.query("limit")
 	if text == "" {
@@ -56,7 +56,7 @@ func checkWait(d time.Duration) error {
 	return nil
 }
 
-// takeTTL makes *d whole seconds, which are what etcd's leases have; a started one counts.
+// takeTTL rounds *d up to whole seconds, as etcd's leases have.
 func takeTTL(d *time.Duration) error {
 	if *d <= 0 || *d > maxTTL {
 		return refuse("bad_request", fmt.Sprintf("ttl: give up to %v; a lock that is needed for longer is renewed", maxTTL))
@@ -65,7 +65,7 @@ func takeTTL(d *time.Duration) error {
 	return nil
 }
 
-// renewal is whose hold goes on, and for how long: 0 = for as long as at first.
+// renewal reads the hold to renew, and for how long: 0 = for as long as at first.
 func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl time.Duration, err error) {
 	by, err = whose(fields{"ttl": &ttl})
 	if err == nil && ttl != 0 {
@@ -74,7 +74,7 @@ func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl t
 	return by, ttl, err
 }
 
-// reason is why somebody changes what others run; the audit log asks for it.
+// reason checks the reason of a change, which the audit log needs.
 func (c *call) reason(text string) error {
 	c.audit.why = cut(text)
 	if strings.TrimSpace(text) == "" {
@@ -83,7 +83,7 @@ func (c *call) reason(text string) error {
 	return checkText("reason", text, maxText)
 }
 
-// checkText bounds what is kept in the ledger.
+// checkText bounds text that is stored in the ledger.
 func checkText(field, text string, longest int) error {
 	if len(text) > longest {
 		return refuse("bad_request", fmt.Sprintf("%s is longer than %d bytes", field, longest))
@@ -102,7 +102,7 @@ func checkWord(field, text string) error {
 	return checkText(field, text, maxWord)
 }
 
-// checkWorkflow is for a lock that is made here; workflows of deliveries are built from printable text, too.
+// checkWorkflow checks the name of a lock that is made here; workflows of deliveries are built from printable text, too.
 func checkWorkflow(name string) error {
 	switch {
 	case len(name) > naming.MaxName:

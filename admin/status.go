@@ -12,14 +12,14 @@ import (
 
 // Process is the process around the API, as the API needs it.
 type Process interface {
-	// Status says how it is doing.
+	// Status returns its status.
 	Status() client.ReplicaStatus
-	// Routes say what they do, in the order of the configuration.
+	// Routes returns what its routes do, in the order of the configuration.
 	Routes() []client.RouteRules
-	// Config is the configuration in force, without secrets. With origin each value says where it comes from.
+	// Config returns the configuration in force, without secrets. With origin each value has where it comes from.
 	Config(origin bool) (client.RunningConfig, error)
-	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before the
-	// process came to it; it may come to it yet.
+	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before
+	// the process came to it; it may come to it yet.
 	Reload(ctx context.Context) (reloaded client.Reloaded, problems []string, err error)
 }
 
@@ -31,7 +31,7 @@ func (c *call) unlimited(what string) error {
 	return nil
 }
 
-// replicaStatus says how this process is doing.
+// replicaStatus returns the status of this process.
 func (c *call) replicaStatus() error {
 	if err := c.unlimited("the status"); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *call) replicaStatus() error {
 	return c.ok(http.StatusOK, c.api.o.Process.Status())
 }
 
-// routes says what the routes do.
+// routes returns what the routes do.
 func (c *call) routes() error {
 	if err := c.unlimited("what the routes do"); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *call) routes() error {
 	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.o.Process.Routes()})
 }
 
-// config shows the configuration in force.
+// config returns the configuration in force.
 func (c *call) config() error {
 	if err := c.unlimited("the configuration"); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *call) config() error {
 	return c.ok(http.StatusOK, running)
 }
 
-// noFields reads a body in which there is nothing to say: none, or an empty object.
+// noFields reads a body without fields: none, or an empty object.
 func (c *call) noFields() error {
 	if p := checkMediaType(c.r); p != nil {
 		return p
@@ -77,7 +77,7 @@ func (c *call) noFields() error {
 	return c.body(fields{})
 }
 
-// reloadTime is how long a reload may take with what is before it: each reads files, for ten seconds at most.
+// reloadTime bounds a reload with one that is before it: each reads files, for ten seconds at most.
 const reloadTime = 25 * time.Second
 
 // reload reads the configuration again.
@@ -88,7 +88,7 @@ func (c *call) reload() error {
 	if err := c.noFields(); err != nil {
 		return err
 	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime) // it goes on when the caller hangs up
+	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime) // it goes on when the client disconnects
 	defer done()
 	defer context.AfterFunc(c.api.life, done)()
 	reloaded, problems, err := c.api.o.Process.Reload(ctx)

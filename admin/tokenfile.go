@@ -14,8 +14,8 @@ import (
 // TokenFile is the name of the generated token in the data folder.
 const TokenFile = "admin.token"
 
-// LocalToken reads the token that Hooklock generates for itself where none is configured, and makes it when it is not there: dir and
-// in it the file TokenFile, which the owner alone may read. Processes that start at one time agree on one token.
+// LocalToken reads the token that Hooklock generates for itself if none is configured, and creates it if it does not exist: dir and in it the
+// file TokenFile, which only the owner may read. Processes that start at the same time agree on one token.
 func LocalToken(dir string) (string, error) {
 	path := filepath.Join(dir, TokenFile)
 	token, err := readToken(path)
@@ -31,8 +31,8 @@ func LocalToken(dir string) (string, error) {
 	return readToken(path)
 }
 
-// writeToken makes the file under another name first, so that nobody ever sees half of it; a link does not replace one that somebody
-// else has made meanwhile.
+// writeToken writes the file under another name first, so that no process ever reads half of it; a link does not replace a file that another
+// process has made meanwhile.
 func writeToken(dir, path string) error {
 	draft, err := os.CreateTemp(dir, ".admin.token-") // mode 0600
 	if err != nil {
@@ -55,7 +55,7 @@ func newToken() string {
 	return "hooklock_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// readToken is lookAtToken, and takes back what the group may: Kubernetes gives it everything in a volume with an fsGroup.
+// readToken is lookAtToken, and removes the permissions of the group: Kubernetes gives it all of them in a volume with an fsGroup.
 func readToken(path string) (string, error) {
 	token, info, err := lookAtToken(path)
 	if err != nil {
@@ -69,13 +69,14 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// CheckLocalToken says why LocalToken would not take the token that is in dir, and changes nothing. It is fs.ErrNotExist where there is none yet.
+// CheckLocalToken returns why LocalToken would not take the token that is in dir, and changes nothing. It is fs.ErrNotExist if there is none
+// yet.
 func CheckLocalToken(dir string) error {
 	_, _, err := lookAtToken(filepath.Join(dir, TokenFile))
 	return err
 }
 
-// lookAtToken refuses a file that everybody could have read or written: then the token is no secret.
+// lookAtToken refuses a file that other users could have read or written: then the token is no secret.
 func lookAtToken(path string) (string, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// What the API shows of a lock and of an execution are the types of its client: there stands which names they have, and what is left out.
+// The client package has the types of the API's JSON: their names, and what is left out.
 
 func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	l, now := v.Lock, c.api.o.Now()
@@ -26,7 +26,7 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	return view
 }
 
-// remaining says when the lock ends if nobody does anything.
+// remaining returns when the lock ends unless it is renewed or released.
 func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by string) {
 	now := c.api.o.Now()
 	end, by := expiry(l, c.api.o.UpstreamTimeout, now)
@@ -37,13 +37,13 @@ func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by str
 	return client.Time{Time: end}, &in, by
 }
 
-// expiry is the nearest of the ends that are known, and which one that is; the zero time where none is. The upstream may answer for longer than its timeout, as long as
-// it goes on, so one that has passed says nothing.
+// expiry returns the nearest of the known ends, and which one that is; the zero time if none is known. The upstream may answer for longer than
+// its timeout, as long as data moves, so a timeout that has passed is ignored.
 func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, by string) {
 	if l.Cooling {
 		return l.CoolUntil, "release_delay"
 	}
-	if l.MaxDuration > 0 && l.Parked == nil { // that of a parked one is of its try, and nothing here says when that began
+	if l.MaxDuration > 0 && l.Parked == nil { // that of a parked one is of its try, whose start is not known here
 		end, by = l.StartedAt.Add(l.MaxDuration), "max_duration"
 	}
 	sooner := func(at time.Time, what string) {
@@ -61,11 +61,11 @@ func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, 
 	return end, by
 }
 
-// whole is d in whole seconds, and never less than 0: clocks of two machines differ.
+// whole returns d in whole seconds, and never less than 0: clocks of two machines differ.
 func whole(d time.Duration) float64 { return float64(max(d, 0) / time.Second) }
 
-// viewOfExecution shows what applies: no outcome before the end, no error of what is not FAILED, no abort of what is neither ABORTED nor asked
-// to be.
+// viewOfExecution leaves out what does not apply: an outcome before the end, an error unless it is FAILED, an abort unless it is ABORTED or a
+// cancel was requested.
 func viewOfExecution(f *idem.Found) client.Execution {
 	v := client.Execution{Status: client.Status(f.Status()), Workflow: f.Workflow(), Duplicates: f.Duplicates, Steps: []client.Step{}}
 	for _, s := range f.AllSteps() {
@@ -107,7 +107,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	return v
 }
 
-// viewOfLabels is nil for an event without labels.
+// viewOfLabels returns nil for an event without labels.
 func viewOfLabels(labels idem.Labels) map[string]string {
 	if len(labels) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func viewOfLabels(labels idem.Labels) map[string]string {
 	return view
 }
 
-// viewOfParked is nil for what is not parked.
+// viewOfParked returns nil for an execution that is not parked.
 func viewOfParked(p *idem.Parked) *client.Parked {
 	if p == nil {
 		return nil
@@ -133,7 +133,7 @@ func viewOfParked(p *idem.Parked) *client.Parked {
 	return v
 }
 
-// viewOfOrder is nil for what stands in no scope.
+// viewOfOrder returns nil for an event without an order.
 func viewOfOrder(e *idem.Entry) *client.Order {
 	if e.Order == nil {
 		return nil
@@ -158,7 +158,7 @@ func showEnd(v *client.Execution, e *idem.End) {
 	}
 }
 
-// showAbort says who asked for the end, why and when; nil: nobody has.
+// showAbort shows by whom, why and when the execution was cancelled; by is nil if it was not.
 func showAbort(v *client.Execution, by *idem.Cancel) {
 	if by != nil {
 		v.AbortedAt.Time, v.AbortedBy, v.AbortReason, v.SupersededBy = by.At, by.By, by.Reason, string(by.Successor)

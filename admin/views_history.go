@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// showFailed adds the answers that said that tries failed, with what they said where the caller may see that.
+// showFailed adds the answers to failed tries, with their text if the caller may see it.
 func (c *call) showFailed(v *client.Execution, f *idem.Found) {
 	var failed []idem.FailedAnswer
 	switch {
@@ -51,13 +51,13 @@ func showHistory(v *client.Execution, f *idem.Found) {
 // lookups bounds how many executions are read for one answer because deliveries were refused behind them.
 const lookups = 50
 
-// behind looks up what had the lock when deliveries were refused.
+// behind looks up which executions had the lock when deliveries were refused.
 type behind struct {
 	c     *call
 	known map[idem.ExecutionID]*client.ArrivalBehind
 }
 
-// show adds to the newest arrivals, so many of them, what they met.
+// show adds to the newest arrivals, so many of them, the execution that stood in the way.
 func (b *behind) show(ctx context.Context, v *client.Execution, f *idem.Found, newest int) {
 	if f.Arrivals == nil {
 		return
@@ -70,7 +70,7 @@ func (b *behind) show(ctx context.Context, v *client.Execution, f *idem.Found, n
 	}
 }
 
-// of is nil where nothing is known of it, or where the caller may not see it.
+// of returns nil if nothing is known of the execution, or if the caller may not see it.
 func (b *behind) of(ctx context.Context, id idem.ExecutionID) *client.ArrivalBehind {
 	if v, known := b.known[id]; known || len(b.known) >= lookups {
 		return v

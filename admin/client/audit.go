@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// Audit is one change that somebody with a token asked for, or a look at what senders sent. What does not apply is "".
+// Audit is one change that the owner of a token asked for, or a read of requests or answers. A field that does not apply is "".
 type Audit struct {
 	At          Time   `json:"at"`
 	Who         string `json:"who"`    // the token's name
@@ -41,10 +41,10 @@ func (a *Audit) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// AuditQuery selects audits: those for which all holds that is given. The zero value is all that are kept, which is 30 days, and 20,000 at most.
+// AuditQuery selects audits that match all fields that are set. The zero value selects all that are kept, which is 30 days, and 20,000 at most.
 type AuditQuery struct {
-	Who         string // the token's name; "" = anybody
-	What        string // its beginning: "execution." are all about one
+	Who         string // the token's name; "" = any
+	What        string // a prefix: "execution." matches all actions on executions
 	Workflow    string // a name, or a pattern, in which * stands for any characters; "" = any
 	Prefix      string // of the workflow
 	ExecutionID string

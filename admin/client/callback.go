@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Callback is an execution's right to speak about itself: what its upstream got in the headers of the delivery, or what Acquire returned.
+// Callback is the right to act on an execution: what its upstream got in the headers of the delivery, or what Acquire returned.
 type Callback struct {
 	ExecutionID string
 	Token       int64  // the fencing token; 0 = it has none, because its lock covers the event alone
@@ -36,7 +36,7 @@ func CallbackFrom(h http.Header) (Callback, error) {
 	return cb, nil
 }
 
-// Callback is the right of an acquired lock.
+// Callback returns the callback of an acquired lock.
 func (a *Acquired) Callback() Callback { return Callback{a.ExecutionID, a.Token, a.CallbackKey} }
 
 // callback sends a call with the execution's own key instead of the client's token.
@@ -55,17 +55,17 @@ func (c *Client) callback(ctx context.Context, cb Callback, action string, call 
 // Verdict says whether a workflow may go on.
 type Verdict struct {
 	Proceed bool `json:"proceed"`
-	// Where the execution is. It says why not, where Proceed is false: CANCEL_REQUESTED, or how it ended.
+	// Status is the status of the execution. If Proceed is false it is the reason: CANCEL_REQUESTED, or how it ended.
 	Status Status `json:"status"`
-	// Until when the hold lasts now. Of a heartbeat alone.
+	// ExpiresAt is when the hold ends now. It is set by Heartbeat alone.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	ExpiresIn float64   `json:"expiresIn"` // seconds
 }
 
-// Guard asks before a step whether to go on, and proves the fencing token current. The step before ends, and step begins; "" names none. plan
-// are all steps that are meant, and comes with a step; on a cancel those that had not begun become skipped. nil changes nothing about it.
+// Guard asks before a step whether to go on, and proves that the fencing token is current. The running step ends, and step begins; "" names
+// none. plan lists all planned steps, and needs a step; on a cancel those that have not begun become skipped. nil leaves the plan unchanged.
 //
-// A Verdict that says no is no error. A *Problem with status 412 means that the lock is lost: stop working.
+// A Verdict with Proceed false is no error. A *Problem with status 412 means that the lock is lost: stop working.
 func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []string) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
@@ -79,7 +79,7 @@ func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []str
 	return v, nil
 }
 
-// refusal reads a 409 that says whether to go on.
+// refusal reads a 409 that is a Verdict.
 func (v *Verdict) refusal(status int, body []byte) bool {
 	var said struct {
 		Proceed *bool           `json:"proceed"`
@@ -97,14 +97,15 @@ func (v *Verdict) refusal(status int, body []byte) bool {
 	return true
 }
 
-// Heartbeat makes a hold last ttl from now on; 0 = as long as it began with. The route's max_duration ends all heartbeats. A Verdict that says
-// no, because the execution was cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop working.
+// Heartbeat extends a hold to ttl from now on; 0 = as long as it began with. The route's max_duration ends all heartbeats. A Verdict with
+// Proceed false, because the execution was cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop
+// working.
 func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
 		TTL   duration `json:"ttl,omitzero"`
 	}{cb.Token, duration(ttl)}
-	v := &Verdict{Proceed: true} // an answer that extends the hold does not say so besides
+	v := &Verdict{Proceed: true} // an answer that extends the hold has no "proceed"
 	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, has: "executionId", accept: v.refusal}); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// MarshalJSON writes the body as a string where it is text, else in base64.
+// MarshalJSON writes the body as a string if it is text, else in base64.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Status     int               `json:"status"`

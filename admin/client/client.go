@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// DefaultURL is where the admin API listens unless admin.listen says otherwise.
+// DefaultURL is the admin API's address unless admin.listen says otherwise.
 const DefaultURL = "http://127.0.0.1:8079"
 
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 32 << 20
 
-// Options say how to reach the admin API and who is asking. The zero value asks DefaultURL without a token.
+// Options configure a Client. The zero value calls DefaultURL without a token.
 type Options struct {
-	// URL is where the API is: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY and
-	// NO_PROXY of the environment hold for hosts other than this one.
+	// URL is the address of the API: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY
+	// and NO_PROXY of the environment apply to other hosts than this one.
 	URL string
-	// Token is asked for each request, so that a token that was changed on disk is used at once. nil, or a Token that returns "", sends none.
+	// Token is called for each request, so that a token that was changed on disk is used at once. nil, or a Token that returns "", sends none.
 	Token TokenSource
 	// UserAgent names the program in logs and audits of proxies between. "" is "hooklock-client".
 	UserAgent string
-	// Timeout bounds each call, besides the time that it was asked to wait. 0 is 15 s.
+	// Timeout bounds each call, besides the time that the server was asked to wait. 0 is 15 s.
 	Timeout time.Duration
-	// TLS says whom to trust and who we are, for https.
+	// TLS configures https.
 	TLS TLS
 }
 
-// Client speaks to one admin API.
+// Client calls one admin API. It is safe for concurrent use.
 type Client struct {
 	base    string // no slash at its end
 	token   TokenSource
@@ -70,12 +70,12 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		base: base, token: o.Token, agent: o.UserAgent, timeout: o.Timeout,
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // a token is for the server that was named, and for no other
+			return http.ErrUseLastResponse // a token is for the configured server, and for no other
 		}},
 	}, nil
 }
 
-// Close gives back idle connections. Calls that are under way go on.
+// Close closes idle connections. Calls that are under way go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // call is one request of the API.
@@ -87,8 +87,8 @@ type call struct {
 	wait   time.Duration // how long the server was asked to wait
 	bearer string        // instead of the client's token
 	into   any           // what the JSON of a 2xx is decoded to; nil = it has none
-	has    string        // a member that every such JSON of Hooklock has, of each release: what lacks it is another service's
-	// accept takes another status than 2xx for an answer: it reports whether body was one, and not a problem.
+	has    string        // a member that every such JSON of Hooklock has, in each release: an answer without it comes from another service
+	// accept lets another status than 2xx be an answer: it reports whether body was one, and not a problem.
 	accept func(status int, body []byte) bool
 }
 
@@ -116,7 +116,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return answer.StatusCode, nil
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		return 0, newProblem(answer, body)
-	case call.into == nil && call.method != http.MethodGet && answer.StatusCode != http.StatusNoContent: // a change has nothing to say, or an object
+	case call.into == nil && call.method != http.MethodGet && answer.StatusCode != http.StatusNoContent: // a change responds with nothing, or with an object
 		return 0, newProblem(answer, nil)
 	case call.into == nil:
 		return answer.StatusCode, nil
@@ -131,7 +131,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 	return answer.StatusCode, nil
 }
 
-// has reports whether body may be an answer with that member. What is no JSON object at all is told when it is decoded.
+// has reports whether body may be an answer with that member. A body that is no JSON object fails when it is decoded.
 func has(body []byte, member string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
@@ -175,7 +175,7 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
-// bare leaves out the URL, which the caller knows, and which may hold a password.
+// bare removes the URL, which the caller knows, and which may hold a password.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -203,7 +203,7 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// count is a number for a query; 0 is left out.
+// count formats a number for a query; 0 is left out.
 func count(n int) string {
 	if n == 0 {
 		return ""

@@ -8,10 +8,10 @@ import (
 
 // CountList is what was counted of the deliveries of each route, over all replicas and restarts.
 type CountList struct {
-	Since       Time          `json:"since"` // from when on it counts: what was asked for, rounded down to a step
+	Since       Time          `json:"since"` // what was asked for, rounded down to a step
 	Until       Time          `json:"until"`
 	StepSeconds float64       `json:"stepSeconds"`
-	Routes      []RouteCounts `json:"routes"` // also those to which nothing came
+	Routes      []RouteCounts `json:"routes"` // also those without deliveries
 
 	raw json.RawMessage
 }
@@ -20,10 +20,10 @@ type CountList struct {
 type RouteCounts struct {
 	Route string `json:"route"`
 	Total Counts `json:"total"` // from Since to Until
-	// P50Seconds and P95Seconds estimate how long requests to the service took, in the hours (or days) that are touched; 0 = there was none.
+	// P50Seconds and P95Seconds estimate how long requests to the service took, over whole hours (or days); 0 = there were none.
 	P50Seconds float64     `json:"p50Seconds,omitempty"`
 	P95Seconds float64     `json:"p95Seconds,omitempty"`
-	LastAt     Time        `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none came
+	LastAt     Time        `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has
 	Steps      []CountStep `json:"steps"`           // those with something, the oldest first
 }
 
@@ -33,8 +33,8 @@ type CountStep struct {
 	Counts Counts `json:"counts"`
 }
 
-// Counts are numbers of one time. Succeeded, Failed and Errors are requests to the service: forwarded deliveries, and tries of parked events. A
-// delivery that mode observe forwarded counts there alone.
+// Counts are numbers of one span of time. Succeeded, Failed and Errors count requests to the service: forwarded deliveries, and tries of parked
+// events. A delivery that mode observe forwarded counts there alone.
 type Counts struct {
 	Deliveries    int64 `json:"deliveries"`    // all that came
 	Succeeded     int64 `json:"succeeded"`     // the service answered with a 2xx
@@ -61,8 +61,8 @@ func (l *CountList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Counts says what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30 days; "" is 24h. step is the length of a step (15m); "" is
-// what gives about a hundred steps.
+// Counts returns what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30 days; "" is 24h. step is the length of a
+// step (15m); "" gives about a hundred steps.
 func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, error) {
 	l := new(CountList)
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes/counts", query: query("since", since, "step", step), into: l, has: "routes"}); err != nil {

@@ -20,10 +20,10 @@ const (
 	CancelRequested Status = "CANCEL_REQUESTED"
 	Success         Status = "SUCCESS"
 	Failed          Status = "FAILED"  // an error of the system or the upstream
-	Aborted         Status = "ABORTED" // the decision of a person or a policy
-	// Refused is an event of which no execution is known: each of its deliveries was refused. It has no ExecutionID.
+	Aborted         Status = "ABORTED" // the decision of an operator or a policy
+	// Refused stands for an event that has no execution: each of its deliveries was refused. It has no ExecutionID.
 	Refused Status = "REFUSED"
-	// Released is an event whose record a person removed, so that it runs again, and that has not done so yet. It has no ExecutionID.
+	// Released stands for an event whose record was removed, so that it may run again, and that has not done so yet. It has no ExecutionID.
 	Released Status = "RELEASED"
 )
 
@@ -33,7 +33,7 @@ var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Abor
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 
-// Outcome says what is known of the effect of an execution; "" while it has not ended.
+// Outcome is what is known of the effect of an execution; "" while it has not ended.
 type Outcome string
 
 // The outcomes.
@@ -43,43 +43,43 @@ const (
 	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
 )
 
-// Execution is one attempt to run one delivery. Of an earlier attempt of an event the server knows what an Attempt says.
+// Execution is one attempt to run one delivery. Earlier attempts of an event have only the fields of Attempt.
 type Execution struct {
 	ExecutionID    string `json:"executionId"`
 	Workflow       string `json:"workflow"`
 	Route          string `json:"route"` // "" for a lock of the lock API
 	IdempotencyKey string `json:"idempotencyKey"`
-	EventID        string `json:"eventId,omitempty"` // what the sender calls the event; "" where its payload is the key
-	// Labels are what the event is found by, besides; nil = it has none.
+	EventID        string `json:"eventId,omitempty"` // the sender's ID of the event; "" if its payload is the key
+	// Labels are what the event is found by, beside its IDs; nil = it has none.
 	Labels       map[string]string `json:"labels,omitempty"`
 	Fingerprint  string            `json:"fingerprint,omitempty"` // "" for a lock of the lock API
 	Status       Status            `json:"status"`
 	Outcome      Outcome           `json:"outcome,omitempty"`
 	Token        int64             `json:"token,omitempty"` // the fencing token; 0 while it waits
 	Holder       string            `json:"holder,omitempty"`
-	Slots        []OwnSlot         `json:"slots,omitempty"`   // of limits, that it has, or had
+	Slots        []OwnSlot         `json:"slots,omitempty"`   // of limits; it has them, or had them
 	Attempt      int               `json:"attempt,omitempty"` // 1 for the first execution of the event
 	StartedAt    Time              `json:"startedAt"`
 	FinishedAt   Time              `json:"finishedAt,omitzero"`
 	Error        *Failure          `json:"error,omitempty"`    // of FAILED
-	AbortedAt    Time              `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as it was asked
+	AbortedAt    Time              `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as requested
 	AbortedBy    string            `json:"abortedBy,omitempty"`
 	AbortReason  string            `json:"abortReason,omitempty"`
-	Final        bool              `json:"final,omitempty"`        // somebody has cancelled it for good: its event never runs again
-	SupersededBy string            `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope, because of which it did not run
-	Order        *Order            `json:"order,omitempty"`        // where it stands in its scope; nil = nobody asked, or it could not be read
+	Final        bool              `json:"final,omitempty"`        // it was cancelled for good: its event never runs again
+	SupersededBy string            `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope because of which it did not run
+	Order        *Order            `json:"order,omitempty"`        // its position in its scope; nil = the route does not judge order, or it could not be read
 	Latest       *Latest           `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil
 	Steps        []Step            `json:"steps"`
-	Response     *Response         `json:"response,omitempty"` // nil where no whole answer came
+	Response     *Response         `json:"response,omitempty"` // nil if no whole answer came
 	Duplicates   int64             `json:"duplicates"`
 	TraceID      string            `json:"traceId,omitempty"`
 	Parked       *Parked           `json:"parked,omitempty"`      // nil: it is not parked, or has ended
-	RequestKept  bool              `json:"requestKept,omitempty"` // of what has ended: its request is kept, and it can be run again
-	Tries        int               `json:"tries,omitempty"`       // of what has ended: calls of the upstream while it was parked and before; 0 = it never was
-	ParkedOn     string            `json:"parkedOn,omitempty"`    // of what has ended: what it was parked for; "" = it was not, or an older release wrote it
-	Attempts     []Attempt         `json:"attempts,omitempty"`    // all of the event, the oldest first; of a list, and where there is one alone, none
-	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // how the event arrived besides; nil = nothing is kept, or it is of a list without Decision
-	// FailedAnswers are the newest answers of the service that said that a try of a parked event failed, the oldest first.
+	RequestKept  bool              `json:"requestKept,omitempty"` // of an ended execution: its request is kept, and it can be run again
+	Tries        int               `json:"tries,omitempty"`       // of an ended execution: calls of the upstream while it was parked and before; 0 = it never was
+	ParkedOn     string            `json:"parkedOn,omitempty"`    // of an ended execution: what it was parked for; "" = it was not, or an older release wrote it
+	Attempts     []Attempt         `json:"attempts,omitempty"`    // all of the event, the oldest first; left out in lists, and if there is only one
+	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // other deliveries of the event; nil = none are kept, or it is from a list without Decision
+	// FailedAnswers are the newest answers of the service to failed tries of a parked event, the oldest first.
 	FailedAnswers []FailedAnswer     `json:"failedAnswers,omitempty"`
 	Released      *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none
 
@@ -92,19 +92,19 @@ type Failure struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Order is where an event stands among those of its scope.
+// Order is the position of an event in its scope.
 type Order struct {
-	Scope    string `json:"scope,omitempty"`  // "" = its workflow is one
+	Scope    string `json:"scope,omitempty"`  // "" = its workflow is one scope
 	Position string `json:"position"`         // as its sender wrote it
-	Stale    string `json:"stale,omitempty"`  // by how much it is older than Newest: "37s", or a bare number; "" = it was not older when it was its turn
-	Newest   string `json:"newest,omitempty"` // the execution of the newest that had gone through; "" where Stale is
+	Stale    string `json:"stale,omitempty"`  // by how much it is older than Newest: "37s", or a bare number; "" = it was not older at its turn
+	Newest   string `json:"newest,omitempty"` // the newest execution that had gone through; "" if Stale is
 }
 
 // Latest is what a newer event would replace.
 type Latest struct {
 	Since     Time `json:"since"`              // when the first of those that replaced each other came
 	Replaced  int  `json:"replaced,omitempty"` // how many did not run, because of this one
-	NotBefore Time `json:"notBefore,omitzero"` // it does not run before that, because a newer one may come; zero = it runs in its turn
+	NotBefore Time `json:"notBefore,omitzero"` // it does not run before that, because a newer one may come; zero = it runs when the lock is free
 }
 
 // Response is the upstream's answer in short.
@@ -112,11 +112,11 @@ type Response struct {
 	Status int   `json:"status"`
 	Bytes  int64 `json:"bytes"` // of the body, as the first sender got it
 	Kept   bool  `json:"kept"`  // it settles the event: duplicates get it
-	// Hash is half of the SHA-256 of the body, in hex, where idempotency.replay_retention bounds how long that is kept; else "".
+	// Hash is half of the SHA-256 of the body, in hex, if idempotency.replay_retention bounds how long that is kept; else "".
 	Hash string `json:"hash,omitempty"`
 }
 
-// Step is one step that the upstream told with guard.
+// Step is one step that the upstream has reported with guard.
 type Step struct {
 	Name       string `json:"name"`
 	Status     string `json:"status"` // running, done, or skipped: the execution was cancelled before it began
@@ -146,8 +146,8 @@ type ExecutionPage struct {
 	NextCursor string      `json:"nextCursor"`
 }
 
-// Executions goes through the executions from q.Cursor on, the newest first, page after page. After an error there is nothing more. An execution that moves
-// from one place to another meanwhile may come twice.
+// Executions yields the executions from q.Cursor on, the newest first, page after page. After an error it ends. An execution that moves in the
+// list meanwhile may come twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
 	return each(q.Cursor, func(cursor string) ([]Execution, string, error) {
 		q.Cursor = cursor
@@ -159,10 +159,10 @@ func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Ex
 	})
 }
 
-// errNoExecutionID keeps a call about one execution from becoming one about all of them.
+// errNoExecutionID prevents a call about one execution from becoming one about all of them.
 var errNoExecutionID = errors.New("the execution ID is empty")
 
-// executionPath is the path of an execution.
+// executionPath returns the path of an execution.
 func executionPath(id, action string) string {
 	path := "/v1/executions/" + segment(id)
 	if action != "" {
@@ -171,13 +171,13 @@ func executionPath(id, action string) string {
 	return path
 }
 
-// Execution gets an execution as it is now. A *Problem with CodeExecutionNotFound means that there is no trace of it.
+// Execution returns the execution as of now. A *Problem with CodeExecutionNotFound means that there is no trace of it.
 func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 	return c.AwaitExecution(ctx, id, 0)
 }
 
-// AwaitExecution gets an execution at once when it has ended, else on its next change, and after wait at the
-// latest. The server takes at most 5 minutes.
+// AwaitExecution returns an execution at once if it has ended, else on its next change, and after wait at the latest. The server takes at most
+// 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
@@ -199,12 +199,12 @@ func (c *Client) execution(ctx context.Context, call call) (*Execution, error) {
 	return e, nil
 }
 
-// Cancelled is what a cancel came to.
+// Cancelled is the result of a cancel.
 type Cancelled struct {
 	Execution
 	Success bool   `json:"success"`
 	Message string `json:"message"`
-	Before  bool   `json:"-"` // somebody had asked before, and this changed nothing
+	Before  bool   `json:"-"` // it was requested before, and this call changed nothing
 }
 
 // UnmarshalJSON reads the execution and what is beside it.
@@ -221,13 +221,13 @@ func (r *Cancelled) UnmarshalJSON(text []byte) error {
 }
 
 // Cancel asks an execution to stop, for a reason that its record will show. One that waits is ABORTED at once; one that runs has its upstream
-// call closed; one that is held learns it from its next guard or heartbeat. final settles the event: it never runs again.
-// A *Problem with CodeAlreadyFinished means that the execution had ended.
+// call closed; one that is held learns it from its next guard or heartbeat. final settles the event: it never runs again. A *Problem with
+// CodeAlreadyFinished means that the execution had ended.
 func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Cancelled, error) {
 	return c.CancelIf(ctx, id, "", reason, final)
 }
 
-// CancelIf is Cancel where the execution still has that status: Pending, Running or CancelRequested; "" is any. Otherwise nothing is done, and the
+// CancelIf is Cancel if the execution still has that status: Pending, Running or CancelRequested; "" is any. Otherwise nothing is done, and the
 // error is a *Problem with CodeStatusChanged.
 func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason string, final bool) (*Cancelled, error) {
 	if id == "" {
@@ -247,7 +247,7 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 	return cancelled, nil
 }
 
-// Forget drops the record of an ended execution: its event may run again, on every replica within 2 s. It returns what was forgotten. A
+// Forget removes the record of an ended execution: its event may run again, on every replica within 2 s. It returns the removed execution. A
 // *Problem with status 409 means that it has not ended.
 func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
 	if id == "" {

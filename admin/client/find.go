@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ExecutionQuery selects executions: those for which all holds that is given. The zero value is all of them.
+// ExecutionQuery selects executions that match all fields that are set. The zero value selects all of them.
 type ExecutionQuery struct {
 	Workflow string // a name, or a pattern, in which * stands for any characters; "" = any
 	Prefix   string // the beginning of the workflow
@@ -15,15 +15,15 @@ type ExecutionQuery struct {
 	Route    string // "" = any
 	Status   Status // "" = any
 	Outcome  Outcome
-	Decision string // events of which a delivery was answered so between Since and Until; those without an execution are REFUSED
-	Since    string // a time (RFC 3339), or how long ago ("10m"); of its end, or of its beginning where it has not ended; "" = unbounded
+	Decision string // events with a delivery of this decision between Since and Until; those without an execution are REFUSED
+	Since    string // a time (RFC 3339), or how long ago ("10m"); of its end, or of its start if it has not ended; "" = unbounded
 	Until    string
-	EventID  string // what the sender calls the event; the fingerprint where the payload is the event
+	EventID  string // the sender's ID of the event; the fingerprint if the payload is the event
 	Key      string // the idempotency key, or its first half
 	ID       string // the beginning of its ID, or of that of an earlier attempt
 	TraceID  string
 	Label    string // NAME=VALUE, or the value of a label
-	// Parked: only those whose request is kept, those first that have waited longest. Status and Decision do not go with it.
+	// Parked: only executions whose request is kept, those first that have waited longest. Status and Decision cannot be combined with it.
 	Parked bool
 	State  ParkState // with Parked; "" = any
 
@@ -57,11 +57,11 @@ var (
 	labelled = regexp.MustCompile(`^([0-9a-z_-]{1,32})[:=](.+)$`)
 )
 
-// Guesses are the searches for text, of which nobody need say what it is: an event ID, its beginning or that of a part of it, an execution ID or its
-// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning, a label as NAME:VALUE or its value. The likeliest is the
-// first.
+// Guesses returns the searches for a text of unknown kind: an event ID, its beginning or that of a part of it, an execution ID or its
+// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning, a label as NAME:VALUE or its value. The likeliest
+// is the first.
 func Guesses(text string) []ExecutionQuery {
-	text = strings.TrimSuffix(text, "…") // as the page cuts them
+	text = strings.TrimSuffix(text, "…") // as the page cuts it
 	var all []ExecutionQuery
 	if strings.HasPrefix(text, "exec_") {
 		all = append(all, ExecutionQuery{ID: text})

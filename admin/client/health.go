@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Live asks whether the process answers.
+// Live returns nil if the process answers.
 func (c *Client) Live(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodGet, path: "/livez"})
 	return err
@@ -15,7 +15,7 @@ func (c *Client) Live(ctx context.Context) error {
 // CodeNotReady is the code of Ready's problem; over the wire it is text.
 const CodeNotReady = "not_ready"
 
-// Ready asks whether deliveries may come: a session is live and routes are loaded. A *Problem with CodeNotReady says why they may not.
+// Ready returns nil if deliveries may come: a session is live and routes are loaded. A *Problem with CodeNotReady says why they may not.
 func (c *Client) Ready(ctx context.Context) error {
 	var why string
 	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"), accept: func(status int, body []byte) (ok bool) {
@@ -28,10 +28,10 @@ func (c *Client) Ready(ctx context.Context) error {
 	return &Problem{Title: "not ready", Status: status, Code: CodeNotReady, Detail: strings.TrimSpace(strings.TrimPrefix(why, ":"))}
 }
 
-// Metrics is what Prometheus reads.
+// Metrics returns the metrics in Prometheus' format.
 func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/metrics") }
 
-// OpenAPI is the description of the API, in JSON.
+// OpenAPI returns the description of the API, in JSON.
 func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/openapi.json") }
 
 func (c *Client) raw(ctx context.Context, path string) ([]byte, error) {

@@ -20,40 +20,40 @@ type Attempt struct {
 	AbortedBy   string   `json:"abortedBy,omitempty"`
 	AbortReason string   `json:"abortReason,omitempty"`
 	Answer      int      `json:"answerStatus,omitempty"` // the upstream's; 0 = no whole answer came
-	Tries       int      `json:"tries,omitempty"`        // of the upstream, where it was parked
+	Tries       int      `json:"tries,omitempty"`        // calls of the upstream, if it was parked
 	TraceID     string   `json:"traceId,omitempty"`
 }
 
-// Arrivals is how an event arrived, but for the deliveries that were executed.
+// Arrivals is how an event arrived, without the deliveries that were executed.
 type Arrivals struct {
 	Counts map[string]int64 `json:"counts"` // by decision
 	First  Arrival          `json:"first"`
 	Newest []Arrival        `json:"newest"` // the newest first, at most 16
 }
 
-// Arrival is one delivery with another decision than executed. It may have run all the same: what was parked in its turn, what was bypassed without a
-// lock, and of what broke off nobody knows.
+// Arrival is one delivery with another decision than executed. Its event may have run all the same: a parked one later, a bypassed one without
+// a lock, and one that broke off perhaps.
 type Arrival struct {
 	At          Time     `json:"at"`
 	Decision    string   `json:"decision"`
-	Would       string   `json:"would,omitempty"`       // what a delivery would have got that was forwarded all the same
-	Status      int      `json:"status"`                // what its sender was told
-	ExecutionID string   `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
-	From        string   `json:"from,omitempty"`        // the IP address of whoever connected
+	Would       string   `json:"would,omitempty"`       // the decision that a delivery would have got if it had not been forwarded all the same
+	Status      int      `json:"status"`                // the status sent in response
+	ExecutionID string   `json:"executionId,omitempty"` // the execution that stood in the way or gave the answer, or its own
+	From        string   `json:"from,omitempty"`        // the client's IP address
 	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
 	TraceID     string   `json:"traceId,omitempty"`
-	// Behind is the execution that had the lock; nil where none had, or where nothing is known of it any more.
+	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
-// FailedAnswer is an answer of the service that says that a try failed.
+// FailedAnswer is an answer of the service to a failed try.
 type FailedAnswer struct {
 	At     Time   `json:"at"`
 	Status int    `json:"status"`
-	Text   string `json:"text,omitempty"` // the first 512 bytes of its body; "" without the scope bodies, where it is not kept, and where it is no text
+	Text   string `json:"text,omitempty"` // the first 512 bytes of its body; "" without the scope bodies, if it is not kept, and if it is not text
 }
 
-// LastFailed is ": " and what the latest failed answer said, on one line; "" where that is not known.
+// LastFailed returns ": " and the text of the latest failed answer, on one line; "" if that is not known.
 func (e *Execution) LastFailed() string {
 	n := len(e.FailedAnswers)
 	if n == 0 || e.FailedAnswers[n-1].Text == "" {
@@ -62,7 +62,7 @@ func (e *Execution) LastFailed() string {
 	return ": " + strings.Join(strings.Fields(e.FailedAnswers[n-1].Text), " ")
 }
 
-// ReleasedExecution is an execution whose record a person removed, so that its event runs again, and how it had ended.
+// ReleasedExecution is an execution whose record was removed, so that its event may run again, and how it had ended.
 type ReleasedExecution struct {
 	ExecutionID string  `json:"executionId"`
 	Status      Status  `json:"status"`
@@ -128,8 +128,8 @@ type HeaderLine struct {
 	Value string `json:"value"`
 }
 
-// KeptAnswer gets the answer that is kept of an execution. It needs a token with the scope bodies. A *Problem with CodeAnswerNotKept means that
-// none is kept whole.
+// KeptAnswer returns the stored answer of an execution. It needs a token with the scope bodies. A *Problem with CodeAnswerNotKept means that
+// none is stored whole.
 func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
 	if id == "" {
 		return nil, errNoExecutionID

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// Lock is a workflow's lock and who has it.
+// Lock is a workflow's lock and its holder.
 type Lock struct {
 	Workflow    string            `json:"workflow"`
 	ExecutionID string            `json:"executionId"`
 	Route       string            `json:"route,omitempty"`     // "" for a lock of the lock API
-	EventID     string            `json:"eventId,omitempty"`   // what its sender calls the event; "" where its payload is the key
+	EventID     string            `json:"eventId,omitempty"`   // the sender's ID of the event; "" if its payload is the key
 	Labels      map[string]string `json:"labels,omitempty"`    // of the event; nil = it has none
-	Holder      string            `json:"holder"`              // host/pid/session of a delivery; a client's own words otherwise
+	Holder      string            `json:"holder"`              // host/pid/session of a delivery; a client's own text otherwise
 	Token       int64             `json:"token"`               // the fencing token: it grows with each new holder of the workflow
 	LockedAt    Time              `json:"lockedAt"`            // when the execution began
-	ExpiresAt   Time              `json:"expiresAt,omitzero"`  // the latest end if nobody renews it; zero = there is none
+	ExpiresAt   Time              `json:"expiresAt,omitzero"`  // the latest end if it is not renewed; zero = there is none
 	HeldFor     float64           `json:"heldFor"`             // seconds, by the server's clock
-	ExpiresIn   *float64          `json:"expiresIn,omitempty"` // seconds; nil where ExpiresAt is zero
-	EndsBy      string            `json:"endsBy,omitempty"`    // what ends it then: upstream.timeout, hold, max_duration or release_delay; "" where ExpiresAt is zero
+	ExpiresIn   *float64          `json:"expiresIn,omitempty"` // seconds; nil if ExpiresAt is zero
+	EndsBy      string            `json:"endsBy,omitempty"`    // what ends it then: upstream.timeout, hold, max_duration or release_delay; "" if ExpiresAt is zero
 	Held        bool              `json:"held"`                // it outlives the answer of its delivery, or never had one
 	Waiting     int               `json:"waiting"`             // executions in the queue for it
-	IsStale     bool              `json:"isStale"`             // its owner is dead: the next one to come will take over
+	IsStale     bool              `json:"isStale"`             // its owner is dead: the next execution takes over
 	Cooling     bool              `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
 	Parked      *Parked           `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
-	// Of is how many executions of the workflow may run at a time, where that is more than one: then each of them has a lock. 0 = it is one.
+	// Of is how many executions of the workflow may run at a time, if that is more than one: then each of them has a lock. 0 = one.
 	Of int `json:"of,omitempty"`
-	// Executions are those that run, the oldest first; of Lock, and only where Of is not 0.
+	// Executions are those that run, the oldest first; set by Lock, and only if Of is not 0.
 	Executions []string `json:"executions,omitempty"`
 
 	raw json.RawMessage
@@ -77,7 +77,7 @@ func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 	return page, nil
 }
 
-// Locks goes through the locks from q.Cursor on, page after page. After an error there is nothing more.
+// Locks yields the locks from q.Cursor on, page after page. After an error it ends.
 func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error] {
 	return each(q.Cursor, func(cursor string) ([]Lock, string, error) {
 		q.Cursor = cursor
@@ -89,7 +89,7 @@ func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error]
 	})
 }
 
-// each goes through what pages hold.
+// each yields the elements of all pages.
 func each[T any](cursor string, get func(cursor string) ([]T, string, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for {
@@ -115,7 +115,7 @@ func each[T any](cursor string, get func(cursor string) ([]T, string, error)) it
 	}
 }
 
-// lockPath is the path of a workflow's lock.
+// lockPath returns the path of a workflow's lock.
 func lockPath(workflow, action string) string {
 	path := "/v1/locks/" + segment(workflow)
 	if action != "" {
@@ -124,7 +124,7 @@ func lockPath(workflow, action string) string {
 	return path
 }
 
-// errNoWorkflow keeps a call about one lock from becoming one about all of them.
+// errNoWorkflow prevents a call about one lock from becoming one about all of them.
 var errNoWorkflow = errors.New("the workflow is empty")
 
 // lock sends a call about one lock.
@@ -140,19 +140,20 @@ func (c *Client) lock(ctx context.Context, workflow, action string, call call) (
 	return l, nil
 }
 
-// Lock gets a workflow's lock. A *Problem with CodeLockNotFound means that it is free.
+// Lock returns a workflow's lock. A *Problem with CodeLockNotFound means that it is free.
 func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
 }
 
-// LockOf gets the lock of an execution: where a route has a lock.limit above 1 a workflow has several. A *Problem with CodeLockNotFound means that the
-// execution has none.
+// LockOf returns the lock of an execution: if a route has a lock.limit above 1 a workflow has several. A *Problem with CodeLockNotFound means
+// that the execution has none.
 func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet, query: query("execution", executionID)})
 }
 
-// ForceRelease takes the lock from an execution. A running call is closed and its sender told lock_lost; the record is ABORTED, with reason
-// and the name of the token. It returns the execution as it ended. A *Problem with CodeLockLost means that the holder is another.
+// ForceRelease takes the lock from an execution. A running call is closed and its delivery answered with lock_lost; the record is ABORTED, with
+// reason and the name of the token. It returns the execution as it ended. A *Problem with CodeLockLost means that another execution holds the
+// lock.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
 	if workflow == "" {
 		return nil, errNoWorkflow
@@ -160,10 +161,10 @@ func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason
 	return c.execution(ctx, call{method: http.MethodDelete, path: lockPath(workflow, ""), query: query("execution", executionID, "reason", reason)})
 }
 
-// AcquireRequest asks for a lock that is nobody's delivery.
+// AcquireRequest asks for a lock that belongs to no delivery.
 type AcquireRequest struct {
-	Holder string        // who asks, for people
-	TTL    time.Duration // the lock is lost when nobody renews it for so long; whole seconds
+	Holder string        // a name of the client, for operators
+	TTL    time.Duration // the lock is lost if it is not renewed for this long; whole seconds
 	Wait   time.Duration // how long to wait for it in the queue; 0 = not at all
 }
 
@@ -185,10 +186,10 @@ func (a *Acquired) UnmarshalJSON(text []byte) error {
 	return a.Lock.UnmarshalJSON(text)
 }
 
-// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or CodeLockWaitTimeout after a wait) says who has it
+// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or CodeLockWaitTimeout after a wait) has the holder
 // (ExistingExecutionID) and when to ask again.
 //
-// When the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
+// If the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
 func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {
 	if workflow == "" {
 		return nil, errNoWorkflow
@@ -206,8 +207,8 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 	return acquired, nil
 }
 
-// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem with status 412 means that the lock is not
-// the caller's any more: stop working.
+// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem with status 412 means that the caller has
+// lost the lock: stop working.
 func (c *Client) Renew(ctx context.Context, workflow, executionID string, token int64, ttl time.Duration) (*Lock, error) {
 	body := struct {
 		ExecutionID string   `json:"executionId"`
@@ -217,7 +218,7 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
 }
 
-// Release gives an acquired lock back. A *Problem with status 412 means that the caller did not have it any more.
+// Release gives an acquired lock back. A *Problem with status 412 means that the caller had lost it.
 func (c *Client) Release(ctx context.Context, workflow, executionID string, token int64) error {
 	if workflow == "" {
 		return errNoWorkflow

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Parked says of an execution that its sender was told that it is accepted, and what it waits for.
+// Parked says of an execution that its sender was told that the event is accepted, and what it waits for.
 type Parked struct {
 	Since        Time      `json:"since"`
 	On           string    `json:"on"` // what it was parked for: locked, slow, unreachable, unknown, failed, paused or sender_limit
 	Tries        int       `json:"tries"`
 	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
-	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or not before a person says so
+	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or it needs a decision
 	LastEvidence *Evidence `json:"lastEvidence,omitempty"`
-	Blocked      string    `json:"blocked,omitempty"` // why it waits for a person; "" = it does not
+	Blocked      string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
 }
 
 // Evidence is what is known of the latest try that ended.
@@ -30,31 +30,31 @@ type Evidence struct {
 	At      Time    `json:"at"`
 }
 
-// ParkState says where a request stands that is kept.
+// ParkState is the state of a stored request.
 type ParkState string
 
-// The states of a kept request.
+// The states of a stored request.
 const (
 	ParkWaiting    ParkState = "parked"      // its execution waits, or is tried
-	ParkBlocked    ParkState = "blocked"     // its execution waits for a person
+	ParkBlocked    ParkState = "blocked"     // its execution needs a decision
 	ParkDeadLetter ParkState = "dead_letter" // its execution has ended, and can be run again
 )
 
-// ParkedAction is what a person does with a parked execution or a dead letter.
+// ParkedAction is an action on a parked execution or a dead letter.
 type ParkedAction string
 
-// What a person does.
+// The actions.
 const (
-	// Run lets a parked execution be tried now, also where it waits for a person.
+	// Run lets a parked execution be tried now, also if it needs a decision.
 	Run ParkedAction = "run"
-	// Skip ends a parked execution as a dead letter, and the next one of its line runs.
+	// Skip ends a parked execution as a dead letter, and the next one of its queue runs.
 	Skip ParkedAction = "skip"
-	// Rerun lets the event of a dead letter run again: a new execution, the last of its line.
+	// Rerun lets the event of a dead letter run again: a new execution, the last of its queue.
 	Rerun ParkedAction = "rerun"
 )
 
-// Act does it, for a reason that the audit log will show, and with Skip the record. It returns the execution as it is then; with Rerun the new one. A
-// *Problem with CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
+// Act runs an action, with a reason that the audit log will show, and with Skip the record. It returns the execution after that; with Rerun the
+// new one. A *Problem with CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
 func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
@@ -65,9 +65,9 @@ func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string
 	return c.execution(ctx, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body})
 }
 
-// Bulk selects executions for an action, and says how it is done.
+// Bulk selects executions for an action.
 type Bulk struct {
-	Reason string     `json:"reason,omitempty"` // needed, but for a dry run
+	Reason string     `json:"reason,omitempty"` // required, except for a dry run
 	Filter BulkFilter `json:"filter"`           // at least one of its fields is set
 	DryRun bool       `json:"dryRun,omitempty"`
 	Rate   int        `json:"rate,omitempty"`  // so many a second; 0 = 10
@@ -75,7 +75,7 @@ type Bulk struct {
 	Cursor string     `json:"cursor,omitempty"`
 }
 
-// BulkFilter selects executions: those that fit all that is set.
+// BulkFilter selects executions that match all fields that are set.
 type BulkFilter struct {
 	Workflow string    `json:"workflow,omitempty"`
 	Route    string    `json:"route,omitempty"`
@@ -84,9 +84,9 @@ type BulkFilter struct {
 	Until    string    `json:"until,omitempty"`
 }
 
-// BulkResult is what a part of a bulk came to.
+// BulkResult is the result of one request of a bulk.
 type BulkResult struct {
-	Matched    int        `json:"matched"` // how many there are, with those that were left for the next request
+	Matched    int        `json:"matched"` // how many match, with those that were left for the next request
 	Done       int        `json:"done"`
 	Refused    int        `json:"refused"`
 	Executions []BulkItem `json:"executions"`
@@ -106,7 +106,7 @@ type BulkItem struct {
 	Code        string    `json:"code,omitempty"`    // why it was refused
 	Status      Status    `json:"status,omitempty"`  // as it is after that
 	NewID       string    `json:"newId,omitempty"`   // of the execution that Rerun made
-	Message     string    `json:"message,omitempty"` // for people, where it was refused
+	Message     string    `json:"message,omitempty"` // for operators, if it was refused
 }
 
 // RawJSON is the object as the server sent it. Do not change it.
@@ -122,11 +122,11 @@ func (r *BulkResult) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bulkTime is what the server takes at most for one part of a bulk.
+// bulkTime is what the server takes at most for one request.
 const bulkTime = 30 * time.Second
 
-// Bulk does something with all executions that fit, the first of each line first. Each part that it yields is what one request came to. After an error
-// there is nothing more; the cursor of the part before it goes on.
+// Bulk runs an action on all executions that match, in the order of each queue. It yields the result of each request. After an error it ends;
+// the cursor of the result before it goes on.
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
 	return func(yield func(*BulkResult, error) bool) {
 		for {
@@ -148,8 +148,8 @@ func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq
 	}
 }
 
-// Request writes the request of an execution as it came: head and body, the body without its transfer coding. It needs a token with the scope bodies.
-// A *Problem with CodeRequestNotKept means that it is not there.
+// Request writes the request of an execution as it came: head and body, the body without its transfer coding. It needs a token with the scope
+// bodies. A *Problem with CodeRequestNotKept means that it is not stored.
 func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 	if id == "" {
 		return errNoExecutionID

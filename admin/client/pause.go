@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Pause says that nothing of its scope begins, and how far that has come over all replicas. What had begun goes on.
+// Pause says that nothing of its scope begins, and how far that has come over all replicas. Running executions go on.
 type Pause struct {
 	Scope  string `json:"scope"` // route:NAME, or workflow:PATTERN
 	By     string `json:"by"`    // the name of the token that paused it
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
-	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: somebody resumes it
-	// Waiting are the executions that wait for their turn with their senders, Parked those whose senders were told that they are accepted.
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: it does not
+	// Waiting counts the executions whose senders wait for the answer, Parked those whose events were accepted.
 	Waiting int `json:"waiting"`
 	Parked  int `json:"parked"`
-	// Running have begun and not ended: at work, held, in a try, or closed after an unknown outcome.
+	// Running counts executions that have begun and not ended: running, held, in a try, or closed after an unknown outcome.
 	Running int `json:"running"`
 	// Unheard are the processes that have not acknowledged it: something may still begin there. One of an older release never does.
 	Unheard []string `json:"unheard"`
-	// Incomplete: there is more than was counted.
+	// Incomplete: there are more than were counted.
 	Incomplete bool `json:"incomplete,omitempty"`
 	// Drained: nothing of it runs anywhere, and nothing begins until it is resumed.
 	Drained bool `json:"drained"`
-	// Warning says that the replica that was asked has no route of that name, which may be mistyped; "" = it has.
+	// Warning says that the replica that answered has no route of that name, which may be mistyped; "" = it has.
 	Warning string `json:"warning,omitempty"`
 
 	raw json.RawMessage
@@ -89,20 +89,20 @@ func (p *EndedPause) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// PauseStatus is a pause as one process has heard of it.
+// PauseStatus is a pause as one process knows it.
 type PauseStatus struct {
 	Scope  string `json:"scope"`
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
-	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: somebody resumes it
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: it does not
 	Parked int    `json:"parked"`         // parked executions that wait for it, over all replicas
 }
 
-// errNoScope keeps a call about one pause from becoming one about all of them.
+// errNoScope prevents a call about one pause from becoming one about all of them.
 var errNoScope = errors.New("the scope is empty")
 
-// Pauses lists what is paused.
+// Pauses returns all pauses that the token may see.
 func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 	l := new(PauseList)
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", into: l, has: "pauses"}); err != nil {
@@ -111,7 +111,7 @@ func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 	return l, nil
 }
 
-// Pause gets one pause. A *Problem with CodePauseNotFound means that nothing of that scope is paused.
+// Pause returns one pause. A *Problem with CodePauseNotFound means that nothing of that scope is paused.
 func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 	if scope == "" {
 		return nil, errNoScope
@@ -123,8 +123,8 @@ func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 	return p, nil
 }
 
-// BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A pause of the same scope is replaced. It is in
-// force at a process when that has heard of it, which is when Unheard does not name it any more.
+// BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A pause of the same scope is replaced. It is
+// in force at a process when Unheard does not name it any more.
 func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Duration) (*Pause, error) {
 	body := map[string]string{"scope": scope, "reason": reason}
 	if d != 0 {
@@ -137,8 +137,8 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 	return p, nil
 }
 
-// Resume ends a pause: what waits goes on, in the order in which it came. reason may be "". A *Problem with CodePauseNotFound means that nothing of
-// that scope is paused.
+// Resume ends a pause: waiting executions go on, in their order. reason may be "". A *Problem with CodePauseNotFound means that nothing of that
+// scope is paused.
 func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause, error) {
 	if scope == "" {
 		return nil, errNoScope

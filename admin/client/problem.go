@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Problem is an answer that refuses: the API's application/problem+json (RFC 9457), or whatever else came with a status that is not 2xx.
+// Problem is a refusal: the API's application/problem+json (RFC 9457), or any other answer with a status that is not 2xx.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. "" means that the answer is not one of Hooklock:
-	// something else listens there, or stands between.
+	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. "" means that the answer does not come from
+	// Hooklock: another service listens there, or is in between.
 	Code string `json:"code"`
 
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
-	// ExistingExecutionID is who holds the lock, where the lock was refused.
+	// ExistingExecutionID is the execution that holds the lock, if the lock was refused.
 	ExistingExecutionID string `json:"existingExecutionId"`
-	// ExecutionStatus is where the execution is, where its status is the reason.
+	// ExecutionStatus is the status of the execution, if that is the reason.
 	ExecutionStatus Status `json:"-"`
-	// Problems are what is wrong with a configuration that was refused, each with its place.
+	// Problems are the errors of a configuration that was refused, each with its place.
 	Problems []string `json:"problems"`
-	// RetryAfter is the server's advice when to ask again; 0 = it gave none.
+	// RetryAfter is when to ask again, by the server; 0 = not given.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -38,7 +38,7 @@ const (
 	CodeForbidden         = "forbidden"
 	CodeCrossSite         = "cross_site"
 	CodeHostRefused       = "host_refused"
-	CodeNotFound          = "not_found" // the path: this is not the admin API, or another release of it
+	CodeNotFound          = "not_found" // the path is unknown: this is not the admin API, or another release of it
 	CodeLockNotFound      = "lock_not_found"
 	CodePauseNotFound     = "pause_not_found"
 	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
@@ -52,7 +52,7 @@ const (
 	CodeStatusChanged     = "status_changed"       // 412: the execution is not in the status that was given
 	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
 	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
-	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another has it
+	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another execution has it
 	CodeNotParked         = "not_parked"
 	CodeRequestNotKept    = "request_not_kept"
 	CodeCancelRequested   = "cancel_requested"
@@ -61,7 +61,7 @@ const (
 	CodeStoreUnavailable  = "store_unavailable"
 )
 
-// Error says what was refused and why.
+// Error returns what was refused and why.
 func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
@@ -73,14 +73,14 @@ func (p *Problem) Error() string {
 	return p.Code + ": " + text
 }
 
-// newProblem reads an answer that refuses.
+// newProblem reads a refusal.
 func newProblem(answer *http.Response, body []byte) *Problem {
 	p := &Problem{Status: answer.StatusCode}
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if err == nil && (kind == "application/problem+json" || kind == "application/json") {
 		readProblem(body, p)
 	}
-	p.Status = answer.StatusCode // what counts is the status that came, whatever the body says
+	p.Status = answer.StatusCode // the status of the answer counts, whatever the body says
 	if p.Title == "" {
 		p.Title = http.StatusText(p.Status)
 	}
@@ -96,8 +96,7 @@ func newProblem(answer *http.Response, body []byte) *Problem {
 	return p
 }
 
-// readProblem fills p from JSON; what is no object of this shape leaves it empty. An "status" that is a word, not a number, is where the
-// execution is.
+// readProblem fills p from JSON; another body leaves it empty. A "status" that is a word, not a number, is that of the execution.
 func readProblem(body []byte, p *Problem) {
 	var fields struct {
 		*plainProblem

@@ -11,7 +11,7 @@ import (
 type Report struct {
 	Replica   string        `json:"replica"` // which process counted; others have counted their own deliveries
 	StartedAt time.Time     `json:"startedAt"`
-	Since     time.Time     `json:"since"` // from when on it counts
+	Since     time.Time     `json:"since"` // the start of its counts
 	Until     time.Time     `json:"until"`
 	Routes    []RouteReport `json:"routes"`
 
@@ -23,14 +23,14 @@ type RouteReport struct {
 	Route           string  `json:"route"`
 	Mode            string  `json:"mode"` // enforce or observe
 	Deliveries      int64   `json:"deliveries"`
-	Stale           Finding `json:"staleEvents"` // an older replica does not say
+	Stale           Finding `json:"staleEvents"` // not set by an older replica
 	Duplicates      Finding `json:"duplicates"`
 	Overlaps        Finding `json:"overlaps"`
 	Mismatches      Finding `json:"mismatches"`
 	MissingEventIDs Finding `json:"missingEventIds"`
 	Forged          Finding `json:"forged"`
 	Unnamed         Finding `json:"unnamed"`
-	// Changing is what the sender changes between attempts of one event, so that the later ones are not taken for it; nil: nothing was seen.
+	// Changing is what the sender changes between attempts of one event, so that later ones count as other requests; nil: no change was seen.
 	Changing *Changing `json:"changing,omitempty"`
 }
 
@@ -55,10 +55,10 @@ type Example struct {
 	CarriedOut  bool      `json:"carriedOut"` // otherwise the delivery was forwarded
 	Key         string    `json:"key,omitempty"`
 	Workflow    string    `json:"workflow,omitempty"`
-	ExecutionID string    `json:"executionId,omitempty"` // that it met
+	ExecutionID string    `json:"executionId,omitempty"` // the execution that stood in the way
 	Code        string    `json:"code,omitempty"`        // of a rejection
 	Signature   string    `json:"signature,omitempty"`   // why it is not valid
-	Status      int       `json:"status,omitempty"`      // that its sender got
+	Status      int       `json:"status,omitempty"`      // the status sent in response
 	TraceID     string    `json:"traceId,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Report says what was found since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
+// Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
 	r := new(Report)
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), into: r, has: "routes"}); err != nil {

@@ -10,8 +10,8 @@ type RouteRules struct {
 	Route   string        `json:"route"`
 	Mode    string        `json:"mode"`             // enforce or observe
 	Path    string        `json:"path"`             // the pattern
-	Sender  *RouteSender  `json:"sender,omitempty"` // nil where the route names no preset
-	Answers []RouteAnswer `json:"answers"`          // what each decision answers, in the order of the questions
+	Sender  *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
+	Answers []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
 }
 
 // RouteSender is what is known of the sender that a route names.
@@ -20,18 +20,19 @@ type RouteSender struct {
 	Patience   float64 `json:"patience,omitempty"`   // seconds for which it waits for an answer; 0 = not documented, or not established
 	RetriesOn  string  `json:"retriesOn,omitempty"`  // after which answers the event comes again; "" = not established
 	RetriesFor float64 `json:"retriesFor,omitempty"` // seconds from its first attempt to its last automatic one; 0 = none, or not established
-	GivesUp    string  `json:"givesUp,omitempty"`    // what becomes of an endpoint that refuses too often; "" = not established
-	// Limits is how near it is to switching the endpoint off, by what came to this process; empty: not established, or an older replica.
+	GivesUp    string  `json:"givesUp,omitempty"`    // what happens to an endpoint that refuses too often; "" = not established
+	// Limits is how near the sender is to switching the endpoint off, by the deliveries to this process; empty: not established, or an older
+	// replica.
 	Limits []SenderLimit `json:"limits,omitempty"`
 }
 
 // SenderLimit is how near a sender is to one of its limits, as it counts failures.
 type SenderLimit struct {
-	Limit string  `json:"limit"` // for people: 4_in_a_row, 24h_of_failures, 95%_of_an_hour
+	Limit string  `json:"limit"` // the name of the limit: 4_in_a_row, 24h_of_failures, 95%_of_an_hour
 	Ratio float64 `json:"ratio"` // 0 = not at all, 1 = it has reached it
 }
 
-// RouteAnswer is what one decision answers.
+// RouteAnswer is the answer of one decision.
 type RouteAnswer struct {
 	Decision string `json:"decision"`
 	Text     string `json:"text"`
@@ -42,7 +43,7 @@ type RouteList struct {
 	Routes []RouteRules `json:"routes"`
 }
 
-// Routes says what the routes of the process that answers do.
+// Routes returns what the routes of the process that answers do.
 func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
 	list := new(RouteList)
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes", into: list, has: "routes"}); err != nil {

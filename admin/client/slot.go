@@ -7,11 +7,11 @@ import (
 	"net/http"
 )
 
-// Slot is a place in a limit, and who has it.
+// Slot is a slot of a limit, and the execution that has it.
 type Slot struct {
-	Limit       string `json:"limit"`        // with what the delivery had in it: tenant/acme; that of a workflow's lock.limit is workflow:NAME
+	Limit       string `json:"limit"`        // with the delivery's values in it: tenant/acme; that of a workflow's lock.limit is workflow:NAME
 	Number      int    `json:"slot"`         // from 0; -1 = it waits for one
-	Of          int    `json:"of,omitempty"` // how many there are, as the replica has it that was asked; 0 = it knows no such limit
+	Of          int    `json:"of,omitempty"` // slots of the limit, by the configuration of the replica that answers; 0 = it has no such limit
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
 	Route       string `json:"route"`
@@ -21,7 +21,7 @@ type Slot struct {
 
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
 type SlotCount struct {
-	Limit   string `json:"limit"` // as limits.shared has it; lock.limit is those of workflows
+	Limit   string `json:"limit"` // the name in limits.shared; lock.limit stands for those of workflows
 	Taken   int    `json:"taken"`
 	Waiting int    `json:"waiting"`
 }
@@ -60,7 +60,7 @@ func (c *Client) SlotPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 	return c.slotPage(ctx, q, "")
 }
 
-// TurnPage gets one page of those who are first of their queue and wait for a slot.
+// TurnPage returns one page of the slot waiters.
 func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 	return c.slotPage(ctx, q, "true")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ReplicaStatus is how one process is doing, and what it sees of what it depends on.
+// ReplicaStatus is the status of one process, and of what it depends on.
 type ReplicaStatus struct {
 	Replica   string        `json:"replica"`
 	Version   string        `json:"version"`
@@ -18,16 +18,16 @@ type ReplicaStatus struct {
 	Etcd      EtcdStatus    `json:"etcd"`
 	Upstream  Contact       `json:"upstream"`
 	Config    ConfigStatus  `json:"config"`
-	// UpstreamReuse is how the connections to the upstream are used that carried a delivery with a body.
+	// UpstreamReuse is how connections to the upstream that carried a delivery with a body are reused.
 	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
 	Running Crowd        `json:"running"` // executions whose lock this process holds
-	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of a copy
-	Held    Crowd        `json:"held"`    // locks that are no process's, over all replicas, as this one saw up to 15 s ago
+	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of the first delivery of their event
+	Held    Crowd        `json:"held"`    // locks that no process owns, over all replicas, as this one saw up to 15 s ago
 	Parked  ParkedStatus `json:"parked"`
-	// Slots are those of limits that executions of this process have, or wait for.
+	// Slots are the slots of limits that executions of this process have, or wait for.
 	Slots []SlotCount `json:"slots,omitempty"`
-	// Paused is what is paused, as this process has heard.
+	// Paused is what is paused, as far as this process knows.
 	Paused []PauseStatus `json:"paused,omitempty"`
 
 	RateSeconds float64     `json:"rateSeconds"` // how far the decisions of routes look back
@@ -49,8 +49,8 @@ type SessionStatus struct {
 // EtcdStatus is the ledger's store.
 type EtcdStatus struct {
 	Embedded bool      `json:"embedded"`
-	Space    string    `json:"space,omitempty"` // how full the embedded one is, for people
-	Members  []Contact `json:"members"`         // as configured. One is asked at a time, and the next one when that fails.
+	Space    string    `json:"space,omitempty"` // how full the embedded one is, for operators
+	Members  []Contact `json:"members"`         // as configured; one is used at a time, and the next one if that fails
 }
 
 // The states of a Contact.
@@ -60,7 +60,7 @@ const (
 	ContactNotAsked = "not_asked" // there was none since the start
 )
 
-// Contact is somebody whom a process asks, as its own requests saw it: nobody is asked for this.
+// Contact is what a process knows of another one from its own requests; none is sent for this.
 type Contact struct {
 	Address    string `json:"address"`
 	State      string `json:"state"`
@@ -69,12 +69,12 @@ type Contact struct {
 	Failure    string `json:"failure,omitempty"`   // what it was
 }
 
-// UpstreamReuse says whether connections to the upstream are used again behind a body.
+// UpstreamReuse says whether connections to the upstream are used again after a body.
 type UpstreamReuse struct {
 	Setting string `json:"setting"` // upstream.reuse_after_body
 	Proven  uint64 `json:"proven"`  // connections that stayed silent behind an empty line, under auto
 	Reused  uint64 `json:"reused"`  // requests with a body on a connection that had carried one before, under auto
-	// Ended is what the service did behind an empty line instead of staying silent; since then, none is used again.
+	// Ended is what the service did after an empty line instead of staying silent; since then, no connection is used again.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
 }
@@ -89,13 +89,13 @@ type ConfigStatus struct {
 	Refused *Refusal `json:"refused,omitempty"` // the latest one; nil = none since the start
 }
 
-// Refusal is a changed configuration that was not taken over.
+// Refusal is a changed configuration that was refused.
 type Refusal struct {
 	At       Time     `json:"at"`
 	Problems []string `json:"problems"`
 }
 
-// Crowd is how many there are, and since when the oldest.
+// Crowd is a number of executions or deliveries, and when the oldest began.
 type Crowd struct {
 	Count    int  `json:"count"`
 	OldestAt Time `json:"oldestAt,omitzero"` // zero: there is none, or it is not known
@@ -106,11 +106,11 @@ type ParkedStatus struct {
 	Count       int   `json:"count"`
 	OldestAt    Time  `json:"oldestAt,omitzero"`
 	Bytes       int64 `json:"bytes"`
-	Blocked     int   `json:"blocked"`     // workflows that wait for a person
+	Blocked     int   `json:"blocked"`     // workflows that need a decision
 	DeadLetters int   `json:"deadLetters"` // requests of ended executions
 	// Routes are the accepted events by the route that they were accepted under.
 	Routes []RouteCount `json:"routes,omitempty"`
-	// Unrouted are those whose route this replica does not have, by route: no event of them is tried here.
+	// Unrouted are those whose route this replica does not have, by route: it does not try them.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`
 }
 
@@ -120,18 +120,18 @@ type RouteCount struct {
 	Count int    `json:"count"`
 }
 
-// RouteRate is what came to a route of this process lately.
+// RouteRate is the recent traffic of a route of this process.
 type RouteRate struct {
 	Route string `json:"route"`
 	Mode  string `json:"mode"`
-	// Decisions are the deliveries of the last RateSeconds by what was decided; in mode observe, what would have been.
+	// Decisions counts the deliveries of the last RateSeconds by decision; in mode observe, by the decision that would have been made.
 	Decisions map[string]int64 `json:"decisions"`
-	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a 2xx, answered with another status, and without a
-	// whole answer. Forwarded deliveries and tries of parked events count.
+	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a 2xx, answered with another status, and without
+	// a whole answer. Forwarded deliveries and tries of parked events count.
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
 	Errors    int64 `json:"errors"`
-	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none came since StartedAt
+	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
 }
 
 // RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
@@ -147,7 +147,7 @@ func (s *ReplicaStatus) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Status says how the process that answers is doing.
+// Status returns the status of the process that answers.
 func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
 	s := new(ReplicaStatus)
 	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/status", into: s, has: "replica"}); err != nil {
@@ -181,7 +181,7 @@ func (r *RunningConfig) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Config is the configuration in force. With origin, each of its values says where it comes from.
+// Config returns the configuration in force. With origin, each of its values has where it comes from.
 func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error) {
 	asked := ""
 	if origin {
@@ -197,7 +197,7 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 // Reloaded is a configuration that was taken over.
 type Reloaded struct {
 	SHA256  string   `json:"sha256"`
-	Changed []string `json:"changed"` // settings and routes; empty: nothing was
+	Changed []string `json:"changed"` // settings and routes; empty: none
 
 	raw json.RawMessage
 }
@@ -218,8 +218,8 @@ func (r *Reloaded) UnmarshalJSON(text []byte) error {
 // reloadTime is what the server takes at most for a reload.
 const reloadTime = 25 * time.Second
 
-// Reload reads the configuration file of the process again, and takes it over. A *Problem with CodeConfigRefused has in Problems what is
-// wrong with it; the old one stays in force then.
+// Reload lets the process read its configuration file again, and take it over. A *Problem with CodeConfigRefused has the errors in Problems;
+// the old configuration stays in force then.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	r := new(Reloaded)
 	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r, wait: reloadTime, has: "changed"}); err != nil {

@@ -17,8 +17,8 @@ import (
 
 // TLS are the PEM files of an https connection. The zero value trusts the system's authorities and shows no certificate.
 type TLS struct {
-	CAFile     string // whom to trust, instead of the system's authorities
-	CertFile   string // who we are, where admin.tls.client_ca_file asks for it
+	CAFile     string // the authorities to trust, instead of the system's
+	CertFile   string // the client certificate, if admin.tls.client_ca_file asks for one
 	KeyFile    string // its key
 	ServerName string // the name in the server's certificate; "" = the URL's host
 }
@@ -81,11 +81,10 @@ func (t TLS) config() (*tls.Config, error) {
 // TokenSource returns the bearer token to use now; "" is none.
 type TokenSource func() (string, error)
 
-// Token is always the same token.
+// Token returns the source of a constant token.
 func Token(token string) TokenSource { return func() (string, error) { return token, nil } }
 
-// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is read once: it has nothing more. One trailing
-// newline is cut.
+// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is read only once. One trailing newline is cut.
 func TokenFile(path string) TokenSource {
 	var mu sync.Mutex
 	piped := ""

@@ -451,7 +451,7 @@ func (v *visit) chosen() (*client.ExecutionPage, error) {
 	return page, nil
 }
 
-// pickedParked asks about selected executions whose requests are kept.
+// pickedParked asks about selected executions whose requests are stored.
 func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 	return func(v *visit) (*question, error) {
 		return several(v, verb, func(x *client.Execution) bool { return slices.Contains(canDo(x), do) },

@@ -15,7 +15,7 @@ const (
 	chartWidth  = 94  // of the bars, in per cent: the rest is room for the last label
 )
 
-// chart is a picture of what came in each step of time, as stacked bars, with the same as a table.
+// chart is a bar chart of the counts in each step of time, with the same as a table.
 type chart struct {
 	Height int // with the labels
 	Bars   []block
@@ -33,7 +33,7 @@ type block struct {
 	Href      string // of the events that it counts
 }
 
-// countKind is what one colour of a chart stands for.
+// countKind is the meaning of one colour of a chart.
 type countKind struct {
 	Class, Name string
 	of          func(*client.Counts) int64
@@ -49,7 +49,7 @@ func (k *countKind) cell(c *client.Counts, where ...string) cell {
 	return n
 }
 
-// countKinds are the colours of a chart, from below: what deliveries came to, and tries of accepted events.
+// countKinds are the colours of a chart, from below: results of deliveries, and tries of accepted events.
 func countKinds() []countKind {
 	return []countKind{
 		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }, []string{"status", string(client.Success)}},
@@ -70,7 +70,8 @@ func lookbacks() []lookback {
 	return []lookback{{"1h", "1h", "1m", "Last hour"}, {"24h", "24h", "15m", "24 hours"}, {"30d", "720h", "6h", "30 days"}}
 }
 
-// counted shows what came to the routes over time, over all replicas. It reads counts and no records. status is nil where the token may not see it.
+// counted shows the traffic of the routes over time, over all replicas. It reads counts and no records. status is nil if the token may not see
+// it.
 func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
 	s := section{ID: "rates", Title: "Routes"}
 	if status == nil {
@@ -98,7 +99,7 @@ func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
 	return s, nil
 }
 
-// counts reads what was counted. A stream reads it again once in attentionEvery.
+// counts reads the counts. A stream reads them again once in attentionEvery.
 func (v *visit) counts(since, step string) (*client.CountList, error) {
 	if v.kept != nil && v.kept.counts != nil && v.now.Sub(v.kept.countsAt) < attentionEvery {
 		return v.kept.counts, nil
@@ -113,7 +114,7 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 	return list, nil
 }
 
-// chartOf draws counts; nil where nothing came.
+// chartOf draws counts; nil if there are none.
 func chartOf(list *client.CountList) *chart {
 	sums := map[time.Time]*client.Counts{}
 	step := seconds(list.StepSeconds)
@@ -194,7 +195,7 @@ func roughly(estimate float64) string {
 	return story.Span(d.Round(100 * time.Millisecond))
 }
 
-// countColumns show what was counted of a route. status may be nil.
+// countColumns show the counts of a route. status may be nil.
 func countColumns(list *client.CountList, status *client.ReplicaStatus) []column[client.RouteCounts] {
 	minutes := max(list.Until.Sub(list.Since.Time).Minutes(), 1)
 	columns := []column[client.RouteCounts]{

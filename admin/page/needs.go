@@ -15,9 +15,9 @@ const (
 	needsPage = 20
 	// needsReads bounds how many pages of a list are read: each read looks at a bounded number of records.
 	needsReads = 3
-	// reusedSince is for how long a reused event ID needs attention: nothing resolves one.
+	// reusedSince is for how long a reused event ID needs attention: it is never resolved.
 	reusedSince = "24h"
-	// silentAfter is when a route that had deliveries is called silent.
+	// silentAfter is when a route that had deliveries counts as silent.
 	silentAfter = time.Hour
 	// attentionEvery is how often a stream reads what needs attention.
 	attentionEvery = 10 * time.Second
@@ -75,7 +75,7 @@ func (v *visit) concerns() (all []concern, checked string, err error) {
 	}
 	away := false
 	for i := range all {
-		if away { // each further question would wait for etcd as long
+		if away { // each further request would wait for etcd as long
 			all[i].Trouble, all[i].Asks = etcdAway, nil
 			continue
 		}

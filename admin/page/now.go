@@ -91,7 +91,7 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	return s, nil
 }
 
-// paused lists what is paused, as this replica knows it; the section is hidden if nothing is. status is nil where the token may not see it.
+// paused lists what is paused, as this replica knows it; the section is hidden if nothing is. status is nil if the token may not see it.
 func paused(status *client.ReplicaStatus) section {
 	s := section{ID: "paused"}
 	if status == nil || len(status.Paused) == 0 {

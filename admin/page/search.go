@@ -25,7 +25,7 @@ var states = map[string][2]string{
 	"dead": {"state", string(client.ParkDeadLetter)}, "succeeded": {"status", string(client.Success)}, "cancelled": {"status", string(client.Aborted)},
 }
 
-// parseSearch splits the text of the search field into filters; text is what remains, which is anything in hand.
+// parseSearch splits the text of the search field into filters; text is what remains, which may be any ID.
 func parseSearch(field string) url.Values {
 	q := url.Values{}
 	var rest []string

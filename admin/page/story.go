@@ -358,7 +358,7 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	return []item{i}
 }
 
-// auditItems returns the changes that people made to it.
+// auditItems returns the changes by operators.
 func (v *visit) auditItems(x *client.Execution) []item {
 	page := &client.AuditPage{}
 	if v.api.get("/v1/audit", values("execution", x.ExecutionID, "limit", "50"), page) != nil {

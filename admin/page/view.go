@@ -14,8 +14,8 @@ import (
 // section is a part of a screen. Its empty fields are left out; one without a title is hidden.
 type section struct {
 	ID, Title string
-	Note      string // what it is
-	Lead      []cell // what matters most, a paragraph each
+	Note      string // what the section shows
+	Lead      []cell // the most important facts, a paragraph each
 	Trouble   string // why it cannot be shown, or is not as it should be
 	Empty     string // shown in place of an empty table
 	Fold      string // the name under which its content is folded; "" = it is not
@@ -45,10 +45,10 @@ type fact struct {
 type cell struct {
 	Text  string
 	Class string // good, bad, warn, id, dim; "" = plain
-	Title string // all of it, where Text is cut
+	Title string // the whole text, if Text is cut
 	Href  string // of another screen, such as #story?id=…
 	At    time.Time
-	Way   string    // how At is shown: ago, for (since then), in, or at; "ago" where it is ""
+	Way   string    // how At is shown: ago, for (since then), in, or at; "" = ago
 	From  time.Time // with At: the progress of a time span, as a bar
 	Asks  []ask
 	Pick  string // the execution that a check box selects; Text is its label, Class what can be done
@@ -158,7 +158,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// stamp spells a time where the script does not put it into the zone of the browser.
+// stamp formats a time in UTC, for readers without the script that converts it to the zone of the browser.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 func text(s string) cell { return cell{Text: s} }
@@ -193,7 +193,7 @@ func when(t client.Time, way string) cell {
 	return cell{At: t.Time, Way: way}
 }
 
-// longest bounds the shown part of a text from a sender; all of it is in the title.
+// longest bounds the shown part of a text from a sender; the whole text is in the title.
 const longest = 80
 
 func cut(s string) cell {
@@ -204,7 +204,7 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
-// middle cuts an ID in its middle, since IDs differ at their ends; all of it is in the title.
+// middle cuts an ID in its middle, since IDs differ at their ends; the whole ID is in the title.
 func middle(id string) cell {
 	const most, head, tail = 28, 14, 10
 	letters := []rune(id)

@@ -12,10 +12,10 @@ const (
 	maxChanging = 32 // members that are named
 )
 
-// Changing is what a sender changes between attempts of one event, so that the later ones are not taken for it.
+// Changing is what a sender changes between attempts of one event, so that later ones count as other requests.
 type Changing struct {
 	noted time.Time // the newest of them, by the clock of the tally
-	// Refused is how many such attempts there were, since the start.
+	// Refused counts such attempts since the start.
 	Refused uint64 `json:"refused"`
 	// Members are what differed, as a template spells it: body.delivery_attempts.
 	Members []string `json:"members"`
@@ -24,7 +24,7 @@ type Changing struct {
 	Key string `json:"key"`
 }
 
-// attempts remembers what deliveries were made of that may come again, and compares those that come again as another request.
+// attempts remembers the parts of deliveries that may come again, and compares those that come again as another request.
 type attempts struct {
 	seen  map[string]attempt // by key
 	order []string           // of seen, the oldest first
@@ -36,10 +36,10 @@ type attempt struct {
 	ran     bool // the others are compared with the one that counts
 }
 
-// respelled is what differs where every member is the same.
+// respelled is the difference if every member is equal.
 const respelled = "the order or white space of the body"
 
-// note remembers d, or compares it. Only those that went wrong have members.
+// note remembers d, or compares it. Only deliveries that went wrong have members.
 func (a *attempts) note(d *Delivery, now moment) {
 	if len(d.Members) == 0 {
 		return
@@ -54,7 +54,7 @@ func (a *attempts) note(d *Delivery, now moment) {
 	}
 	differ := idem.Differences(first.members, d.Members)
 	switch {
-	case len(differ) == 0 && !first.ran: // both were refused, and only the first one would tell
+	case len(differ) == 0 && !first.ran: // both were refused, and only the first one would show it
 		return
 	case len(differ) == 0:
 		differ = []string{respelled}
@@ -83,7 +83,7 @@ func (a *attempts) remember(d *Delivery) {
 	a.order = append(a.order, d.Key)
 }
 
-// since is what was found, if the newest of it is not older than from.
+// since returns what was found, if the newest of it is not older than from.
 func (a *attempts) since(from time.Time) *Changing {
 	if a.found == nil || a.found.noted.Before(from) {
 		return nil

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Contact is what is known of somebody whom this process asks, from the asking alone: nobody is asked for it. The zero value: nobody has
-// asked yet. It is safe for concurrent use.
+// Contact is what is known of a service that this process calls, from its own requests: none is sent for this. The zero value: no request was
+// made yet. It is safe for concurrent use.
 type Contact struct {
 	answered atomic.Int64 // Unix time in ns; 0: none has. It is noted on each delivery, so it takes no lock.
-	fails    atomic.Bool  // what came last, whatever the times say: somebody may set the clock
+	fails    atomic.Bool  // the newest result, whatever the times say: the clock may be set
 
 	mu      sync.Mutex
 	failed  time.Time
 	failure string
 }
 
-// Seen is what a Contact knows.
+// Seen is the state of a Contact.
 type Seen struct {
 	Answered time.Time // when the latest answer came; zero: none has
 	Failed   time.Time // when the latest request failed; zero: none has
-	Failure  string    // how it did
-	Fails    bool      // the latest request did
+	Failure  string    // its error
+	Fails    bool      // whether the latest request failed
 }
 
 // Answer notes an answer.
@@ -39,7 +39,7 @@ func (c *Contact) Fail(at time.Time, why string) {
 	c.fails.Store(true)
 }
 
-// Seen is what was noted.
+// Seen returns the state.
 func (c *Contact) Seen() Seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()

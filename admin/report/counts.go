@@ -6,7 +6,7 @@ import (
 	"hooklock/idem"
 )
 
-// Take returns what was counted of each route since it was called before, without the routes that had nothing.
+// Take returns what was counted of each route since the last call, without the routes that had nothing.
 func (t *Tally) Take() []idem.RouteCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -18,7 +18,7 @@ func (t *Tally) Take() []idem.RouteCounts {
 	return some
 }
 
-// take appends what was counted since it was called before, if anything was.
+// take appends what was counted since the last call, if anything was.
 func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
 	return some
 }
 
-// delivered counts a delivery by what became of it.
+// delivered counts a delivery by its result.
 func (r *route) delivered(d *Delivery, shown time.Time) {
 	counts := &r.untaken.Counts
 	counts[idem.CountDeliveries]++

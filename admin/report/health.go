@@ -9,18 +9,18 @@ import (
 
 const (
 	minutes = 60 // of an hour's share
-	// fewest is of how many deliveries in the hour a share says something: one failure of one delivery is no habit.
+	// fewest is from how many deliveries in the hour a share is meaningful: one failure of one delivery is not.
 	fewest = 20
 )
 
 // Limit says when the sender of a route switches its endpoint off. One of its fields is set.
 type Limit struct {
 	InRow int           // failures in a row
-	For   time.Duration // nothing but failures for so long
+	For   time.Duration // nothing but failures for this long
 	Share float64       // of the deliveries of an hour that fail; up to 1
 }
 
-// String is the limit for people: 4_in_a_row, 24h_of_failures, 95%_of_an_hour.
+// String returns the limit for operators: 4_in_a_row, 24h_of_failures, 95%_of_an_hour.
 func (l Limit) String() string {
 	switch {
 	case l.InRow > 0:
@@ -31,21 +31,21 @@ func (l Limit) String() string {
 	return strconv.FormatFloat(l.Share*100, 'f', -1, 64) + "%_of_an_hour"
 }
 
-// Sender is how the sender of a route counts what it takes for a failure. The zero value counts nothing.
+// Sender is how the sender of a route counts failures. The zero value counts nothing.
 type Sender struct {
 	Limits []Limit
-	// Fails reports whether it takes a delivery for failed that was answered so, after that time. nil only without Limits.
+	// Fails reports whether the sender counts a delivery with this status as failed, after that time. nil only without Limits.
 	Fails func(status int, took time.Duration) bool
 }
 
-// Health is how a route stands with its sender, as this process has seen.
+// Health is the standing of a route with its sender, as this process has seen it.
 type Health struct {
 	Route  string
-	Last   time.Time // when the newest verified delivery ended; zero: none came since the start
+	Last   time.Time // when the newest verified delivery ended; zero: none has since the start
 	Limits []Near
 }
 
-// Near is how near a sender is to a limit: 0 for not at all, 1 where it has reached it.
+// Near is how near a sender is to a limit: 0 for not at all, 1 if it has reached it.
 type Near struct {
 	Limit Limit
 	Ratio float64 // by verified deliveries
@@ -53,7 +53,7 @@ type Near struct {
 	Unverified float64
 }
 
-// Health is that of all routes, in their order.
+// Health returns the health of all routes, in their order.
 func (t *Tally) Health() []Health {
 	now := t.clock()
 	t.mu.RLock()
@@ -65,11 +65,10 @@ func (t *Tally) Health() []Health {
 	return all
 }
 
-// half is at which part of a limit somebody should know of it.
+// half is the part of a limit from which an operator should know of it.
 const half = 0.5
 
-// NearLimit reports whether the sender of a route is half way to one of its limits, by verified deliveries. It is for routes that ask; it does not
-// allocate.
+// NearLimit reports whether the sender of a route is half way to one of its limits, by verified deliveries. It does not allocate.
 func (t *Tally) NearLimit(name string) bool {
 	now := t.clock()
 	t.mu.RLock()
@@ -98,7 +97,7 @@ func (r *route) healthOf(name string, limits []Limit, now time.Time) Health {
 	return h
 }
 
-// failures are those of one route, as its sender counts them.
+// failures are the failures of one route, as its sender counts them.
 type failures struct {
 	inRow       int
 	first, last time.Time // of those in a row
@@ -126,7 +125,7 @@ func (f *failures) add(failed bool, now time.Time) {
 	f.last = now
 }
 
-// near is how near they are to a limit.
+// near returns how near they are to a limit.
 func (f *failures) near(l Limit, now time.Time) float64 {
 	switch {
 	case l.InRow > 0:

@@ -14,17 +14,18 @@ const (
 	recentSteps = int64(Recent / recentStep)
 )
 
-// Rate is what came to one route lately.
+// Rate is the recent traffic of one route.
 type Rate struct {
 	Route, Mode string
-	// Decisions are the deliveries of the last Recent, by what was decided; of a delivery that was forwarded all the same, what would have been.
+	// Decisions counts the deliveries of the last Recent, by decision; of a delivery that was forwarded all the same, by the decision that
+	// would have been made.
 	Decisions map[idem.Decision]uint64
-	// Results are the requests to the service in that time, by what became of them: forwarded deliveries, and tries of parked events.
+	// Results counts the requests to the service in that time, by result: forwarded deliveries, and tries of parked events.
 	Results Results
-	Last    time.Time // when the newest delivery ended; zero: none came since the start
+	Last    time.Time // when the newest delivery ended; zero: none has since the start
 }
 
-// Result is what became of a request to the service. The zero value: there was none.
+// Result is the result of a request to the service. The zero value: there was none.
 type Result uint8
 
 // The results.
@@ -38,7 +39,7 @@ const (
 // Results counts requests by their Result.
 type Results [results]uint64
 
-// Rates are those of all routes, in their order.
+// Rates returns those of all routes, in their order.
 func (t *Tally) Rates() []Rate {
 	now := t.clock()
 	t.mu.RLock()

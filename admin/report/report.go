@@ -1,9 +1,9 @@
 // Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
 // enforce. It is kept in memory, of this process alone, in bounded space.
 //
-// Words: a Delivery is what is told of one, a Finding how often one Kind of thing was found on a Route, with some Examples, and a Report all
-// findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is what came to a route in the last ones, and a Contact
-// when somebody whom the process asks answered last.
+// Words: a Delivery is the report of one, a Finding how often one Kind of problem was found on a Route, with some Examples, and a Report all
+// findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is the traffic of a route in the last ones, and a
+// Contact when a service that the process calls has answered last.
 package report
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Step is how finely time is told apart: counts are kept for each stretch of this length.
+	// Step is the resolution of time: counts are kept for each span of this length.
 	Step = 10 * time.Minute
 	// Kept is how far a report looks back.
 	Kept = 7 * 24 * time.Hour
@@ -24,7 +24,7 @@ const (
 	steps = int64(Kept / Step)
 )
 
-// Kind is what was found: the class of a decision, or that there was no event ID.
+// Kind is the kind of a finding: the class of a decision, or a missing event ID.
 type Kind int
 
 // The kinds.
@@ -39,10 +39,10 @@ const (
 	kinds     = Stale + 1
 )
 
-// Delivery is what the tally wants to know of one.
+// Delivery is the report of one delivery.
 type Delivery struct {
 	Route string
-	// Decision is what was decided, or, where that was not carried out, what would have been.
+	// Decision is what was decided, or, if that was not carried out, what would have been.
 	Decision idem.Decision
 	// Carried: the decision was carried out. Otherwise the delivery was forwarded.
 	Carried   bool
@@ -58,11 +58,11 @@ type Delivery struct {
 	Result    Result        // of its request to the service
 	Took      time.Duration // until its answer was written
 	Service   time.Duration // of its request to the service
-	// Verified: it is its sender's: its signature is right, or its route asks for none.
+	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
-	// UnsignedHandshake: it is a handshake without a signature. Anybody can send one, so it says nothing of how the sender fares.
+	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
 	UnsignedHandshake bool
-	// Members are what the delivery was made of, where it was refused as another request, or failed and may come again; else nil.
+	// Members are the parts of the delivery, if it was refused as another request, or failed and may come again; else nil.
 	Members []idem.Member
 }
 
@@ -77,13 +77,13 @@ type Tally struct {
 	routes map[string]*route
 	order  []string
 	modes  map[string]string
-	// senders are how those of the routes count failures.
+	// senders are how the senders of the routes count failures.
 	senders map[string]Sender
 	left    []idem.RouteCounts // of dropped routes, for Take
 }
 
-// New makes a tally for the process that is called replica. now is the time for people, which somebody may set while the process runs, and elapsed is how long ago
-// New was called, which nobody can; nil means those of the system.
+// New makes a tally for the process that is called replica. now is the wall clock, which may be set while the process runs, and elapsed is how
+// long ago New was called, which cannot be; nil means those of the system.
 func New(replica string, now func() time.Time, elapsed func() time.Duration) *Tally {
 	if now == nil {
 		now = time.Now
@@ -95,7 +95,7 @@ func New(replica string, now func() time.Time, elapsed func() time.Duration) *Ta
 	return &Tally{replica: replica, now: now, elapsed: elapsed, started: now().Round(0), routes: map[string]*route{}, modes: map[string]string{}}
 }
 
-// clock is what is counted by: the time as it would be if nobody had set it since the start.
+// clock is the time for counting: the wall clock as if it had not been set since the start.
 func (t *Tally) clock() time.Time { return t.started.Add(t.elapsed()) }
 
 // Route is a configured route as the report shows it.
@@ -104,7 +104,7 @@ type Route struct {
 	Sender     Sender
 }
 
-// SetRoutes says which routes there are, in their order. What was counted of others is dropped.
+// SetRoutes sets the routes, in their order. The counts of others are dropped.
 func (t *Tally) SetRoutes(routes []Route) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,8 +124,8 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
-// Tried counts a try of a parked event, whose delivery was noted before, and how long its request to the service took. One of an unknown route is not
-// counted.
+// Tried counts a try of a parked event, whose delivery was noted before, and how long its request to the service took. One of an unknown route
+// is not counted.
 func (t *Tally) Tried(name string, result Result, took time.Duration) {
 	t.with(name, func(r *route) {
 		r.recent.add("", result, t.clock())
@@ -161,10 +161,10 @@ func (t *Tally) Note(d *Delivery) {
 	}
 }
 
-// moment is when something was noted.
+// moment is the time of a note.
 type moment struct {
 	at    time.Time // by the clock of the tally
-	shown time.Time // to people
+	shown time.Time // by the wall clock
 }
 
 // route is the counts of one route.
@@ -173,7 +173,7 @@ type route struct {
 	all      ring
 	recent   recent
 	untaken  idem.RouteCounts // since the last Take
-	newest   time.Time        // when the newest delivery was noted, as people are told
+	newest   time.Time        // when the newest delivery was noted, by the wall clock
 	verified time.Time        // when the newest verified one was, too
 	failures failures         // of verified deliveries
 	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with a secret that the route does not have.
@@ -205,7 +205,7 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.attempts.note(d, now)
 }
 
-// noteSender counts d for how the route stands with its sender.
+// noteSender counts d for the standing of the route with its sender.
 func (r *route) noteSender(d *Delivery, failed bool, now moment) {
 	if d.UnsignedHandshake {
 		return
@@ -228,7 +228,7 @@ func (r *route) find(kind Kind, d *Delivery, at int64, now moment) {
 	})
 }
 
-// ring is counts by step of time; it forgets what is older than Kept.
+// ring is counts by step of time; it forgets those older than Kept.
 type ring struct {
 	last   int64 // the newest step in it
 	counts []uint32
@@ -247,7 +247,7 @@ func (r *ring) add(at int64) {
 	r.counts[at%steps]++
 }
 
-// since is how many there were from step from to step to, both included.
+// since returns the count from step from to step to, both included.
 func (r *ring) since(from, to int64) (n uint64) {
 	if r == nil || r.counts == nil {
 		return 0
@@ -273,7 +273,7 @@ func (e *examples) add(x Example) {
 	e.next = (e.next + 1) % MaxExamples
 }
 
-// since are those that are not older than from, the newest first.
+// since returns those that are not older than from, the newest first.
 func (e *examples) since(from time.Time) []Example {
 	found := []Example{}
 	for i := range e.all {

@@ -11,7 +11,7 @@ type Report struct {
 	// Replica is the process that counted. Others have counted their own deliveries.
 	Replica   string `json:"replica"`
 	StartedAt Time   `json:"startedAt"`
-	// Since is from when on it counts: what was asked for, rounded down to Step, but not before StartedAt and no longer ago than Kept.
+	// Since is the start of its counts: what was asked for, rounded down to Step, but not before StartedAt and no longer ago than Kept.
 	Since  Time         `json:"since"`
 	Until  Time         `json:"until"`
 	Routes []RouteCount `json:"routes"`
@@ -29,7 +29,7 @@ type RouteCount struct {
 	MissingIDs Finding `json:"missingEventIds"`
 	Forged     Finding `json:"forged"`
 	Unnamed    Finding `json:"unnamed"`
-	// Changing is nil where no sender was seen to change an event between attempts.
+	// Changing is nil if no sender was seen to change an event between attempts.
 	Changing *Changing `json:"changing,omitempty"`
 }
 
@@ -48,10 +48,10 @@ type Example struct {
 	Carried   bool             `json:"carriedOut"`
 	Key       string           `json:"key,omitempty"` // short, as in the log
 	Workflow  string           `json:"workflow,omitempty"`
-	Execution idem.ExecutionID `json:"executionId,omitempty"` // that it met
+	Execution idem.ExecutionID `json:"executionId,omitempty"` // the execution that stood in the way
 	Code      string           `json:"code,omitempty"`
 	Signature string           `json:"signature,omitempty"`
-	Status    int              `json:"status,omitempty"` // that its sender got
+	Status    int              `json:"status,omitempty"` // the status sent in response
 	TraceID   string           `json:"traceId,omitempty"`
 }
 
@@ -65,10 +65,10 @@ func (t Time) MarshalText() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, layout), nil
 }
 
-// Report is what was found since then, by the clock as it is set now. The zero time means everything that is kept.
+// Report returns what was found since then, by the clock as it is set now. The zero time means everything that is kept.
 func (t *Tally) Report(since time.Time) Report {
 	shown, now := t.now(), t.clock()
-	set := shown.Round(0).Sub(now).Round(time.Minute) // by so much, since the start; what is less shows in no step
+	set := shown.Round(0).Sub(now).Round(time.Minute) // by how much it was set since the start; less does not show in the steps
 	since = since.Add(-set)
 	if oldest := now.Add(-Kept + Step); since.Before(oldest) {
 		since = oldest

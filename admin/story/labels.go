@@ -8,7 +8,7 @@ import (
 	"hooklock/admin/client"
 )
 
-// Labels is what an event is found by besides its ID, on one line: order=1042 shop=acme.
+// Labels returns the labels of an event on one line: order=1042 shop=acme.
 func Labels(x *client.Execution) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {

@@ -7,7 +7,8 @@ import (
 	"hooklock/admin/client"
 )
 
-// Markdown is the event for a ticket: its IDs, what happened, what the service and the sender got, and where to look. link is the event's page; "" = none.
+// Markdown returns the event for a ticket: its IDs, what happened, what the service and the sender got, and where to look. link is the event's
+// page; "" = none.
 func (s *Story) Markdown(link string) string {
 	var b strings.Builder
 	line := func(name, value string) {
@@ -61,10 +62,10 @@ func (s *Story) newest() []client.Arrival {
 	return s.Arrivals.Newest
 }
 
-// literal keeps Markdown from reading more into a text than it says.
+// literal escapes text so that Markdown shows it unchanged.
 var literal = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "\n", " ")
 
-// code is text as Markdown shows it unchanged, whatever a sender has put into it.
+// code formats text that Markdown shows unchanged, whatever a sender has put into it.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -80,5 +81,5 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// shell is text as one word for a shell.
+// shell quotes text as one word for a shell.
 func shell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

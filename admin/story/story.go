@@ -22,7 +22,7 @@ type Story struct {
 	Stamp  func(time.Time) string // spells a time
 }
 
-// Name is what people call an event: as its sender does, or the first half of its key.
+// Name returns the sender's ID of an event, or the first half of its key.
 func Name(x *client.Execution) string {
 	if x.EventID != "" {
 		return x.EventID
@@ -55,7 +55,7 @@ func (s *Story) Happened() string {
 	return s.ended() + s.duplicates()
 }
 
-// Todo says what an operator can do, and when the sender sends the event again. It is "" where nothing is to be done.
+// Todo says what an operator can do, and when the sender sends the event again. It is "" if there is nothing to do.
 func (s *Story) Todo() string {
 	switch {
 	case s.Status == client.Success:
@@ -89,7 +89,7 @@ func (s *Story) Todo() string {
 	return s.again(true)
 }
 
-// arrival is the newest delivery that was not executed.
+// arrival returns the newest delivery that was not executed.
 type arrival struct {
 	*client.Arrival
 	Decision idem.Decision
@@ -159,7 +159,7 @@ func (s *Story) parked() string {
 	return text + "."
 }
 
-// lastTry is what became of the latest try of a parked event that failed.
+// lastTry returns the result of the latest try of a parked event that failed.
 func (s *Story) lastTry() string {
 	if n := len(s.FailedAnswers); n > 0 {
 		return strconv.Itoa(s.FailedAnswers[n-1].Status) + s.LastFailed()
@@ -215,7 +215,7 @@ func (s *Story) aborted() string {
 	return Sentence(text) + " " + s.effect()
 }
 
-// effect says whether it ran, for what was cancelled.
+// effect says whether a cancelled event ran.
 func (s *Story) effect() string {
 	switch s.Outcome {
 	case client.Executed:
@@ -263,7 +263,7 @@ func (s *Story) duplicates() string {
 	return " " + Count(s.Duplicates, "duplicate", "duplicates") + " answered without running it again."
 }
 
-// kept says that the request can be sent again from here.
+// kept says that the request is stored and can be sent again.
 func (s *Story) kept() string {
 	if !s.RequestKept {
 		return ""
@@ -271,7 +271,7 @@ func (s *Story) kept() string {
 	return "Its request is kept: retry it when the service is ready, or allow it again."
 }
 
-// again says until when the sender sends the event again, by what is known of it.
+// again says until when the sender sends the event again, as far as is known.
 func (s *Story) again(refused bool) string {
 	if !refused {
 		return ""
@@ -292,7 +292,7 @@ func (s *Story) again(refused bool) string {
 	return name + " sends it again by itself, until " + s.Stamp(until) + " at the latest."
 }
 
-// join puts sentences together.
+// join joins sentences.
 func join(parts ...string) string {
 	var all []string
 	for _, p := range parts {
@@ -303,7 +303,7 @@ func join(parts ...string) string {
 	return strings.Join(all, " ")
 }
 
-// Sentence begins with a capital and ends with a full stop.
+// Sentence returns text with a capital at its beginning and a full stop at its end.
 func Sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if text == "" {
@@ -312,10 +312,10 @@ func Sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// Words is a name of the API as people write it.
+// Words returns a name of the API in words.
 func Words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// Count is a number of things.
+// Count formats a number of things.
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -323,7 +323,7 @@ func Count[N int | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
-// Span is a duration as people say it.
+// Span formats a duration for readers.
 func Span(d time.Duration) string {
 	switch {
 	case d < 0:
