@@ -110,7 +110,7 @@ With --running a running hooklock is asked which events it has accepted: those t
 	return cmd
 }
 
-// validation is what is wrong with a configuration file, and what is worth saying about it.
+// validation is the problems, warnings and notes of a configuration file.
 type validation struct{ problems, warnings, notes config.Problems }
 
 // validate checks a configuration file. loaded is not nil if there are no problems. The error is that the file cannot be read.

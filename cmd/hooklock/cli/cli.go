@@ -26,7 +26,7 @@ const (
 // Environment holds the inputs and outputs of a command.
 type Environment struct {
 	Env    []string
-	Stdin  *os.File // nil = nobody answers questions
+	Stdin  *os.File // nil = questions cannot be answered
 	Stdout io.Writer
 	Stderr io.Writer // a server's log replaces it
 	AtEnd  func()    // called when the command has ended; may be nil

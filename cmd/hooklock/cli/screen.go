@@ -32,7 +32,7 @@ func (e *Environment) ScreenOf(out io.Writer) Screen {
 	return s
 }
 
-// Asks reports whether a person at a terminal can answer questions.
+// Asks reports whether standard input is a terminal, so that a user can answer questions.
 func (e *Environment) Asks() bool {
 	return e.Stdin != nil && term.IsTerminal(int(e.Stdin.Fd())) && e.ScreenOf(e.Stdout).Terminal()
 }
@@ -56,8 +56,8 @@ const (
 	Plainly Hue = ""
 	Strong  Hue = "1"  // of heads
 	Good    Hue = "32" // green
-	Warning Hue = "33" // yellow: a person may want to know
-	Bad     Hue = "31" // red: a person should act
+	Warning Hue = "33" // yellow: an operator may want to know
+	Bad     Hue = "31" // red: an operator should act
 	Busy    Hue = "36" // cyan: in progress
 )
 

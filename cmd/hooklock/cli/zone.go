@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Zone writes times for people. The zero value writes them as the API does, in UTC.
+// Zone writes times for readers. The zero value writes them as the API does, in UTC.
 type Zone struct{ place *time.Location }
 
 // ZoneNamed returns the zone with an IANA name, "UTC", or "Local" for this machine's.
@@ -49,7 +49,7 @@ func (z Zone) Head(now time.Time) string {
 	return "TIME " + now.In(z.place).Format("MST")
 }
 
-// Moment returns a time that a person wrote ("02:13", "yesterday 22:00", "2026-11-26 02:13") as the API takes it. A clock without a date is the
+// Moment returns a time that a user wrote ("02:13", "yesterday 22:00", "2026-11-26 02:13") as the API takes it. A clock without a date is the
 // latest one before now. Any other text is returned as it is.
 func (z Zone) Moment(text string, now time.Time) string {
 	now = now.In(z.place)

@@ -8,7 +8,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// NewActions returns what a person does with an event, as commands of their own: each is one of "executions".
+// NewActions returns the actions on an event as commands of their own: each is one of "executions".
 func NewActions(e *cli.Environment) []*cobra.Command {
 	var all []*cobra.Command
 	for _, action := range []struct {

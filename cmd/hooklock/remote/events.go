@@ -11,7 +11,7 @@ import (
 // headHappened is the head of a column.
 const headHappened = "WHAT HAPPENED"
 
-// asEvents sets the columns of l for people: the event first, and those last that a narrow terminal leaves out.
+// asEvents sets the columns of l for readers: the event first, and those last that a narrow terminal leaves out.
 func (d *Desk) asEvents(l *listing[client.Execution]) {
 	now := time.Now()
 	l.head = []string{d.shown.Head(now), "EVENT", "STATUS", headHappened, "WORKFLOW", "DURATION", "RUN"}

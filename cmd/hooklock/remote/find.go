@@ -19,7 +19,7 @@ import (
 // shownEvents is how many events are listed unless --limit says otherwise.
 const shownEvents = 50
 
-// NewEvents is the command events: the list of executions for people.
+// NewEvents is the command events: the list of executions for readers.
 func NewEvents(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := newList(e, &r, true)

@@ -146,7 +146,7 @@ func (l *listing[T]) printYAML(out io.Writer) error {
 	return err
 }
 
-// hueOf returns the hue of a cell: red is what a person should act on.
+// hueOf returns the hue of a cell: red is what an operator should act on.
 func hueOf(head, cell string) cli.Hue {
 	switch head {
 	case "STATUS", "STATE", "OUTCOME", "DECISION":

@@ -264,7 +264,7 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 	return cmd
 }
 
-// errNotReleased is returned where a person has answered no.
+// errNotReleased is returned if the user has answered no.
 var errNotReleased = errors.New("nothing was released")
 
 // confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the execution that holds it.

@@ -132,7 +132,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList) er
 	return d.printWork(s, counts, ago)
 }
 
-// attention returns what a person has to look at, beside what the other lines say, with the command that shows it.
+// attention returns what needs attention, beside what the other lines say, with the command that shows it.
 func attention(s *client.ReplicaStatus) (all []string) {
 	if n := s.Parked.Blocked; n > 0 {
 		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")

@@ -95,7 +95,7 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.routeNames.Store(&names)
 }
 
-// rulesOf returns the description of a route for people.
+// rulesOf returns the description of a route for operators.
 func rulesOf(r *proxy.Route) client.RouteRules {
 	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String()}
 	if p := r.Verify.Preset; p != nil {

@@ -30,8 +30,9 @@ type ServerLog struct {
 	people *cli.Screen
 }
 
-// OpenLog makes standard error the log of a server. On a terminal its lines are for people, unless the configuration names a format. From now on all
-// output there goes through one writer that never blocks and that run closes at the end. A closed pipe is an error of that writer, not a signal.
+// OpenLog makes standard error the log of a server. On a terminal its lines are for readers, unless the configuration names a format. From now
+// on all output there goes through one writer that never blocks and that run closes at the end. A closed pipe is an error of that writer, not a
+// signal.
 func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	c := &loaded.Config.Log
 	signal.Ignore(syscall.SIGPIPE)

@@ -59,7 +59,7 @@ func (s *Service) carry() {
 	}
 }
 
-// told reports what became of a parked execution.
+// told reports an event of a parked execution.
 func (s *Service) told(n idem.Told) {
 	s.telemetry.Told(n)
 	if n.What == idem.ToldDeadLetter {

@@ -55,7 +55,7 @@ type Service struct {
 	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
 	localToken string
 
-	// What people see of the process: its name, and what it has seen.
+	// What operators see of the process: its name, and what it has seen.
 	replica, upstreamURL string
 	startedAt            time.Time
 	ttl                  time.Duration

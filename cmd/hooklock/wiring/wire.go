@@ -177,7 +177,7 @@ func Limits(c *config.Config) func(route string, slot idem.Slot) int {
 	}
 }
 
-// onMismatch converts the setting. Whether a replay is unsigned matters to people alone.
+// onMismatch converts the setting. Whether a replay is unsigned matters to the configuration alone.
 func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 	if c == idem.MismatchReplayUnsigned {
 		return idem.MismatchReplay
@@ -292,7 +292,7 @@ func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) 
 	return o, nil
 }
 
-// holder returns the name of this process for people.
+// holder returns the name of this process for operators.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {
