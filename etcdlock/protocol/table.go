@@ -86,7 +86,7 @@ type Cooling struct{ Lock, Hold Leased }
 // Claim compares the lock that a duplicate under another strategy would have. If another event has it, at.O is its revision.
 func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), nobodyWaits(k), modified(k.I, at.Prev)}, append(slotsFree(k), nobodyInLine(k)...)...),
+		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), queueEmpty(k), modified(k.I, at.Prev)}, append(slotsFree(k), noSlotWaiters(k)...)...),
 		append(append(Writes{Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndPlace(k))
 }
@@ -97,7 +97,7 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 // successor.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, noNewEntry(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...),
 		lockRecordPlaceAndOther(k))
 }
@@ -107,7 +107,7 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 // order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), Created(k.Q, at.Q), nobodyBefore(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
+		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), Created(k.Q, at.Q), isHead(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
 		append(append(Writes{del(k.Q), Put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
@@ -194,7 +194,7 @@ func BuryCooling(k Keys, at Seen) Op {
 // Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
 func Acquire(k Keys, at Seen, lock, alive Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), Absent(k.L), nobodyWaits(k)},
+		Compares{epochIs(k, at), Absent(k.L), queueEmpty(k)},
 		Writes{Put(k.L, lock), Put(k.H, alive)},
 		LockRecordAndPlace(k))
 }
@@ -333,9 +333,9 @@ func Absent(key string) Cmp { return Created(key, 0) }
 func present(key string) Cmp { return createdAfter(key, 0) }
 
 // A compare over a prefix holds if it holds for every key below it.
-func nobodyWaits(k Keys) Cmp { return below(Created(k.W, 0)) }
+func queueEmpty(k Keys) Cmp { return below(Created(k.W, 0)) }
 
-func nobodyBefore(k Keys, q int64) Cmp { return below(createdAfter(k.W, q-1)) }
+func isHead(k Keys, q int64) Cmp { return below(createdAfter(k.W, q-1)) }
 
 // below makes a compare one of a prefix that ends with a slash.
 func below(c Cmp) Cmp {
@@ -347,9 +347,9 @@ func below(c Cmp) Cmp {
 // older holds while there is a value of key that comes before v.
 func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
 
-// nobodySince holds if no entry was added to the queue since it was read; of two executions that replace the same one, one reads again. An
+// noNewEntry holds if no entry was added to the queue since it was read; of two executions that replace the same one, one reads again. An
 // execution that replaces none compares nothing here, nor in stillWaits.
-func nobodySince(k Keys) Compares {
+func noNewEntry(k Keys) Compares {
 	if k.Latest == nil {
 		return nil
 	}
@@ -385,8 +385,8 @@ func slotsFree(k Keys) (c Compares) {
 	return c
 }
 
-// nobodyInLine holds if its limits have no slot waiters.
-func nobodyInLine(k Keys) (c Compares) {
+// noSlotWaiters holds if its limits have no slot waiters.
+func noSlotWaiters(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
 		c = append(c, below(Created(slot.Line, 0)))
 	}

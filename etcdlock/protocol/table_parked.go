@@ -9,7 +9,7 @@ type Parking struct{ Request, Index, Age Leased }
 // another event has the other lock, at.O is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, nobodySince(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, noNewEntry(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), replace(k)...),
 		LockRecordAndQueue(k))
 }

@@ -95,21 +95,21 @@ var (
 		func(t *txn) bool { return t.prev == 0 }}
 	otherIs = compare{"modified(k.O, at.o)", func(m *model, s *state, t *txn) bool { return m.otherIs(s, t.by) == t.o },
 		func(t *txn) bool { return t.o == 0 }}
-	slotsFree    = compare{"slotsFree(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.slots[t.slot-1] == 0 }, always}
-	nobodyInLine = compare{"nobodyInLine(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.turns == [maxExecutions]session{} }, always}
-	nobodyWaits  = compare{"nobodyWaits(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
-	nobodySince  = compare{"nobodySince(k)", func(m *model, s *state, t *txn) bool {
+	slotsFree     = compare{"slotsFree(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.slots[t.slot-1] == 0 }, always}
+	noSlotWaiters = compare{"noSlotWaiters(k)", func(_ *model, s *state, t *txn) bool { return t.slot == 0 || s.turns == [maxExecutions]session{} }, always}
+	queueEmpty    = compare{"queueEmpty(k)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), everybody) == 0 }, always}
+	noNewEntry    = compare{"noNewEntry(k)", func(m *model, s *state, t *txn) bool {
 		return !m.latest[t.by.delivery()] || m.ahead(s, m.lock(t.by), everybody) == m.ahead(s, m.lock(t.by), t.last+1)
 	}, always}
 	stillWaits = compare{"stillWaits(k)", func(m *model, s *state, t *txn) bool {
 		return t.over == 0 || s.queue[m.event(t.over)].modified == t.overQ
 	}, nil}
-	nobodyBefore = compare{"nobodyBefore(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
-	qAbsent      = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
-	qMine        = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
-	qUntouched   = compare{"modified(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].modified == t.q }, nil}
-	headIs       = compare{"modified(next.q, first.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.next)].modified == t.q }, nil}
-	headRecIs    = compare{"modified(next.i, first.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.next)].modified == t.prev },
+	isHead     = compare{"isHead(k, at.q)", func(m *model, s *state, t *txn) bool { return m.ahead(s, m.lock(t.by), t.q) == 0 }, always}
+	qAbsent    = compare{"absent(k.Q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == 0 }, always}
+	qMine      = compare{"created(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].created == t.q }, nil}
+	qUntouched = compare{"modified(k.Q, at.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.by)].modified == t.q }, nil}
+	headIs     = compare{"modified(next.q, first.q)", func(m *model, s *state, t *txn) bool { return s.queue[m.event(t.next)].modified == t.q }, nil}
+	headRecIs  = compare{"modified(next.i, first.prev)", func(m *model, s *state, t *txn) bool { return s.records[m.event(t.next)].modified == t.prev },
 		func(t *txn) bool { return t.prev == 0 }}
 	headAlive  = compare{"present(next.s)", func(m *model, s *state, t *txn) bool { return s.sessions[t.heir] != 0 }, nil}
 	holdIs     = compare{"modified(k.H, at.h)", func(m *model, s *state, t *txn) bool { return s.holds[t.by].modified == t.h }, nil}
@@ -130,9 +130,9 @@ type row struct {
 func table() [kinds]row {
 	mine := []compare{lCreated, lIs}
 	return [kinds]row{
-		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, nobodyWaits, recIs, slotsFree, nobodyInLine}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
-		enqueue:     {"enqueue", []compare{epochIs, lIs, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
-		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, otherIs, qMine, nobodyBefore, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		claim:       {"claim", []compare{epochIs, lAbsent, otherIs, queueEmpty, recIs, slotsFree, noSlotWaiters}, "append(append(writes{put(k.L, lock)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
+		enqueue:     {"enqueue", []compare{epochIs, lIs, otherIs, qAbsent, recIs, noNewEntry, stillWaits}, "append(append(writes{put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...)", sessionLives, (*model).enqueued},
+		claimAsHead: {"claimAsHead", []compare{epochIs, lAbsent, otherIs, qMine, isHead, recIs, slotsFree}, "append(append(writes{del(k.Q), put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...)", nil, (*model).claimed},
 		leave:       {"leave", []compare{qUntouched}, "append(writes{del(k.Q)}, leaveLine(k)...)", nil, (*model).left},
 		settle:      {"settle", []compare{lIs}, "append(endLock(k, record, cool), raise(k, mark)...)", coolingLeaseLives, (*model).settled},
 		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...)", nil, (*model).handedOver},
@@ -142,7 +142,7 @@ func table() [kinds]row {
 		buryCooling: {"buryCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
 		fence:       {"fence", []compare{epochIs}, "writes{put(k.S, session)}", sessionLives, (*model).fenced},
 
-		acquire: {"acquire", []compare{epochIs, lAbsent, nobodyWaits}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},
+		acquire: {"acquire", []compare{epochIs, lAbsent, queueEmpty}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},
 		putHold: {"hold", mine, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).held},
 		// What it reads beside its write is for the answer.
 		heartbeat:           {"heartbeat", []compare{lCreated, holdIs}, "writes{put(k.H, alive), get(k.L)}", ownLeaseLives, (*model).beaten},
@@ -153,7 +153,7 @@ func table() [kinds]row {
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 
-		enqueueParked:      {"enqueueParked", []compare{epochIs, lIs, otherIs, qAbsent, recIs, nobodySince, stillWaits}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), replace(k)...)", nil, (*model).enqueuedParked},
+		enqueueParked:      {"enqueueParked", []compare{epochIs, lIs, otherIs, qAbsent, recIs, noNewEntry, stillWaits}, "append(append(writes{put(k.Q, place)}, keep(k, p)...), replace(k)...)", nil, (*model).enqueuedParked},
 		parkWaiting:        {"parkWaiting", []compare{qMine}, "append(writes{put(k.Q, place)}, keep(k, p)...)", nil, (*model).parkedWaiting},
 		parkRunning:        {"parkRunning", mine, "append(append(writes{put(k.L, lock)}, keep(k, p)...), freeSlots(k)...)", nil, (*model).parkedRunning},
 		attempt:            {"attempt", []compare{lCreated, lIs, ownerAlive, slotsFree}, "append(writes{put(k.L, lock)}, takeSlots(k)...)", nil, (*model).attempted},
