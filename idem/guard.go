@@ -41,7 +41,7 @@ type GuardOptions struct {
 type Guard struct {
 	o        GuardOptions
 	live     live
-	waiting  crowd
+	waiting  waiterLimit
 	refusals refusals
 	quotas   quotas
 	cache    *Cache
@@ -96,15 +96,15 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 		r.Scope.Key = g.randomKey()
 	}
 	g.lively.Store(g.o.Now().UnixNano())
-	unkept := false
+	notStored := false
 	if g.atOnce(r) {
 		a := g.park(r, Verdict{}, r.atOnceFor())
-		if unkept = errors.Is(a.Err, errUnkept); !unkept {
+		if notStored = errors.Is(a.Err, errNotStored); !notStored {
 			return a
 		}
 	}
 	a := g.turn(sender, g.admit(r), r)
-	if !unkept && a.mayParkRefused(r.Policy) {
+	if !notStored && a.mayParkRefused(r.Policy) {
 		a = g.parkRefused(r, a)
 	}
 	if a.Decision == DecisionInFlight && r.Policy.InFlight == Attach {

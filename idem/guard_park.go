@@ -83,7 +83,7 @@ func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 		return a
 	}
 	parked := g.park(r, a.Verdict, a.parkOn())
-	if errors.Is(parked.Err, errUnkept) {
+	if errors.Is(parked.Err, errNotStored) {
 		return a
 	}
 	parked.Waited = a.Waited
@@ -116,14 +116,14 @@ func (g *Guard) park(r *Request, first Verdict, on ParkOn) Admission {
 	return Admission{Verdict: v, Err: err}
 }
 
-// errUnkept: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
-var errUnkept = errors.New("the request could not be kept")
+// errNotStored: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
+var errNotStored = errors.New("the request could not be kept")
 
 // Keep implements Waiter.
 func (w *waiter) Keep(ctx context.Context, id ExecutionID) (Kept, error) {
 	kept, err := w.r.Parking.Keep(ctx, id)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errUnkept, err)
+		err = fmt.Errorf("%w: %w", errNotStored, err)
 		w.notParked = err // if the store took all the time there was, no other error says so
 	}
 	return kept, err

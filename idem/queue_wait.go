@@ -16,7 +16,7 @@ var (
 )
 
 // waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead of exhausting memory.
-type crowd struct {
+type waiterLimit struct {
 	mu         sync.Mutex
 	since      list.List // arrival times of the waiters, the oldest first
 	byWorkflow map[string]int
@@ -26,7 +26,7 @@ type crowd struct {
 type seat = *list.Element
 
 // enter counts a waiter that came at now; nil: the limit is reached.
-func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
+func (w *waiterLimit) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.roomLocked(workflow, perWorkflow, overAll) {
@@ -40,18 +40,18 @@ func (w *crowd) enter(workflow string, perWorkflow, overAll int, now time.Time) 
 }
 
 // room reports whether one more may wait.
-func (w *crowd) room(workflow string, perWorkflow, overAll int) bool {
+func (w *waiterLimit) room(workflow string, perWorkflow, overAll int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.roomLocked(workflow, perWorkflow, overAll)
 }
 
-func (w *crowd) roomLocked(workflow string, perWorkflow, overAll int) bool {
+func (w *waiterLimit) roomLocked(workflow string, perWorkflow, overAll int) bool {
 	return w.since.Len() < overAll && w.byWorkflow[workflow] < perWorkflow
 }
 
 // waiting returns how many wait, and since when the first of them does; the zero time if none does.
-func (w *crowd) waiting() (n int, since time.Time) {
+func (w *waiterLimit) waiting() (n int, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if first := w.since.Front(); first != nil {
@@ -60,7 +60,7 @@ func (w *crowd) waiting() (n int, since time.Time) {
 	return w.since.Len(), since
 }
 
-func (w *crowd) leave(workflow string, s seat) {
+func (w *waiterLimit) leave(workflow string, s seat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.since.Remove(s)

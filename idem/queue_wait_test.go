@@ -6,7 +6,7 @@ import (
 )
 
 func TestACrowdKnowsWhoHasWaitedLongest(t *testing.T) {
-	var w crowd
+	var w waiterLimit
 	check := func(want int, since time.Time) {
 		t.Helper()
 		if n, got := w.waiting(); n != want || !got.Equal(since) {
