@@ -13,7 +13,7 @@ type Cache struct {
 	mu     sync.Mutex
 	max    int // bytes
 	bytes  int
-	shelf  shelf             // its record 0 is the head of a ring of those in use: next is the most recently used, prev the next to go
+	arena  arena             // its record 0 is the head of a ring of those in use: next is the most recently used, prev the next to go
 	byHalf map[uint64]uint32 // by a part of the key's long half, because the short half is the event ID's alone; the whole key is compared before use
 	events map[uint64]uint32 // by what an execution ID says of workflow and event
 	// generation counts drops. A record that was read before a drop must not be added after it.
@@ -29,7 +29,7 @@ type moment struct {
 
 // remembered is what Decide and an answer need of a record, and no more, because a cache holds about a hundred thousand.
 type remembered struct {
-	next, prev  uint32 // on the shelf
+	next, prev  uint32 // index in the arena
 	key         [24]byte
 	execution   [20]byte
 	trace       TraceContext // takes half the memory of its text
@@ -49,7 +49,7 @@ func NewCache(maxBytes int) *Cache {
 	if maxBytes == 0 {
 		maxBytes = 64 << 20
 	}
-	return &Cache{max: maxBytes, shelf: newShelf(), byHalf: map[uint64]uint32{}, events: map[uint64]uint32{}}
+	return &Cache{max: maxBytes, arena: newArena(), byHalf: map[uint64]uint32{}, events: map[uint64]uint32{}}
 }
 
 // get returns the cached record of key, or nil.
@@ -58,7 +58,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
-	r := c.shelf.record(n)
+	r := c.arena.record(n)
 	if !ok || n == 0 || r.key != whole {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	}
 	c.unlink(r)
 	c.linkFirst(n, r)
-	credentials, answer := unspell(c.shelf.read(r.text, int(r.size)))
+	credentials, answer := unspell(c.arena.read(r.text, int(r.size)))
 	rec := &Record{
 		Entry: Entry{
 			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
@@ -111,11 +111,11 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 		c.drop(old)
 	}
 	for c.bytes += r.weight(); c.bytes > c.max; {
-		c.drop(c.shelf.record(0).prev)
+		c.drop(c.arena.record(0).prev)
 	}
-	r.text = c.shelf.write(text)
-	n := c.shelf.take()
-	kept := c.shelf.record(n)
+	r.text = c.arena.write(text)
+	n := c.arena.take()
+	kept := c.arena.record(n)
 	*kept = r
 	c.byHalf[half], c.events[eventOf(r.execution)] = n, n
 	c.linkFirst(n, kept)
@@ -132,7 +132,7 @@ func (c *Cache) Forget(id ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	if n := c.events[eventOf(whole)]; err == nil && n != 0 && c.shelf.record(n).execution == whole {
+	if n := c.events[eventOf(whole)]; err == nil && n != 0 && c.arena.record(n).execution == whole {
 		c.drop(n)
 	}
 }
@@ -142,31 +142,31 @@ func (c *Cache) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	c.bytes, c.shelf = 0, newShelf()
+	c.bytes, c.arena = 0, newArena()
 	clear(c.byHalf)
 	clear(c.events)
 }
 
 func (c *Cache) drop(n uint32) {
-	r := c.shelf.record(n)
+	r := c.arena.record(n)
 	c.unlink(r)
 	c.bytes -= r.weight()
 	delete(c.byHalf, binary.BigEndian.Uint64(r.key[16:]))
 	if c.events[eventOf(r.execution)] == n {
 		delete(c.events, eventOf(r.execution))
 	}
-	c.shelf.free(n)
+	c.arena.free(n)
 }
 
 // linkFirst makes r, which is the record n, the most recently used.
 func (c *Cache) linkFirst(n uint32, r *remembered) {
-	ring := c.shelf.record(0)
+	ring := c.arena.record(0)
 	r.prev, r.next = 0, ring.next
-	c.shelf.record(ring.next).prev, ring.next = n, n
+	c.arena.record(ring.next).prev, ring.next = n, n
 }
 
 func (c *Cache) unlink(r *remembered) {
-	c.shelf.record(r.prev).next, c.shelf.record(r.next).prev = r.next, r.prev
+	c.arena.record(r.prev).next, c.arena.record(r.next).prev = r.next, r.prev
 }
 
 func (r *remembered) weight() int { return rememberedSize + inBlocks(int(r.size)) }

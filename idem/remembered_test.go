@@ -178,12 +178,12 @@ func TestARecordIsRememberedOnce(t *testing.T) {
 	}
 	c.Forget("exec_nothing")
 	c.Forget(cached(0).Execution)
-	if c.bytes != 0 || c.shelf.record(0).next != 0 || c.shelf.record(0).prev != 0 {
+	if c.bytes != 0 || c.arena.record(0).next != 0 || c.arena.record(0).prev != 0 {
 		t.Errorf("%d bytes of nothing", c.bytes)
 	}
 	c.add(cached(1), c.seenAt(noon), time.Hour)
 	c.Reset()
-	if c.shelf.record(0).next != 0 || c.shelf.record(0).prev != 0 {
+	if c.arena.record(0).next != 0 || c.arena.record(0).prev != 0 {
 		t.Error("a cache that was reset still holds on to a record")
 	}
 }

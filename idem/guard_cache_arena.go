@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// shelf stores the records of a Cache without pointers, so that the garbage collector has nothing to follow: as objects of their own, the
-// records of a full cache took a fifth of what new events cost. Records refer to each other by number, and their text lies in blocks. A shelf
+// arena stores the records of a Cache without pointers, so that the garbage collector has nothing to follow: as objects of their own, the
+// records of a full cache took a fifth of what new events cost. Records refer to each other by number, and their text lies in blocks. A arena
 // grows and does not shrink: records and blocks that are freed are used again.
-type shelf struct {
+type arena struct {
 	records  [][]remembered // chunks, so that growing moves nothing
 	blocks   [][]block
 	unused   uint32 // the first free record, whose next is another one; 0: none
@@ -29,18 +29,18 @@ const (
 	chunk     = 512 // records, or blocks
 )
 
-func newShelf() shelf {
-	s := shelf{cut: 1}
+func newArena() arena {
+	s := arena{cut: 1}
 	s.take() // the head of the ring
 	return s
 }
 
-func (s *shelf) record(n uint32) *remembered { return &s.records[n/chunk][n%chunk] }
+func (s *arena) record(n uint32) *remembered { return &s.records[n/chunk][n%chunk] }
 
-func (s *shelf) block(n uint32) *block { return &s.blocks[n/chunk][n%chunk] }
+func (s *arena) block(n uint32) *block { return &s.blocks[n/chunk][n%chunk] }
 
 // take returns a free record.
-func (s *shelf) take() uint32 {
+func (s *arena) take() uint32 {
 	if n := s.unused; n != 0 {
 		s.unused = s.record(n).next
 		return n
@@ -53,7 +53,7 @@ func (s *shelf) take() uint32 {
 }
 
 // free frees a record and its text.
-func (s *shelf) free(n uint32) {
+func (s *arena) free(n uint32) {
 	r := s.record(n)
 	for at := r.text; at != 0; {
 		b := s.block(at)
@@ -64,7 +64,7 @@ func (s *shelf) free(n uint32) {
 }
 
 // write puts text into blocks and returns the first one; 0 for no text.
-func (s *shelf) write(text []byte) (first uint32) {
+func (s *arena) write(text []byte) (first uint32) {
 	link := &first
 	for len(text) > 0 {
 		n := s.unfilled
@@ -85,7 +85,7 @@ func (s *shelf) write(text []byte) (first uint32) {
 }
 
 // read returns a copy of the text.
-func (s *shelf) read(first uint32, size int) []byte {
+func (s *arena) read(first uint32, size int) []byte {
 	text := make([]byte, 0, size)
 	for at := first; at != 0; at = s.block(at).next {
 		text = append(text, s.block(at).text[:min(blockText, size-len(text))]...)

@@ -76,16 +76,16 @@ func TestWhatIsRememberedComesBackAsItWas(t *testing.T) {
 				t.Fatalf("%d bytes of %d on the ring, at most %d", c.bytes, weight, c.max)
 			}
 		}
-		if c.shelf.cut > uint32(1+c.max/blockSize) || c.shelf.made > uint32(1+c.max/rememberedSize) {
-			t.Fatalf("%d blocks and %d records for %d bytes: what is taken off is not used again", c.shelf.cut, c.shelf.made, c.max)
+		if c.arena.cut > uint32(1+c.max/blockSize) || c.arena.made > uint32(1+c.max/rememberedSize) {
+			t.Fatalf("%d blocks and %d records for %d bytes: what is taken off is not used again", c.arena.cut, c.arena.made, c.max)
 		}
 	})
 }
 
 // onRing is what the records weigh that are in use.
 func onRing(c *Cache) (weight int) {
-	for n := c.shelf.record(0).next; n != 0; n = c.shelf.record(n).next {
-		weight += c.shelf.record(n).weight()
+	for n := c.arena.record(0).next; n != 0; n = c.arena.record(n).next {
+		weight += c.arena.record(n).weight()
 	}
 	return weight
 }
