@@ -12,9 +12,9 @@ import (
 // carrying is a process that carries what is parked of one route, on a store of its own.
 type carrying struct {
 	*Store
-	carrier *idem.Carrier
-	tries   chan time.Time // each as it begins
-	cutOff  func()         // ends the process's tries, as the end of shutdown_timeout does
+	worker *idem.ParkWorker
+	tries  chan time.Time // each as it begins
+	cutOff func()         // ends the process's tries, as the end of shutdown_timeout does
 }
 
 // carries starts one whose tries last until they are told to stop.
@@ -22,7 +22,7 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	tb.Helper()
 	base, end := context.WithCancelCause(tb.Context())
 	p := &carrying{Store: openStore(tb, Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
-	p.carrier = idem.NewCarrier(idem.CarrierOptions{
+	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
 		Guard:   idem.NewGuard(idem.GuardOptions{Ledger: p.Store, Parks: p.Store, Base: base, Cache: idem.NewCache(0)}),
 		Policy:  func(string) *idem.Policy { return policy },
 		Running: func() int { return 10 },
@@ -33,14 +33,14 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 		},
 	})
 	p.cutOff = func() {
-		p.carrier.Drain()
+		p.worker.Drain()
 		end(idem.ErrShutdown)
-		if err := p.carrier.Close(within(tb, patience)); err != nil {
+		if err := p.worker.Close(within(tb, patience)); err != nil {
 			tb.Error(err)
 		}
 	}
 	running := make(chan struct{})
-	go func() { defer close(running); p.carrier.Run() }()
+	go func() { defer close(running); p.worker.Run() }()
 	tb.Cleanup(func() { p.cutOff(); <-running })
 	return p
 }

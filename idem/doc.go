@@ -9,7 +9,7 @@
 //	the vocabulary      record, status, policy and the like; ledger, control and query are what a store does
 //	the decisions       decide about a delivery, decisions its table, worker_decide about a parked execution; all are pure functions
 //	a delivery          guard and guard_*; queue and queue_wait if it waits for others
-//	a parked execution  worker and worker_*: Carrier is the park worker of a process
+//	a parked execution  worker and worker_*: ParkWorker is the park worker of a process
 //
 // Words: an execution is one run of an event. It waits in the queue at a Place, runs under a Lock that this process has Held, and its End is in
 // a Record. What the ledger has Seen for a Request makes a Verdict; an empty one lets the delivery claim the lock. An Admission is the Guard's

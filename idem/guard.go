@@ -45,7 +45,7 @@ type Guard struct {
 	refusals refusals
 	quotas   quotas
 	cache    *Cache
-	carrier  *Carrier // runs executions that were parked here while they ran; nil if nothing is parked
+	worker   *ParkWorker // runs executions that were parked here while they ran; nil if nothing is parked
 
 	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
 	draining context.Context // ends when deliveries that may be parked should stop waiting

@@ -90,7 +90,7 @@ type Ending struct {
 // Complete records that a whole answer came. The policy decides what is stored of it. The Guard takes over the memory of answer: the caller
 // must not change it afterwards.
 func (x *Execution) Complete(answer Answer) Ending {
-	if c := x.guard.carrier; c != nil {
+	if c := x.guard.worker; c != nil {
 		c.reached()
 	}
 	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {

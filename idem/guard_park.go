@@ -217,7 +217,7 @@ func (x *Execution) told(t Tried) bool {
 	if x.tried != nil {
 		x.tried <- t
 	} else {
-		x.guard.carrier.carryOn(x, t)
+		x.guard.worker.takeOver(x, t)
 	}
 	return true
 }

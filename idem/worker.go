@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// CarrierOptions are what a Carrier works with.
-type CarrierOptions struct {
+// ParkWorkerOptions are what a ParkWorker works with.
+type ParkWorkerOptions struct {
 	Guard *Guard
 	// Policy returns the policy of the route of that name; nil: this process has no such route, and leaves its executions to others.
 	Policy func(route string) *Policy
@@ -43,10 +43,10 @@ const (
 	ToldLost       ToldKind = "lost"                       // another process runs it, or it was ended elsewhere
 )
 
-// Carrier is the park worker: it runs parked executions, of this process and of those that are gone, each queue in its order, within a bound on
+// ParkWorker is the park worker: it runs parked executions, of this process and of those that are gone, each queue in its order, within a bound on
 // tries at a time. While the upstream is away, one try at a time asks whether it is back.
-type Carrier struct {
-	o     CarrierOptions
+type ParkWorker struct {
+	o     ParkWorkerOptions
 	parks ParkLedger
 	slots slots
 	tasks sync.WaitGroup
@@ -54,30 +54,30 @@ type Carrier struct {
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	carried map[Scope]*carried // at most one for each lock
-	ripe    []Scope            // queues to take from when there is a slot, each once
-	isRipe  map[Scope]bool     // those
-	some    chan struct{}      // signals that ripe is not empty
+	runs    map[Scope]*parkedRun // at most one for each lock
+	ready   []Scope              // queues to take from when there is a slot, each once
+	isReady map[Scope]bool       // those
+	some    chan struct{}        // signals that ready is not empty
 }
 
-// NewCarrier makes the Carrier of a Guard, before that admits anything. Run has to be called.
-func NewCarrier(o CarrierOptions) *Carrier {
+// NewParkWorker makes the ParkWorker of a Guard, before that admits anything. Run has to be called.
+func NewParkWorker(o ParkWorkerOptions) *ParkWorker {
 	if o.Told == nil {
 		o.Told = func(Told) {}
 	}
-	c := &Carrier{o: o, parks: o.Guard.o.Parks, carried: map[Scope]*carried{}, isRipe: map[Scope]bool{}, some: make(chan struct{}, 1)}
+	c := &ParkWorker{o: o, parks: o.Guard.o.Parks, runs: map[Scope]*parkedRun{}, isReady: map[Scope]bool{}, some: make(chan struct{}, 1)}
 	c.slots = slots{running: o.Running, busy: o.Guard.busy}
 	c.life, c.end = context.WithCancelCause(context.Background())
-	o.Guard.carrier = c
+	o.Guard.worker = c
 	return c
 }
 
 // Run takes parked executions, until Close. Queues wait for a slot in another goroutine, so that changes of running executions are seen while
 // all slots are taken.
-func (c *Carrier) Run() {
+func (c *ParkWorker) Run() {
 	var taking sync.WaitGroup
 	defer taking.Wait()
-	taking.Go(c.takeRipe)
+	taking.Go(c.takeReady)
 	for {
 		scope, route, err := c.parks.Ripe(c.life)
 		if c.life.Err() != nil {
@@ -88,74 +88,74 @@ func (c *Carrier) Run() {
 			continue
 		}
 		c.mu.Lock()
-		if !c.isRipe[scope] {
-			c.ripe, c.isRipe[scope] = append(c.ripe, scope), true
+		if !c.isReady[scope] {
+			c.ready, c.isReady[scope] = append(c.ready, scope), true
 		}
 		c.mu.Unlock()
 		poke(c.some)
 	}
 }
 
-// takeRipe takes from ready queues, the oldest first, when there is a slot.
-func (c *Carrier) takeRipe() {
+// takeReady takes from ready queues, the oldest first, when there is a slot.
+func (c *ParkWorker) takeReady() {
 	for {
 		select {
 		case <-c.some:
 		case <-c.life.Done():
 			return
 		}
-		for c.hasRipe() {
+		for c.hasReady() {
 			leave, err := c.slots.enter(c.life)
 			if err != nil {
 				return
 			}
 			c.mu.Lock()
-			scope := c.ripe[0]
-			c.ripe = c.ripe[1:]
-			delete(c.isRipe, scope)
+			scope := c.ready[0]
+			c.ready = c.ready[1:]
+			delete(c.isReady, scope)
 			c.mu.Unlock()
 			c.tasks.Go(func() { c.take(scope, leave) })
 		}
 	}
 }
 
-func (c *Carrier) hasRipe() bool {
+func (c *ParkWorker) hasReady() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.ripe) > 0
+	return len(c.ready) > 0
 }
 
 // look wakes the execution that this process runs in a queue, because it may have changed: an operator may want it to run now.
-func (c *Carrier) look(s Scope) {
+func (c *ParkWorker) look(s Scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.carried[lockScope(s)]; e != nil {
+	if e := c.runs[lockScope(s)]; e != nil {
 		poke(e.wake)
 	}
 }
 
 // Reloaded has to be called when the routes have changed: one may have been added.
-func (c *Carrier) Reloaded() {
+func (c *ParkWorker) Reloaded() {
 	c.parks.Ripen(Scope{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.carried {
+	for _, e := range c.runs {
 		poke(e.wake)
 	}
 }
 
 // reached is called when the upstream has answered any delivery: it is not away.
-func (c *Carrier) reached() {
+func (c *ParkWorker) reached() {
 	if c.slots.seemsAway.Load() {
 		c.slots.reached()
 	}
 }
 
 // Drain takes nothing more. Executions stay parked for others, but for the tries that go on.
-func (c *Carrier) Drain() { c.end(ErrShutdown) }
+func (c *ParkWorker) Drain() { c.end(ErrShutdown) }
 
 // Close is Drain, and waits for the tries that go on, until ctx ends.
-func (c *Carrier) Close(ctx context.Context) error {
+func (c *ParkWorker) Close(ctx context.Context) error {
 	c.Drain()
 	over := make(chan struct{})
 	go func() { defer close(over); c.tasks.Wait() }()
@@ -168,7 +168,7 @@ func (c *Carrier) Close(ctx context.Context) error {
 }
 
 // take runs the first execution of a queue if it is parked and no worker runs it. leave gives the slot back.
-func (c *Carrier) take(s Scope, leave func()) {
+func (c *ParkWorker) take(s Scope, leave func()) {
 	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
 	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
 	cancel()
@@ -208,19 +208,19 @@ func (l *Lock) maybeAtWork() bool {
 	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == Unknown && !p.NextAttempt.IsZero()
 }
 
-// carryOn takes over an execution that was parked in this process, after its try.
-func (c *Carrier) carryOn(x *Execution, t Tried) {
+// takeOver takes over an execution that was parked in this process, after its try.
+func (c *ParkWorker) takeOver(x *Execution, t Tried) {
 	e := c.begin(x.held, x.spot)
 	c.tasks.Go(func() { e.run(&t, nil) })
 }
 
 // begin registers an execution that this process runs.
-func (c *Carrier) begin(held Held, at *spot) *carried {
+func (c *ParkWorker) begin(held Held, at *spot) *parkedRun {
 	lock := held.Lock()
-	e := &carried{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
+	e := &parkedRun{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.carried[e.scope] = e
+	c.runs[e.scope] = e
 	return e
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// carried is one execution that this process runs. Its methods are not safe for concurrent use; other goroutines may send on wake.
-type carried struct {
-	c     *Carrier
+// parkedRun is one execution that this process runs. Its methods are not safe for concurrent use; other goroutines may send on wake.
+type parkedRun struct {
+	c     *ParkWorker
 	held  Held
 	spot  *spot
 	id    ExecutionID
@@ -26,7 +26,7 @@ type carried struct {
 
 // run runs the execution to its end, or until another process has it. t is a try that has just ended, or nil; leave is a slot that is already
 // taken, or nil.
-func (e *carried) run(t *Tried, leave func()) {
+func (e *parkedRun) run(t *Tried, leave func()) {
 	defer e.over()
 	for {
 		if t != nil && e.follow(t) {
@@ -51,10 +51,10 @@ func (e *carried) run(t *Tried, leave func()) {
 }
 
 // over cleans up when this process has nothing to do with the execution any more.
-func (e *carried) over() {
+func (e *parkedRun) over() {
 	e.c.mu.Lock()
-	if e.c.carried[e.scope] == e {
-		delete(e.c.carried, e.scope)
+	if e.c.runs[e.scope] == e {
+		delete(e.c.runs, e.scope)
 	}
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
@@ -65,7 +65,7 @@ func (e *carried) over() {
 }
 
 // await waits until the execution may be tried, and for a slot. It returns over if there is nothing more to do here.
-func (e *carried) await() (leave func(), over bool) {
+func (e *parkedRun) await() (leave func(), over bool) {
 	e.held.OnStop(func(error) { poke(e.wake) })
 	for {
 		if err := e.held.Begin(); err != nil && e.c.life.Err() == nil {
@@ -96,7 +96,7 @@ func (e *carried) await() (leave func(), over bool) {
 }
 
 // known returns what decides about the execution besides its lock.
-func (e *carried) known(lock *Lock) parkedKnown {
+func (e *parkedRun) known(lock *Lock) parkedKnown {
 	return parkedKnown{
 		ending: e.c.life.Err() != nil,
 		routed: e.c.o.Policy(lock.Route) != nil,
@@ -108,7 +108,7 @@ func (e *carried) known(lock *Lock) parkedKnown {
 }
 
 // sleep waits until something about the execution changes, at most for d.
-func (e *carried) sleep(d time.Duration) {
+func (e *parkedRun) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -123,7 +123,7 @@ func (e *carried) sleep(d time.Duration) {
 }
 
 // giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be tried yet.
-func (e *carried) giveSlotsBack(lock *Lock) {
+func (e *parkedRun) giveSlotsBack(lock *Lock) {
 	ctx, done := e.bounded()
 	defer done()
 	if err := e.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
@@ -134,14 +134,14 @@ func (e *carried) giveSlotsBack(lock *Lock) {
 }
 
 // putDown leaves the execution to others, at once and not only when this process's session has expired.
-func (e *carried) putDown() {
+func (e *parkedRun) putDown() {
 	ctx, done := e.bounded()
 	defer done()
 	_ = e.held.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
 // stopped ends an execution that was cancelled. over is false if that is not known yet.
-func (e *carried) stopped(err error) (over bool) {
+func (e *parkedRun) stopped(err error) (over bool) {
 	if errors.Is(err, ErrLockLost) {
 		if errors.Is(err, ErrUnheard) { // the session is gone, and the next one may adopt the lock
 			return sleep(e.c.life, firstPause) != nil
@@ -166,7 +166,7 @@ func (e *carried) stopped(err error) (over bool) {
 }
 
 // try sends the request once.
-func (e *carried) try(policy *Policy) Tried {
+func (e *parkedRun) try(policy *Policy) Tried {
 	g := e.c.o.Guard
 	if e.old() {
 		return Tried{Failure: Failure{Code: CodeTooOld}}
@@ -201,12 +201,12 @@ func (e *carried) try(policy *Policy) Tried {
 }
 
 // paused reports whether the execution rests because it is paused.
-func (e *carried) paused(lock *Lock) bool {
+func (e *parkedRun) paused(lock *Lock) bool {
 	return e.c.o.Guard.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
 
 // old reports whether its MaxAge is over.
-func (e *carried) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
+func (e *parkedRun) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
 
 // CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by it that DeadLetter is for that.
 const CodeTooOld = "max_age"
@@ -217,7 +217,7 @@ var tooOldStep = nextStep{code: CodeTooOld, why: "it was not executed within the
 const ageLag = 50 * time.Millisecond
 
 // follow writes down how a try ended, and what follows. over: the execution has ended, or another process has it.
-func (e *carried) follow(t *Tried) (over bool) {
+func (e *parkedRun) follow(t *Tried) (over bool) {
 	lock := e.held.Lock()
 	policy := e.c.o.Policy(lock.Route)
 	switch {
@@ -270,7 +270,7 @@ func fallback(p *Policy) *Policy {
 }
 
 // done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
-func (e *carried) done(t *Tried, policy *Policy) bool {
+func (e *parkedRun) done(t *Tried, policy *Policy) bool {
 	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
 	var end Ending
 	if t.Hold > 0 {
@@ -287,12 +287,12 @@ func (e *carried) done(t *Tried, policy *Policy) bool {
 
 // drop lets over delete the stored request outside of the ledger, unless the execution has become a dead letter: it may have been skipped
 // meanwhile.
-func (e *carried) drop(rec *Record) {
+func (e *parkedRun) drop(rec *Record) {
 	e.unneeded = rec == nil || !rec.RequestKept
 }
 
 // dead ends it as a dead letter.
-func (e *carried) dead(t *Tried, step nextStep) bool {
+func (e *parkedRun) dead(t *Tried, step nextStep) bool {
 	var last *Evidence
 	p := *e.held.Lock().Parked
 	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != CodeTooOld {
@@ -314,7 +314,7 @@ func (e *carried) dead(t *Tried, step nextStep) bool {
 }
 
 // superseded ends it because a newer event of its scope has gone through.
-func (e *carried) superseded(by *Stale) bool {
+func (e *parkedRun) superseded(by *Stale) bool {
 	now := e.c.o.Guard.o.Now()
 	ctx, cancel := e.bounded()
 	defer cancel()
@@ -328,7 +328,7 @@ func (e *carried) superseded(by *Stale) bool {
 }
 
 // rest writes down what the execution waits for.
-func (e *carried) rest(t *Tried, step nextStep, policy *Policy, failed bool) (over bool) {
+func (e *parkedRun) rest(t *Tried, step nextStep, policy *Policy, failed bool) (over bool) {
 	g := e.c.o.Guard
 	e.inRow++
 	pause := max(step.pause, pauseAfter(e.inRow))
@@ -384,11 +384,11 @@ func orNone(p *Policy) *Policy {
 	return p
 }
 
-func (e *carried) tell(what ToldKind, code, why string, err error) {
+func (e *parkedRun) tell(what ToldKind, code, why string, err error) {
 	e.c.o.Told(Told{What: what, Lock: e.held.Lock(), Code: code, Why: why, Err: err})
 }
 
 // bounded returns the context of one request to the ledger. The end of a try is written down also while the process ends.
-func (e *carried) bounded() (context.Context, context.CancelFunc) {
+func (e *parkedRun) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(e.c.life), e.c.o.Guard.o.RequestTimeout)
 }

@@ -33,8 +33,8 @@ func TestATryCountsOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			held := &carriedLock{lost: lost}
 			held.lock.Parked = &Parked{Tries: 2, Failures: 1, Trying: true, Last: &Evidence{Outcome: Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
-			c := NewCarrier(CarrierOptions{Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()})})
-			e := &carried{c: c, held: held, wake: make(chan struct{}, 1)}
+			c := NewParkWorker(ParkWorkerOptions{Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()})})
+			e := &parkedRun{c: c, held: held, wake: make(chan struct{}, 1)}
 			tried := &Tried{Answer: &Answer{Status: 503}, Failure: Failure{Code: "upstream_status"}}
 			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
@@ -60,7 +60,7 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 		held.lock.Parked, held.lock.Scope = &Parked{Tries: 1}, Scope{Workflow: "w"}
 		guard := NewGuard(GuardOptions{Ledger: held, Base: t.Context(), Parks: roomy{}})
 		dropped := false
-		c := NewCarrier(CarrierOptions{Guard: guard, Drop: func(ExecutionID, int64) {
+		c := NewParkWorker(ParkWorkerOptions{Guard: guard, Drop: func(ExecutionID, int64) {
 			dropped = true
 			spot, before, err := guard.live.enter(t.Context(), held.lock.Scope)
 			if err != nil || before != nil {
@@ -68,7 +68,7 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 			}
 			guard.live.leave(spot)
 		}})
-		e := &carried{c: c, held: held, wake: make(chan struct{}, 1), spot: guard.live.settle(held.lock.Scope, &held.lock)}
+		e := &parkedRun{c: c, held: held, wake: make(chan struct{}, 1), spot: guard.live.settle(held.lock.Scope, &held.lock)}
 		e.superseded(&Stale{})
 		if e.over(); dropped == kept {
 			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
@@ -114,10 +114,10 @@ func TestWhatSomebodyLetsRunIsTried(t *testing.T) {
 		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
 		held.lock.Parked = &Parked{Tries: 1}
 		policy := testPolicy()
-		c := NewCarrier(CarrierOptions{
+		c := NewParkWorker(ParkWorkerOptions{
 			Guard: NewGuard(GuardOptions{Ledger: held, Parks: held, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return policy },
 		})
-		e := &carried{c: c, held: held, tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		e := &parkedRun{c: c, held: held, tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
 		leave, over := e.await()
 		if leave == nil || over || held.ends != 2 {
 			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
@@ -151,7 +151,7 @@ func TestWhoWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 		held.lock.Parked = &Parked{Tries: 1, NextAttempt: time.Now(), Last: &Evidence{Outcome: Unknown, At: time.Now()}}
 		ledger := takenOver{held: held}
 		var sent string
-		c := NewCarrier(CarrierOptions{
+		c := NewParkWorker(ParkWorkerOptions{
 			Guard: NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second, Cache: NewCache(0)}), Running: func() int { return 1 },
 			Policy: func(string) *Policy { return policy },
 			Try: func(x *Execution, request []byte) {
@@ -189,7 +189,7 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 		policy.Park, policy.OnUnknown = &ParkPolicy{Attempts: 1, OnFailure: FailureSkip}, UnknownRetry
 		held.lock.Parked = &Parked{Tries: 1, Trying: true}
 		ledger := takenOver{held: held, holdExpired: expired}
-		c := NewCarrier(CarrierOptions{
+		c := NewParkWorker(ParkWorkerOptions{
 			Guard:  NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second}),
 			Policy: func(string) *Policy { return policy }, Told: func(Told) {},
 		})
@@ -220,15 +220,15 @@ func (ripening) Take(context.Context, Scope, func(string) bool) (*Taken, error) 
 // TestAChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
 func TestAChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := ripening{scopes: make(chan Scope)}
-	c := NewCarrier(CarrierOptions{
+	c := NewParkWorker(ParkWorkerOptions{
 		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Parks: parks, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },
 	})
 	leave, err := c.slots.enter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &carried{c: c, scope: Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
-	c.carried[e.scope] = e
+	e := &parkedRun{c: c, scope: Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
+	c.runs[e.scope] = e
 	ran := make(chan struct{})
 	go func() { defer close(ran); c.Run() }()
 	for _, workflow := range []string{"waits for a try", "waits, too", "waits for a try", "changed"} {

@@ -230,7 +230,7 @@ func (d *delivery) handOver(got called) {
 	d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(d.answer.Body)), Whole: true, Header: d.replayHeader(), Body: bytes.Clone(d.answer.Body)})
 }
 
-// Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.CarrierOptions.Try.
+// Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.ParkWorkerOptions.Try.
 func (h *Handler) Try(x *idem.Execution, value []byte) {
 	d := parkedTry{h.pool.get(h)}
 	d.accepted, d.execution = true, x
@@ -342,7 +342,7 @@ func (t *Table) named(name string) *Route {
 }
 
 // Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
-// implements idem.CarrierOptions.Policy.
+// implements idem.ParkWorkerOptions.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
 	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy

@@ -29,7 +29,7 @@ type process struct {
 	net     *network
 	store   *etcdlock.Store
 	guard   *idem.Guard
-	carrier *idem.Carrier
+	worker  *idem.ParkWorker
 	base    context.Context
 	stop    context.CancelCauseFunc
 	calls   sync.WaitGroup // calls of the service, and what settles them
@@ -63,10 +63,10 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		Ledger: p.store.Ledger, Base: p.base, Cache: cache, Now: now, MaxWaiting: func() int { return 1000 },
 		Parks: p.store.Ledger, ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10000, Bytes: 1 << 30} },
 	})
-	p.carrier = idem.NewCarrier(idem.CarrierOptions{
+	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
 		Guard: p.guard, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
 	})
-	p.carries.Go(p.carrier.Run)
+	p.carries.Go(p.worker.Run)
 	return p
 }
 
@@ -84,7 +84,7 @@ func (p *process) end() {
 	p.leaving.Store(true)
 	p.w.say(p.name, "ends")
 	p.guard.Drain()
-	p.carrier.Drain()
+	p.worker.Drain()
 	over := make(chan struct{})
 	p.w.tasks.Go(func() { p.calls.Wait(); close(over) })
 	select {
@@ -107,7 +107,7 @@ func (p *process) close() {
 	p.calls.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := p.carrier.Close(ctx); err != nil && !p.net.isDead() {
+	if err := p.worker.Close(ctx); err != nil && !p.net.isDead() {
 		p.w.say(p.name, "close the park worker: %v", err)
 	}
 	p.carries.Wait()
@@ -279,7 +279,7 @@ func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
 	return "", nil
 }
 
-// try is one try of a parked event. It implements idem.CarrierOptions.Try.
+// try is one try of a parked event. It implements idem.ParkWorkerOptions.Try.
 func (p *process) try(x *idem.Execution, request []byte) {
 	var id string
 	if err := json.Unmarshal(request, &id); err != nil {

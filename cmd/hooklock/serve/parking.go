@@ -35,16 +35,16 @@ func (s *Service) openRequests(context.Context) error {
 
 // carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
 func (s *Service) carry() {
-	s.carrier = idem.NewCarrier(idem.CarrierOptions{
+	s.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
 		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
 		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {
 		stop()
-		return s.carrier.Close(ctx)
+		return s.worker.Close(ctx)
 	})
-	s.serving.Go(s.carrier.Run)
+	s.serving.Go(s.worker.Run)
 	if sweeper := s.requests.Sweeper(s.Store.Unkept, time.Now); sweeper != nil {
 		s.serving.Go(func() {
 			sweeper.Run(sweeping, func(deleted int, err error) {

@@ -188,6 +188,6 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)
-	s.carrier.Reloaded()
+	s.worker.Reloaded()
 	return append(reload, s.warnUnrouted()...), nil
 }

@@ -39,7 +39,7 @@ type Service struct {
 	handler   *proxy.Handler
 	upstream  atomic.Pointer[wire.Upstream] // of deliveries; nil before openProxy
 	requests  *parked.Keeper
-	carrier   *idem.Carrier
+	worker    *idem.ParkWorker
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry
 	report    *report.Tally
@@ -379,8 +379,8 @@ func (s *Service) sendElsewhere() {
 	if s.guard != nil {
 		s.guard.Drain()
 	}
-	if s.carrier != nil {
-		s.carrier.Drain()
+	if s.worker != nil {
+		s.worker.Drain()
 	}
 	if s.server != nil {
 		s.server.Drain()
