@@ -199,7 +199,7 @@ func (v *validator) lock(path string, r *Route) {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
 			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
-	if because := r.nobodyWaits(); because != "" {
+	if because := r.whyNoneWaits(); because != "" {
 		v.warnIdle(path+".wait_timeout", l.WaitTimeout != usual.WaitTimeout, because)
 		v.warnIdle(path+".max_waiting", l.MaxWaiting != usual.MaxWaiting, because)
 	}
@@ -208,15 +208,15 @@ func (v *validator) lock(path string, r *Route) {
 // LongestWait returns for how long a delivery of the route may wait beside the time of its upstream: in the queue, or for the answer of the
 // first delivery. 0 = no delivery waits.
 func (r *Route) LongestWait() time.Duration {
-	if r.nobodyWaits() != "" {
+	if r.whyNoneWaits() != "" {
 		return 0
 	}
 	return r.Lock.WaitTimeout
 }
 
-// nobodyWaits says why no delivery of the route ever waits, in the queue or for the answer of the first delivery; "" = some do, or will when
+// whyNoneWaits says why no delivery of the route ever waits, in the queue or for the answer of the first delivery; "" = some do, or will when
 // the route enforces.
-func (r *Route) nobodyWaits() string {
+func (r *Route) whyNoneWaits() string {
 	i := &r.Idempotency
 	switch s := r.Lock.Strategy; {
 	case s == idem.Skip:

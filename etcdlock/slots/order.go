@@ -126,9 +126,9 @@ func older(a, b *turnSeen) int {
 	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
 }
 
-// come and gone keep the slot waiters sorted.
-func (in *limit) come(t *turnSeen) {
-	in.gone(t.Execution)
+// add and remove keep the slot waiters sorted.
+func (in *limit) add(t *turnSeen) {
+	in.remove(t.Execution)
 	in.line[t.Execution] = t
 	if in.sorted != nil {
 		at, _ := slices.BinarySearchFunc(in.sorted, t, older)
@@ -136,7 +136,7 @@ func (in *limit) come(t *turnSeen) {
 	}
 }
 
-func (in *limit) gone(x idem.ExecutionID) {
+func (in *limit) remove(x idem.ExecutionID) {
 	t := in.line[x]
 	if t == nil {
 		return

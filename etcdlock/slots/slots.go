@@ -213,7 +213,7 @@ func (p *Slots) Took(l *idem.Lock) {
 		if slot.N >= 0 {
 			in := p.ofLocked(slot.Limit)
 			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Since: l.Revision}
-			in.gone(l.Execution)
+			in.remove(l.Execution)
 		}
 	}
 	p.unchooseLocked(l)
@@ -308,7 +308,7 @@ func (p *Slots) sawLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 		if err != nil {
 			holder.Execution = idem.ExecutionID(rest)
 		}
-		p.ofLocked(name).come(&turnSeen{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
+		p.ofLocked(name).add(&turnSeen{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
 		return name
 	}
 	n, err := strconv.Atoi(rest)
@@ -337,7 +337,7 @@ func (p *Slots) goneLocked(kv *mvccpb.KeyValue, slot bool) (name string) {
 		delete(in.taken, n)
 		in.freed[n] = kv.ModRevision
 	} else {
-		in.gone(idem.ExecutionID(rest))
+		in.remove(idem.ExecutionID(rest))
 	}
 	p.tidyLocked(name)
 	return name

@@ -31,7 +31,7 @@ func limitedLock(workflow, event string) idem.Lock {
 func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
 	in := New(nil).ofLocked("erp")
 	turn := func(workflow string, since int64) {
-		in.come(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
+		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
 	}
 	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
 	for _, w := range []struct {
@@ -46,7 +46,7 @@ func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
 	if got := in.next(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
 		t.Errorf("the next two are %v", got)
 	}
-	in.gone("c4")
+	in.remove("c4")
 	delete(in.taken, 0)
 	turn("e", 0)
 	if got, want := in.next(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {

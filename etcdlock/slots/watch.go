@@ -50,12 +50,12 @@ func (p *Slots) follow(ctx context.Context) {
 func (p *Slots) unfollow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.followed = false; !p.nobodyLocked() { // a waiter came just now
+	if p.followed = false; !p.idleLocked() { // a waiter came just now
 		link.Wake(p.wanted)
 	}
 }
 
-func (p *Slots) nobodyLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
+func (p *Slots) idleLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
 
 // list reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
 func (p *Slots) list(ctx context.Context) (int64, error) {
@@ -136,7 +136,7 @@ func (p *Slots) lookAfter() (nobody bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		return p.nobodyLocked()
+		return p.idleLocked()
 	}
 	for x, w := range p.waiters {
 		in := p.limits[w.turn]
@@ -158,7 +158,7 @@ func (p *Slots) lookAfter() (nobody bool) {
 			}
 		}
 	}
-	return p.nobodyLocked()
+	return p.idleLocked()
 }
 
 // mayComeLocked reports whether there is a slot of a limit for x now.
