@@ -5,7 +5,7 @@ import "hooklock/idem/naming"
 // Pattern is a path pattern, and the spellings that other servers may read as one of its paths.
 type Pattern struct {
 	*naming.Pattern
-	folded []naming.Segment // its segments as a laxPath has them
+	folded []naming.Segment // its segments in the form of a foldedPath
 }
 
 // ParsePattern is that of naming.

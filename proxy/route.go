@@ -83,7 +83,7 @@ type question struct {
 
 	vars   []naming.PathVar
 	normal []byte
-	lax    laxPath
+	folded foldedPath
 }
 
 // find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route covers must not
@@ -125,10 +125,10 @@ func (t *Table) otherSpelling(q *question, route *Route) *Route {
 			continue
 		}
 		if !read {
-			q.lax.read(q.path)
+			q.folded.read(q.path)
 			read = true
 		}
-		if r.Pattern.couldBe(&q.lax) {
+		if r.Pattern.couldBe(&q.folded) {
 			return r
 		}
 	}

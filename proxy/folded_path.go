@@ -8,9 +8,9 @@ import (
 	"hooklock/idem/naming"
 )
 
-// laxPath is a path in canonical forms, which are equal for all spellings that some server takes for the same path (docs/bypass.md has the
+// foldedPath is a path in canonical forms, which are equal for all spellings that some server takes for the same path (docs/bypass.md has the
 // servers). The zero value is ready for read, which may be called again.
-type laxPath struct {
+type foldedPath struct {
 	// early is for servers that decode before they split, late for those that split before they decode. In both, no step is empty.
 	early, late [][]byte
 	// authority: the first step may be taken for a host, because the path begins with "//" or `/\`.
@@ -20,7 +20,7 @@ type laxPath struct {
 }
 
 // read reads a raw path.
-func (l *laxPath) read(raw []byte) {
+func (l *foldedPath) read(raw []byte) {
 	l.early, l.late = l.early[:0], l.late[:0]
 	for step := range bytes.SplitSeq(raw, []byte{'/'}) {
 		if step = foldStep(decodeAll(step, nil)); len(step) > 0 {
@@ -149,7 +149,7 @@ func isIndex(segment []byte) bool {
 	return isScript(segment) && bytes.HasPrefix(segment, []byte("index."))
 }
 
-// folded returns the pattern's segments in the form of a laxPath: without an empty one at the end, and without the folder's index.
+// folded returns the pattern's segments in the form of a foldedPath: without an empty one at the end, and without the folder's index.
 func folded(p *naming.Pattern) []naming.Segment {
 	segments := make([]naming.Segment, 0, len(p.Segments()))
 	for _, s := range p.Segments() {
@@ -167,7 +167,7 @@ func folded(p *naming.Pattern) []naming.Segment {
 }
 
 // couldBe reports whether some server takes path for one of p's.
-func (p *Pattern) couldBe(path *laxPath) bool {
+func (p *Pattern) couldBe(path *foldedPath) bool {
 	for _, steps := range [][][]byte{path.early, path.late} {
 		if p.readsAs(steps) || path.authority && len(steps) > 0 && p.readsAs(steps[1:]) {
 			return true

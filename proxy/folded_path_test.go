@@ -149,7 +149,7 @@ func FuzzLaxPathTakesWhatThePatternTakes(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, path []byte) {
-		var lax laxPath
+		var lax foldedPath
 		lax.read(path)
 		for _, step := range append(lax.early, lax.late...) {
 			if len(step) == 0 {
