@@ -36,8 +36,8 @@ func (c *call) callback(more fields) (idem.Callback, error) {
 	return by, nil
 }
 
-// goOn is the answer to a guard.
-type goOn struct {
+// proceedAnswer is the answer to a guard.
+type proceedAnswer struct {
 	Proceed bool        `json:"proceed"`
 	Status  idem.Status `json:"status,omitempty"` // why not
 }
@@ -60,12 +60,12 @@ func (c *call) guard() error {
 	case err == nil:
 		c.audit.of(found)
 		c.audit.before, c.audit.after = stepsOf(found.Lock)
-		return c.ok(http.StatusOK, goOn{Proceed: true})
+		return c.ok(http.StatusOK, proceedAnswer{Proceed: true})
 	case stopped(found, err):
 		c.audit.of(found)
 		c.audit.existing, c.audit.before, c.audit.after = true, string(found.Status()), string(found.Status())
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(longestRetry/time.Second))) // as every 409
-		return c.ok(http.StatusConflict, goOn{Status: found.Status()})
+		return c.ok(http.StatusConflict, proceedAnswer{Status: found.Status()})
 	}
 	return c.doNotProceed(by, err)
 }

@@ -47,7 +47,7 @@ func TestSaysThatTheLogEndsBeforeTheDatabase(t *testing.T) {
 // A log comes back in parts, and a machine that is busy takes its time between them, or is stopped itself: whoever took that for a loss would advise to replace
 // records that are there.
 func TestALogThatStillComesBackIsNotBehindItsDatabase(t *testing.T) {
-	log := &comeback{kept: 100, first: 10}
+	log := &catchUp{kept: 100, first: 10}
 	for has := uint64(10); has <= 101; has += 7 {
 		for range standstill - 1 {
 			if err := log.behind(has); err != nil {
@@ -55,7 +55,7 @@ func TestALogThatStillComesBackIsNotBehindItsDatabase(t *testing.T) {
 			}
 		}
 	}
-	log = &comeback{kept: 100, first: 10}
+	log = &catchUp{kept: 100, first: 10}
 	for range 2 * standstill {
 		if err := log.behind(10); err != nil {
 			t.Fatalf("it has not begun: %v", err)

@@ -181,7 +181,7 @@ func start(o Options) (*embed.Etcd, error) {
 
 // await returns when the member answers.
 func (o *Options) await(etcd *embed.Etcd) error {
-	log := &comeback{kept: kept(etcd.Server), first: etcd.Server.CommittedIndex()}
+	log := &catchUp{kept: kept(etcd.Server), first: etcd.Server.CommittedIndex()}
 	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(lookEvery)
 	defer timeout.Stop()
 	defer look.Stop()
@@ -209,8 +209,8 @@ func kept(s *etcdserver.EtcdServer) uint64 {
 	return index
 }
 
-// comeback is how far the log has come since the member was started.
-type comeback struct {
+// catchUp is how far the log has been read back since the start.
+type catchUp struct {
 	kept  uint64 // how far the database has come
 	first uint64 // how far the log had come at first
 	has   uint64
@@ -226,7 +226,7 @@ const (
 
 // behind returns an error if the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever
 // for a log that goes on from an earlier position. On a slow disk the log advances late.
-func (c *comeback) behind(has uint64) error {
+func (c *catchUp) behind(has uint64) error {
 	if has != c.has {
 		c.has, c.looks = has, 0
 	}
