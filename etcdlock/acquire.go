@@ -116,7 +116,7 @@ func (w *waiter) Lock(idem.Verdict) idem.Lock {
 // Judge implements idem.Waiter.
 func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
 	if seen.Lock != nil && seen.Lock.Dead {
-		return idem.Verdict{Bury: seen.Lock}
+		return idem.Verdict{Reap: seen.Lock}
 	}
 	return idem.Verdict{Attempt: 1}
 }

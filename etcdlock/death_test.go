@@ -178,7 +178,7 @@ func held(ttl time.Duration) func(s *Store) *owned {
 func TestABurialIsToldOfOnceByWhoMadeIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	var buried atomic.Int64
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnBuried: func(*idem.Lock) { buried.Add(1) }})
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReaped: func(*idem.Lock) { buried.Add(1) }})
 	l := lockFor("w", "event")
 	l.Alive, l.ReleaseDelay = protocol.SessionAlive("nobody"), time.Hour
 	value, err := protocol.EncodeLock(&l)

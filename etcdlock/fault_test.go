@@ -104,7 +104,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 			return true
 		}
 		if seen.Lock.Dead {
-			if err := other.Bury(within(t, patience), seen.Lock); err != nil {
+			if err := other.Reap(within(t, patience), seen.Lock); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -366,7 +366,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 			return won.Release(within(t, patience)) == nil
 		}
 		if seen.Lock.Dead {
-			if err := s.Bury(within(t, patience), seen.Lock); err != nil {
+			if err := s.Reap(within(t, patience), seen.Lock); err != nil {
 				t.Fatal(err)
 			}
 		}

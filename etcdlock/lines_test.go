@@ -18,7 +18,7 @@ import (
 func TestWhatIsParkedIsNotBuriedAndWhoWaitsBehindItRests(t *testing.T) {
 	e := etcdtest.Start(t)
 	var buried atomic.Int32
-	s, kv := lossy(t, e, func(o *Options) { o.OnBuried = func(*idem.Lock) { buried.Add(1) } })
+	s, kv := lossy(t, e, func(o *Options) { o.OnReaped = func(*idem.Lock) { buried.Add(1) } })
 	id := uncarried(t, e, 1)
 	if held, seen, err := tryClaim(t, s, lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
 		t.Fatalf("%v %+v %v", held, seen, err)

@@ -101,7 +101,7 @@ func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 		l := *held.Lock()
 		l.Dead = true
 		s.letGo(held)
-		return s.Bury(within(t, patience), &l) == nil
+		return s.Reap(within(t, patience), &l) == nil
 	})
 	if mark, of := markOn(t, e); mark != "" {
 		t.Errorf("the mark is %s, of %s", mark, of)

@@ -53,8 +53,8 @@ type Options struct {
 
 	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil measures nothing.
 	OnOperation func(link.Operation)
-	// OnBuried is called when this process has ended the execution of a lock whose owner is dead. It must not block.
-	OnBuried func(*idem.Lock)
+	// OnReaped is called when this process has ended the execution of a lock whose owner is dead. It must not block.
+	OnReaped func(*idem.Lock)
 	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
 	// hold, a person has forced its lock open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to its
 	// end. recorded is false where that will never be in etcd, because it is full; the lock is free then. It must not block.
@@ -153,8 +153,8 @@ type Locker struct {
 	ledger *Ledger
 }
 
-// Bury implements idem.Ledger.
-func (s *Ledger) Bury(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
+// Reap implements idem.Ledger.
+func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
 
 // core is what the faces of a Store share. Its methods are for this package alone.
 type core struct {
@@ -235,7 +235,7 @@ func Open(o Options) (*Store, error) {
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
 	s.reaper = reap.NewReaper(&reap.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Finisher: s.finisher, Sessions: s.live, Writer: s.writer,
-		Holds: s.holds, Reaped: o.OnBuried, Failed: func(l *idem.Lock, err error) {
+		Holds: s.holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
 			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		},
 	})

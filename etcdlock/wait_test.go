@@ -232,7 +232,7 @@ func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen.Lock != nil { // or the sweep was faster
-			if err := s.Bury(within(t, patience), seen.Lock); err != nil {
+			if err := s.Reap(within(t, patience), seen.Lock); err != nil {
 				t.Fatal(err)
 			}
 			continue

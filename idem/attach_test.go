@@ -35,7 +35,7 @@ type followed struct {
 	ends   []queued
 	at     int
 	buried []ExecutionID
-	bury   error
+	reap   error
 }
 
 func (f *followed) Follow(ctx context.Context, _ *Lock) (*Seen, error) {
@@ -45,9 +45,9 @@ func (f *followed) Follow(ctx context.Context, _ *Lock) (*Seen, error) {
 	}
 	return f.ends[f.at-1].seen, f.ends[f.at-1].err
 }
-func (f *followed) Bury(_ context.Context, dead *Lock) error {
+func (f *followed) Reap(_ context.Context, dead *Lock) error {
 	f.buried = append(f.buried, dead.Execution)
-	return f.bury
+	return f.reap
 }
 
 func TestACopyIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
@@ -58,7 +58,7 @@ func TestACopyIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		most   int
 		ends   []queued
-		bury   error
+		reap   error
 		want   Decision
 		err    error
 		waited time.Duration
@@ -74,7 +74,7 @@ func TestACopyIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lock := running
-				l := &followed{counting: counting{seen: Seen{Lock: &lock}, copies: map[ExecutionID]int{}}, ends: c.ends, bury: c.bury}
+				l := &followed{counting: counting{seen: Seen{Lock: &lock}, copies: map[ExecutionID]int{}}, ends: c.ends, reap: c.reap}
 				p := testPolicy()
 				p.InFlight, p.MaxWaiting, p.AttachTimeout = Attach, c.most, time.Minute
 				g := NewGuard(GuardOptions{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})

@@ -18,7 +18,7 @@ type script struct {
 	locks   []Lock
 	prevs   []int64
 	buried  []ExecutionID
-	bury    error
+	reap    error
 	copies  int
 }
 
@@ -39,9 +39,9 @@ func (s *script) Claim(_ context.Context, l Lock, prev int64) (Held, *Seen, erro
 	}
 	return &oneLock{lock: l}, nil, nil
 }
-func (s *script) Bury(_ context.Context, dead *Lock) error {
+func (s *script) Reap(_ context.Context, dead *Lock) error {
 	s.buried = append(s.buried, dead.Execution)
-	return s.bury
+	return s.reap
 }
 func (s *script) Duplicate(ExecutionID, time.Duration) { s.copies++ }
 
@@ -142,7 +142,7 @@ func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
 	if l.locks[0].Execution == l.locks[1].Execution || l.locks[2].Attempt != 1 {
 		t.Errorf("%+v", l.locks)
 	}
-	l = &script{answers: []answered{{seen: &Seen{Lock: dead}}}, bury: ErrStoreUnavailable}
+	l = &script{answers: []answered{{seen: &Seen{Lock: dead}}}, reap: ErrStoreUnavailable}
 	if a := guardOf(t, l, &noon).Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); a.Decision != DecisionStoreUnavailable || !errors.Is(a.Err, ErrStoreUnavailable) {
 		t.Errorf("%+v", a)
 	}

@@ -50,7 +50,7 @@ func (r *Request) replayFor() time.Duration {
 
 func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
-// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev. If Bury is set, it must
+// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev. If Reap is set, it must
 // first reap the execution of that lock and read again.
 type Verdict struct {
 	Decision Decision
@@ -86,7 +86,7 @@ type Verdict struct {
 	// Unsure: (of store_unavailable) it is not known whether the delivery was parked, so it may run.
 	Unsure bool
 
-	Bury *Lock
+	Reap *Lock
 	Prev int64
 	// Behind is the revision of the lock that stands in the way, for a delivery that waits for it; 0 = the lock is free.
 	Behind  int64
@@ -172,7 +172,7 @@ func (r *Request) other(fp Fingerprint) bool {
 func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	switch lock := seen.Lock; {
 	case lock != nil && lock.Dead:
-		return Verdict{Bury: lock}
+		return Verdict{Reap: lock}
 	case seen.Newer != nil:
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:

@@ -137,10 +137,10 @@ func TestDecide(t *testing.T) {
 			if v.Decision != c.want {
 				t.Errorf("got %q, want %q", v.Decision, c.want)
 			}
-			if buries := v.Bury != nil; buries != (c.want == run && seen.Lock != nil && seen.Lock.Dead) {
+			if buries := v.Reap != nil; buries != (c.want == run && seen.Lock != nil && seen.Lock.Dead) {
 				t.Errorf("buries: %v", buries)
 			}
-			if v.Decision == run && v.Bury == nil && v.Prev != seen.RecordRevision {
+			if v.Decision == run && v.Reap == nil && v.Prev != seen.RecordRevision {
 				t.Errorf("claims over revision %d, saw %d", v.Prev, seen.RecordRevision)
 			}
 		})

@@ -256,19 +256,19 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 		if v = Decide(seen, r, g.o.Now()); v.Decision != "" {
 			return nil, true
 		}
-		if dead = v.Bury; dead != nil {
+		if dead = v.Reap; dead != nil {
 			v = Verdict{Attempt: 1} // read again, as at first
 		}
 		return dead, false
-	}, g.o.Ledger.Bury)
+	}, g.o.Ledger.Reap)
 	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
 // ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. judge is given what stands in the
 // way; if it returns a lock whose owner is dead, that execution is reaped before the next claim. A claim that was not applied is made again, so
-// each one needs an execution ID of its own. Other errors are those of claim and bury, and the context's.
+// each one needs an execution ID of its own. Other errors are those of claim and reap, and the context's.
 func ClaimLock(
-	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), bury func(context.Context, *Lock) error,
+	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), reap func(context.Context, *Lock) error,
 ) (Held, error) {
 	for {
 		held, seen, err := claim()
@@ -283,7 +283,7 @@ func ClaimLock(
 				return nil, nil
 			}
 			if dead != nil {
-				err = bury(ctx, dead)
+				err = reap(ctx, dead)
 			}
 		}
 		if err == nil {

@@ -36,9 +36,9 @@ type Ledger interface {
 	// at revision prev (0: absent). Exactly one of the three results is set: the held lock, what stands in the way, or an error. The ledger
 	// fills in Token, Revision, Holder and Alive of the held lock.
 	Claim(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
-	// Bury ends the execution of a lock whose owner is dead: FAILED unknown, and after its release delay the lock is free. It returns nil if
+	// Reap ends the execution of a lock whose owner is dead: FAILED unknown, and after its release delay the lock is free. It returns nil if
 	// another process was faster, or if the owner turns out to be alive: read again.
-	Bury(ctx context.Context, dead *Lock) error
+	Reap(ctx context.Context, dead *Lock) error
 	// Enqueue adds an entry to the queue of l.Scope, if the event's record is still at revision prev and no delivery of the event waits or
 	// runs. behind is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three
 	// results is set, as with Claim. An execution that leaves the queue without a lock may not come back under its ID.

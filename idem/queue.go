@@ -104,8 +104,8 @@ func accepted(id ExecutionID) Verdict {
 // refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or runs.
 func (q *queuing) refused(seen *Seen) (Verdict, error) {
 	v := q.Judge(seen, false)
-	if v.Bury != nil {
-		return Verdict{}, q.ledger.Bury(q.ctx, v.Bury)
+	if v.Reap != nil {
+		return Verdict{}, q.ledger.Reap(q.ctx, v.Reap)
 	}
 	q.may = v
 	return v, nil
@@ -131,8 +131,8 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 			return nil, Verdict{}, err
 		}
 		switch v := q.Judge(seen, true); {
-		case v.Bury != nil:
-			err = q.ledger.Bury(q.ctx, v.Bury)
+		case v.Reap != nil:
+			err = q.ledger.Reap(q.ctx, v.Reap)
 		case v.taken(): // the record has changed, and the lock is still taken
 			q.may.Prev = seen.RecordRevision
 		case v.Decision != "":

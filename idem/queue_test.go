@@ -28,7 +28,7 @@ type line struct {
 	left     int
 	leave    error
 	buried   []ExecutionID
-	bury     error
+	reap     error
 }
 
 func (*line) Paused(string, string) *Pause          { return nil }
@@ -64,9 +64,9 @@ func (l *line) Enqueue(_ context.Context, lock Lock, prev, behind int64) (Place,
 	}
 	return l, nil, nil
 }
-func (l *line) Bury(_ context.Context, dead *Lock) error {
+func (l *line) Reap(_ context.Context, dead *Lock) error {
 	l.buried = append(l.buried, dead.Execution)
-	return l.bury
+	return l.reap
 }
 func (l *line) Duplicate(ExecutionID, time.Duration) {}
 func (l *line) Await(ctx context.Context, prev int64) (*Seen, error) {

@@ -238,7 +238,7 @@ func (w *waiter) gaveUp(err error) Admission {
 func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
-		if err = g.o.Ledger.Bury(ctx, seen.Lock); err == nil {
+		if err = g.o.Ledger.Reap(ctx, seen.Lock); err == nil {
 			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
 		}
 	}

@@ -175,16 +175,16 @@ func Adopt(k Keys, at Seen, lock Leased) Op {
 		nil)
 }
 
-// Bury with cool nil frees the lock.
-func Bury(k Keys, at Seen, record Leased, cool *Cooling) Op {
+// Reap with cool nil frees the lock.
+func Reap(k Keys, at Seen, record Leased, cool *Cooling) Op {
 	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
 		endLock(k, record, cool),
 		lockRecordAndAlive(k))
 }
 
-// BuryCooling frees the lock of an execution that has ended before: only its lock is left.
-func BuryCooling(k Keys, at Seen) Op {
+// ReapCooling frees the lock of an execution that has ended before: only its lock is left.
+func ReapCooling(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.L, at.L), Absent(k.A)},
 		freeLock(k),

@@ -113,14 +113,14 @@ func (r *Reaper) reap(ctx context.Context, dead *idem.Lock) error {
 func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) (*commit.Request, error) {
 	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
-		return commit.NewRequest(k.L, protocol.BuryCooling(k, at), 0).AddSlots(k), nil
+		return commit.NewRequest(k.L, protocol.ReapCooling(k, at), 0).AddSlots(k), nil
 	}
 	end, err := r.endOf(ctx, dead)
 	if err != nil {
 		return nil, err
 	}
 	return r.o.Finisher.Request(ctx, dead, protocol.RecordOf(dead, end), r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.Bury(k, at, record, cool)
+		return protocol.Reap(k, at, record, cool)
 	}, k)
 }
 

@@ -191,8 +191,8 @@ func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
 	r.Operation("txn", "etcd-0", "2379", 3*time.Millisecond, "")
 	r.Operation("txn", "etcd-0", "2379", time.Second, "UNAVAILABLE")
 	r.Reloaded(false)
-	r.Buried(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
-	r.Buried(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
+	r.Reaped(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
+	r.Reaped(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
 	r.wants(t,
 		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
 		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`, `hooklock_audits_shed_total 6`,

@@ -245,9 +245,9 @@ func (t *Telemetry) Reloaded(taken bool) {
 	t.is.reloads.add(result)
 }
 
-// Buried counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
+// Reaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
 // lock may be of another configuration.
-func (t *Telemetry) Buried(l *idem.Lock) {
+func (t *Telemetry) Reaped(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.ours(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),

@@ -130,7 +130,7 @@ func (c *client) once() bool {
 	case seen != nil:
 		c.refused(n, call, in, seen)
 		if seen.Lock != nil && seen.Lock.Dead {
-			_ = c.ledger.Bury(ctx, seen.Lock) // whoever comes next finds it as it is
+			_ = c.ledger.Reap(ctx, seen.Lock) // whoever comes next finds it as it is
 		}
 	case errors.Is(err, idem.ErrNotClaimed):
 		c.h.withdrawn()
@@ -168,7 +168,7 @@ func (c *client) wait(n int) bool {
 			return true
 		}
 	} else if err == nil && seen.Lock.Dead {
-		_ = c.ledger.Bury(ctx, seen.Lock)
+		_ = c.ledger.Reap(ctx, seen.Lock)
 	}
 	c.nobodyKnows(call, in)
 	leaving, cancel := context.WithTimeout(context.Background(), c.load.Patience)

@@ -36,9 +36,9 @@ const (
 	forceRecordsCooling   // writes a record for an execution that has one
 	finalOnlyWhereAborted // and lost where the outcome is known
 	forceForgetsFinal
-	buryForgetsCancel
+	reapForgetsCancel
 	endWithoutDelay
-	buryWithoutDelay
+	reapWithoutDelay
 	copySaysNotExecuted  // where it finds nothing of the execution that it attached to
 	attachToAnybody      // any record of the event ends the copy's wait
 	acceptsBefore        // the commit

@@ -43,11 +43,11 @@ var brokenBy = map[kind]map[string]string{
 	},
 	release: {"modified(k.L, at.l)": "wait, a copy waits, retry"},
 	adopt:   {"modified(k.L, at.l)": "adopt twice"},
-	bury: {
+	reap: {
 		"modified(k.L, at.l)": "fail fast, copies, retry",
 		"absent(k.A)":         "known failure",
 	},
-	buryCooling: {
+	reapCooling: {
 		"modified(k.L, at.l)": "release delay, force",
 		"absent(k.A)":         "wait, release delay",
 	},
@@ -155,9 +155,9 @@ var rules = []mutation{
 	{name: "force release of a cooling lock writes no record", scenario: "release delay, force", breaks: forceRecordsCooling},
 	{name: "a final cancel goes into every record, also where the outcome is known", scenario: "final cancel", breaks: finalOnlyWhereAborted},
 	{name: "a final cancel goes into the record of a force release", scenario: "final cancel", breaks: forceForgetsFinal},
-	{name: "a burial carries the cancel out", scenario: "final cancel", breaks: buryForgetsCancel},
+	{name: "reaping carries the cancel out", scenario: "final cancel", breaks: reapForgetsCancel},
 	{name: "a settle of an unknown outcome lets the lock cool", scenario: "wait, release delay", breaks: endWithoutDelay},
-	{name: "a burial lets the lock cool", scenario: "wait, release delay", breaks: buryWithoutDelay},
+	{name: "reaping lets the lock cool", scenario: "wait, release delay", breaks: reapWithoutDelay},
 	{name: "an attached copy takes the record of the execution that it attached to", scenario: "attach, three copies, forget", breaks: attachToAnybody},
 	{name: "a sender is told that its event is accepted when it is", scenario: "park while waiting", breaks: acceptsBefore},
 	{name: "who is handed the lock has a token of its own", scenario: "wait, three events", breaks: handOverKeepsToken},

@@ -73,7 +73,7 @@ func (m *model) rested(s *state, t *txn) {
 func (m *model) carried(s *state, t *txn) {
 	l := s.locks[m.lock(t.by)]
 	if l.created != 0 && s.isAlive(l.alive, l.by) {
-		m.broke(aliveNotBuried)
+		m.broke(aliveNotReaped)
 	}
 	excuse := s.known.excuse[t.by]
 	m.update(s, t, alive(t.session))
@@ -95,7 +95,7 @@ func (m *model) settledTooOld(s *state, t *txn) {
 func (m *model) endedUncarried(s *state, t *txn) {
 	l := s.locks[m.lock(t.by)]
 	if l.created != 0 && s.isAlive(l.alive, l.by) {
-		m.broke(aliveNotBuried)
+		m.broke(aliveNotReaped)
 	}
 	s.next()
 	s.known.excuse[t.by] |= sessionLost

@@ -14,8 +14,8 @@ const (
 	handOver
 	release
 	adopt
-	bury
-	buryCooling
+	reap
+	reapCooling
 	fence
 	acquire
 	putHold
@@ -138,8 +138,8 @@ func table() [kinds]row {
 		handOver:    {"handOver", []compare{epochIs, lIs, headIs, headAlive, headRecIs}, "append(append(append(append(writes{del(next.q), put(k.L, lock), put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...)", nil, (*model).handedOver},
 		release:     {"release", []compare{lIs}, "freeLock(k)", nil, (*model).released},
 		adopt:       {"adopt", []compare{epochIs, lCreated, lIs}, "writes{put(k.L, lock)}", nil, (*model).adopted},
-		bury:        {"bury", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).buried},
-		buryCooling: {"buryCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
+		reap:        {"reap", []compare{lIs, ownerDead}, "endLock(k, record, cool)", coolingLeaseLives, (*model).reaped},
+		reapCooling: {"reapCooling", []compare{lIs, ownerDead}, "freeLock(k)", nil, (*model).thawed},
 		fence:       {"fence", []compare{epochIs}, "writes{put(k.S, session)}", sessionLives, (*model).fenced},
 
 		acquire: {"acquire", []compare{epochIs, lAbsent, queueEmpty}, "writes{put(k.L, lock), put(k.H, alive)}", ownLeaseLives, (*model).acquired},

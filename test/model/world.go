@@ -170,17 +170,17 @@ func nothingMore(*state, bool) {}
 
 // burial is what anybody sends who meets a lock that may be dead.
 func burial(l lock) txn {
-	t := txn{kind: bury, by: l.by, l: l.modified, alive: l.alive, outcome: failedUnsure, cancel: l.cancel}
+	t := txn{kind: reap, by: l.by, l: l.modified, alive: l.alive, outcome: failedUnsure, cancel: l.cancel}
 	if l.cancel != notCancelled {
 		t.outcome = abortedUnsure
 	}
 	if l.cooling {
-		t.kind, t.outcome = buryCooling, 0
+		t.kind, t.outcome = reapCooling, 0
 	}
 	return t
 }
 
-// sweep: anybody may try to bury any lock at any time, also one that only seems dead. What loses its answer is a burial that would
+// sweep: anybody may try to reap any lock at any time, also one that only seems dead. What loses its answer is reaping that would
 // have been applied at once: a guess that loses its answer is one that was sent later.
 func (m *model) sweep(s *state, to visit) {
 	for i := range m.lockCount {
@@ -193,7 +193,7 @@ func (m *model) sweep(s *state, to visit) {
 			lost = nil
 		}
 		t := burial(l)
-		if m.breaks == buryForgetsCancel && t.outcome == abortedUnsure {
+		if m.breaks == reapForgetsCancel && t.outcome == abortedUnsure {
 			t.outcome, t.cancel = failedUnsure, notCancelled
 		}
 		m.fire(s, t, i, free, nothingMore, lost, to)

@@ -150,13 +150,13 @@ func (m *model) released(s *state, t *txn) {
 
 func (m *model) adopted(s *state, t *txn) { m.update(s, t, alive(t.session)) }
 
-func (m *model) buried(s *state, t *txn) {
+func (m *model) reaped(s *state, t *txn) {
 	l := s.locks[m.lock(t.by)]
 	if l.created != 0 && s.isAlive(l.alive, l.by) {
-		m.broke(aliveNotBuried)
+		m.broke(aliveNotReaped)
 	}
 	if l.parked && !l.cooling {
-		m.broke(parkedNotBuried)
+		m.broke(parkedNotReaped)
 	}
 	s.next()
 	s.known.excuse[t.by] |= sessionLost
@@ -170,7 +170,7 @@ func (m *model) thawed(s *state, t *txn) {
 	case t.kind == forceReleaseCooling:
 		s.known.closed[m.lock(t.by)] = 0
 	case l.created != 0 && s.isAlive(l.alive, l.by):
-		m.broke(aliveNotBuried)
+		m.broke(aliveNotReaped)
 	}
 	s.next()
 	m.dropLock(s, t)
@@ -257,7 +257,7 @@ func (m *model) endLock(s *state, t *txn) {
 	}
 	m.putRecord(s, t)
 	m.raise(s, t)
-	if !m.cools(t) || m.breaks == endWithoutDelay && t.kind == settle || m.breaks == buryWithoutDelay && t.kind == bury {
+	if !m.cools(t) || m.breaks == endWithoutDelay && t.kind == settle || m.breaks == reapWithoutDelay && t.kind == reap {
 		m.dropLock(s, t)
 		return
 	}

@@ -47,7 +47,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	var err error
 	p.store, err = etcdlock.Open(etcdlock.Options{
 		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset, Limit: w.slots,
-		OnBuried: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
+		OnReaped: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
 		OnSession: func(e etcdlock.SessionEvent) {
 			if !p.net.isDead() {
 				w.say(name, "session %s opened=%v %v", e.Session, e.Opened, e.Reason)

@@ -181,7 +181,7 @@ func (s *Service) openStore(context.Context) error {
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep = s.rekeep
 	o.Limit = s.limit
-	o.OnBuried, o.OnEnded = s.telemetry.Buried, s.telemetry.Ended
+	o.OnReaped, o.OnEnded = s.telemetry.Reaped, s.telemetry.Ended
 	o.OnPause = s.telemetry.Paused
 	o.Counted = s.report.Take
 	o.OnOperation = func(op link.Operation) {
