@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -17,7 +18,7 @@ func (s *core) prepare(l *idem.Lock) (*session.Session, []byte, error) {
 	}
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
 	return session, value, nil
 }
@@ -26,13 +27,13 @@ func (s *core) prepare(l *idem.Lock) (*session.Session, []byte, error) {
 func (s *core) assign(l *idem.Lock) (*session.Session, error) {
 	session, _, err := s.keeper.Current()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
-		return nil, unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
 	}
 	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
-		return nil, unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+		return nil, commit.Unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
 	}
 	l.Alive = protocol.SessionAlive(session.Name)
 	if l.Holder == "" {

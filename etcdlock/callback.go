@@ -88,7 +88,7 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.Stat
 // extended then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
-	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -124,9 +124,9 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 	}
 	r := commit.NewRequest(at.Keys.L, protocol.Heartbeat(at.Keys, protocol.Seen{Created: at.Lock.Created, H: at.Hold}, alive), len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
-	answer, applied, err := s.change(ctx, r)
-	if !applied {
-		return nil, err
+	answer := s.sender.Do(ctx, r)
+	if answer.Err != nil || !answer.Succeeded {
+		return nil, answer.Err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
 	s.dropLater(at.HoldLease)
@@ -136,7 +136,7 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 	}
 	l, err := protocol.LockAt(kv)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	l.HoldUntil = until
 	found = &idem.Found{Lock: l, Revision: answer.Revision, Duplicates: at.Duplicates}
@@ -150,7 +150,7 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 // change what is known: the work was done. The error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
-	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -175,7 +175,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		return true, err
 	})
 	if errors.Is(err, idem.ErrNotRecorded) {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	return found, err
 }

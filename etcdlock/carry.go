@@ -62,7 +62,7 @@ func (s *core) parkedChanged(id idem.ExecutionID) {
 // Take implements idem.ParkLedger.
 func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
 	if !s.tasks.Enter() {
-		return nil, unavailable(commit.ErrClosed)
+		return nil, commit.Unavailable(commit.ErrClosed)
 	}
 	defer s.tasks.Leave()
 	key := s.layout.Lock(scope)
@@ -114,7 +114,7 @@ func (t *taking) over() {
 func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	session, _, err := t.keeper.Current()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
 	reads := []clientv3.Op{clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...)}
@@ -123,12 +123,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	}
 	answers, _, err := t.pool.Read(ctx, reads...)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	if kv := protocol.First(answers[0]); kv != nil {
 		l, err := protocol.LockAt(kv)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, commit.Unavailable(err)
 		}
 		return t.inLock(ctx, session, l)
 	}
@@ -143,7 +143,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	case client != nil: // all lines of its workflow are looked at when that is gone
 		t.slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
@@ -205,7 +205,7 @@ func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error)
 	k := t.layout.Keys(l)
 	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.I, clientv3.WithKeysOnly()), clientv3.OpGet(k.G, clientv3.WithKeysOnly()), clientv3.OpGet(k.R))
 	if err != nil {
-		return a, unavailable(err)
+		return a, commit.Unavailable(err)
 	}
 	if kv := protocol.First(answers[0]); kv != nil {
 		a.prev = kv.ModRevision
@@ -231,7 +231,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), t.holder(session), t.clock.Now()
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	k := t.layout.Keys(l)
 	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q, help: t.help}
@@ -267,7 +267,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), t.holder(session), false, 0
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	type result struct {
 		held *owned
@@ -283,7 +283,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 		}
 	})
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	return r.held, r.err
 }
@@ -308,7 +308,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			}
 			return t.hold(*next, t.layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
-			return nil, unavailable(answer.Err)
+			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
 			return t.carried(life, session, epoch, next, answer.Err)
 		case l.Alive == next.Alive: // nothing is read with that refusal
@@ -323,7 +323,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			return nil, nil
 		}
 		if err := session.Moved(life, t.pool, epoch); err != nil {
-			return nil, unavailable(err)
+			return nil, commit.Unavailable(err)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, a
 	}
 	st, err := t.look(life, k)
 	if err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	protocol.Judge(next, st.Mark)
 	return nil
@@ -349,38 +349,21 @@ func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, a
 func (t *taking) carried(life context.Context, session *session.Session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
 	if link.Fencing(cause) && !t.unfenced {
 		if err := session.Fence(life, t.pool, epoch); err != nil {
-			return nil, unavailable(err)
+			return nil, commit.Unavailable(err)
 		}
 	}
 	k := t.layout.Keys(next)
 	st, err := t.look(life, k)
 	switch {
 	case err != nil:
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	case st.Runs(next.Execution) && st.Lock.Alive == next.Alive:
 		protocol.Judge(st.Lock, st.Mark)
 		held := t.hold(*st.Lock, k, session)
 		held.see(st.Lock)
 		return held, nil
 	case !link.Fencing(cause):
-		return nil, unavailable(cause)
+		return nil, commit.Unavailable(cause)
 	}
 	return nil, idem.ErrNotClaimed
-}
-
-// Request implements idem.ParkLedger. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
-func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	return s.request(ctx, id)
-}
-
-func (s *core) request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(s.layout.Request(id)))
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	kv := protocol.First(answers[0])
-	if kv == nil {
-		return nil, idem.ErrNoRequest
-	}
-	return kv.Value, nil
 }

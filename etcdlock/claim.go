@@ -44,7 +44,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	var value []byte
 	if len(l.Slots) == 0 { // otherwise it says which, when they are chosen
 		if value, err = protocol.EncodeLock(&l); err != nil {
-			return nil, nil, unavailable(err)
+			return nil, nil, commit.Unavailable(err)
 		}
 	}
 	k := s.layout.Keys(&l)
@@ -69,7 +69,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 				return *again
 			}
 		case link.Definite(answer.Err):
-			return claimed{err: unavailable(answer.Err)}
+			return claimed{err: commit.Unavailable(answer.Err)}
 		default:
 			return c.resolve(life, epoch, answer.Err)
 		}
@@ -81,7 +81,7 @@ func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.
 func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply) *claimed {
 	st, err := c.stateAfter(life, answer)
 	if err != nil {
-		return &claimed{err: unavailable(err)}
+		return &claimed{err: commit.Unavailable(err)}
 	}
 	switch c.next(st, protocol.Refused) {
 	case protocol.Decide:
@@ -95,7 +95,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 		return r
 	}
 	if err := c.session.Moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
-		return &claimed{err: unavailable(err)}
+		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil
 }
@@ -113,16 +113,16 @@ func (c *claimer) blocked(st *protocol.State) bool {
 // inTheWay is what the Guard decides on.
 func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 	if st.Unread != nil {
-		return claimed{err: unavailable(st.Unread)}
+		return claimed{err: commit.Unavailable(st.Unread)}
 	}
 	seen := st.Seen(c.lock.Scope.Key)
 	if seen.Lock == nil {
 		seen.Lock = st.HoldsBack(&c.lock)
 	}
 	if l := seen.Lock; l != nil {
-		dead, err := c.store.isDead(life, l)
+		dead, err := c.store.reaper.IsDead(life, l)
 		if err != nil {
-			return claimed{err: unavailable(err)}
+			return claimed{err: commit.Unavailable(err)}
 		}
 		l.Dead = dead
 	}
@@ -135,12 +135,12 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	kind := kindOf(cause)
 	if kind == protocol.Missing && !c.store.unfenced {
 		if err := c.session.Fence(life, c.store.pool, epoch); err != nil {
-			return claimed{err: unavailable(err)}
+			return claimed{err: commit.Unavailable(err)}
 		}
 	}
 	st, err := c.store.look(life, c.keys)
 	if err != nil {
-		return claimed{err: unavailable(err)}
+		return claimed{err: commit.Unavailable(err)}
 	}
 	switch c.next(st, kind) {
 	case protocol.FindLock:
@@ -150,7 +150,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 			return won
 		}
 		c.giveBack(life, won)
-		return claimed{err: unavailable(cause)}
+		return claimed{err: commit.Unavailable(cause)}
 	case protocol.LockLost:
 		return claimed{err: idem.ErrLockLost}
 	case protocol.Decide: // a full store can still say that it is not this one's turn, or how the event ended
@@ -158,7 +158,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	case protocol.Never: // where the place is gone, too, Await finds out why
 		return claimed{err: idem.ErrNotClaimed}
 	}
-	return claimed{err: unavailable(cause)}
+	return claimed{err: commit.Unavailable(cause)}
 }
 
 // whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who has a place keeps it.
@@ -205,7 +205,7 @@ type claimed struct {
 // run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
 func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	if !c.store.tasks.Enter() {
-		return nil, nil, unavailable(commit.ErrClosed)
+		return nil, nil, commit.Unavailable(commit.ErrClosed)
 	}
 	defer c.store.tasks.Leave()
 	if r := c.choose(ctx); r != nil {
@@ -232,7 +232,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	result, err := commit.InTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
 	switch {
 	case err != nil:
-		return nil, nil, unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	case result.held == nil:
 		return nil, result.seen, result.err
 	}
@@ -341,7 +341,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 		st, err := c.store.slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
-			return &claimed{err: unavailable(err)}
+			return &claimed{err: commit.Unavailable(err)}
 		case c.blocked(st) && c.q == 0:
 			r := c.inTheWay(ctx, st)
 			return &r
@@ -376,7 +376,7 @@ func (c *claimer) encode() *claimed {
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()
-		return &claimed{err: unavailable(err)}
+		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil
 }
@@ -389,7 +389,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	chosen := c.lock.Slots
 	c.unchoose()
 	if _, err := c.store.slots.Look(life, c.keys, chosen); err != nil {
-		return false, &claimed{err: unavailable(err)}
+		return false, &claimed{err: commit.Unavailable(err)}
 	}
 	if r := c.choose(life); r != nil {
 		return false, r

@@ -29,7 +29,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}
 	if p.mayBeHandedTheLock(&l) {
 		if value, err = protocol.EncodePlace(&l, prev); err != nil {
-			return nil, nil, unavailable(err)
+			return nil, nil, commit.Unavailable(err)
 		}
 		p.prev, p.first = prev, &l
 		s.lineUp(p)
@@ -56,7 +56,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		if errors.Is(err, commit.ErrClosed) {
 			p.stepOut()
 		}
-		return nil, nil, unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
 	if r.seen != nil || r.err != nil {
 		return nil, r.seen, r.err
@@ -117,7 +117,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 		e.at.Epoch = e.session.Epoch()
 		r, err := e.build(life, e.at)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, commit.Unavailable(err)
 		}
 		r.HoldUntil, r.Refusals = until, refusals
 		answer := e.store.sender.Do(life, r)
@@ -132,7 +132,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 		case e.forgot(answer.Err):
 			continue
 		case answer.Err != nil && link.Definite(answer.Err):
-			return nil, unavailable(answer.Err)
+			return nil, commit.Unavailable(answer.Err)
 		}
 		if r.Build != nil && answer.Err == nil {
 			e.at.L = e.behind
@@ -156,9 +156,9 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	st, err := e.stateAfter(life, answer)
 	switch {
 	case err != nil && e.parking && answer.Err != nil:
-		return nil, unknown(err)
+		return nil, commit.Unknown(err)
 	case err != nil:
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
@@ -176,7 +176,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	case protocol.Decide:
 		return e.inTheWay(life, st)
 	case protocol.NoSpace:
-		return nil, unavailable(answer.Err)
+		return nil, commit.Unavailable(answer.Err)
 	case protocol.BehindLock:
 		e.at.L, e.seen = st.LockRevision(), st.Revision
 		return e.again(e.lookAround(life, e.at.L))
@@ -192,7 +192,7 @@ func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 	moved, seen, err := e.queueMoved(life, e.at.L)
 	if seen == nil && err == nil && !moved {
 		if err = e.session.Moved(life, e.store.pool, e.at.Epoch); err != nil {
-			err = unavailable(err)
+			err = commit.Unavailable(err)
 		}
 	}
 	return e.again(seen, err)
@@ -220,12 +220,12 @@ func kindOf(err error) protocol.Answer {
 // inTheWay is why the execution may not wait.
 func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
 	if st.Unread != nil {
-		return nil, unavailable(st.Unread)
+		return nil, commit.Unavailable(st.Unread)
 	}
 	seen := st.Seen(p.scope.Key)
 	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
-		if l.Dead, err = p.store.isDead(life, l); err != nil {
-			return nil, unavailable(err)
+		if l.Dead, err = p.store.reaper.IsDead(life, l); err != nil {
+			return nil, commit.Unavailable(err)
 		}
 	}
 	return seen, nil

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -21,28 +22,28 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 	for {
 		st, err := s.look(ctx, k)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, commit.Unavailable(err)
 		}
 		switch {
 		case st.Runs(l.Execution):
 			ran = st.Revision
 			if st.Lock.Dead, err = s.reaper.IsDead(ctx, st.Lock); err != nil {
-				return nil, unavailable(err)
+				return nil, commit.Unavailable(err)
 			}
 			if st.Lock.Dead {
 				return st.Seen(l.Scope.Key), nil
 			}
-			s.watch(ctx, st.Revision, k.L, s.layout.Alive(st.Lock.Alive))
+			s.pool.AwaitChange(ctx, st.Revision, k.L, s.layout.Alive(st.Lock.Alive))
 		case st.Waits(l.Execution):
-			s.watch(ctx, st.Revision, k.Q)
+			s.pool.AwaitChange(ctx, st.Revision, k.Q)
 		case st.Unread != nil:
-			return nil, unavailable(st.Unread)
+			return nil, commit.Unavailable(st.Unread)
 		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and nobody can tell any more
 			return st.Seen(l.Scope.Key), nil
 		default:
 			seen, _, err := s.lookBack(ctx, k, l.Execution, ran)
 			if err != nil {
-				return nil, unavailable(err)
+				return nil, commit.Unavailable(err)
 			}
 			return seen, nil
 		}
@@ -130,13 +131,20 @@ func (s *core) leftLock(ctx context.Context, k protocol.Keys, id idem.ExecutionI
 // errUnwatched: the member that was watched at is left for another one.
 var errUnwatched = errors.New("the watch has ended")
 
-// watch returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
-func (s *core) watch(ctx context.Context, revision int64, keys ...string) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watches := make([]link.Watch, len(keys))
-	for i, key := range keys {
-		watches[i] = link.Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)}, News: func(*clientv3.Event) { cancel() }}
+// stateIn reads the state from the answers of a transaction that was not applied.
+func stateIn(refused commit.Reply) (*protocol.State, error) {
+	return protocol.ReadState(refused.Responses, refused.Revision)
+}
+
+// look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
+func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
+	answers, revision, err := s.pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
+	if err != nil {
+		return nil, fmt.Errorf("lock and record: %w", err)
 	}
-	_ = s.pool.Watch(ctx, link.OfWaits, watches...)
+	st, err := protocol.ReadState(answers, revision)
+	if err == nil && k.M != "" {
+		st.Mark = protocol.First(answers[len(answers)-1])
+	}
+	return st, err
 }

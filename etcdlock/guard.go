@@ -28,7 +28,7 @@ func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan
 	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
 		l = nil // only etcd may refuse
 	}
-	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		if l == nil {
 			_, found, err = s.current(ctx, &cb)
 			if err != nil {
@@ -66,9 +66,9 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 	}
 	k := s.layout.Keys(l)
 	r := commit.NewRequest(k.L, protocol.Guard(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}), len(value))
-	answer, applied, err := s.change(ctx, r)
-	if !applied {
-		return nil, err
+	answer := s.sender.Do(ctx, r)
+	if answer.Err != nil || !answer.Succeeded {
+		return nil, answer.Err
 	}
 	next.Revision = answer.Revision
 	return next, nil

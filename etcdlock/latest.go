@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -155,7 +156,7 @@ func (p *Place) lookAround(life context.Context, behind int64) (*idem.Seen, erro
 	}
 	newer, err := p.replacing.look(life, p.keys(), behind)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	return p.olderThan(life, newer)
 }
@@ -177,7 +178,7 @@ func (p *Place) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, e
 	}
 	st, err := p.store.look(life, p.keys())
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	seen, err := p.inTheWay(life, st)
 	if seen != nil {

@@ -409,7 +409,7 @@ func (h *owned) Release(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	return released
 }
@@ -431,7 +431,7 @@ func (h *owned) release(life context.Context) error {
 		switch {
 		case err != nil:
 			if pause.Wait(life) != nil {
-				return unavailable(fmt.Errorf("release: %w", err))
+				return commit.Unavailable(fmt.Errorf("release: %w", err))
 			}
 		case st != nil && h.mine(st):
 			h.see(st.Lock)

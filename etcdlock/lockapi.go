@@ -35,14 +35,14 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 	case errors.Is(err, idem.ErrCancelled):
 		return nil, err
 	}
-	return nil, unavailable(err)
+	return nil, commit.Unavailable(err)
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
 func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
 	if err := h.Hold(ctx, q.TTL); err != nil {
 		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	l := *h.Lock()
 	return &idem.Acquired{Lock: &l, CallbackKey: callbackKey}, nil
@@ -70,7 +70,7 @@ func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 // acquireNow takes the lock, if it is free and nobody waits for it.
 func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
 	if !s.tasks.Enter() {
-		return nil, unavailable(commit.ErrClosed)
+		return nil, commit.Unavailable(commit.ErrClosed)
 	}
 	defer s.tasks.Leave()
 	ctx, cancel := s.tasks.Within(ctx)
@@ -89,7 +89,7 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 	}, s.reaper.Reap)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(err, idem.ErrStoreUnavailable):
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	case err != nil:
 		return nil, err
 	case held == nil:
@@ -107,7 +107,7 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 	}
 	next, lock, alive, err := s.finisher.Hold(ctx, &l, q.TTL, 0)
 	if err != nil {
-		return nil, nil, "", unavailable(err)
+		return nil, nil, "", commit.Unavailable(err)
 	}
 	k := s.layout.Keys(&l)
 	c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
@@ -124,7 +124,7 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 // idem.ErrStoreUnavailable.
 func (s *Control) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow
-	return s.repeat(ctx, func(ctx context.Context) (bool, error) {
+	return s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, _, err := s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):

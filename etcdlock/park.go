@@ -10,6 +10,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -24,20 +25,6 @@ func parkedAs(p idem.Parked, kept *idem.Kept) *idem.Parked {
 	return &p
 }
 
-// parking is what is kept of l, which is parked, with the lease of its age.
-func (s *core) parking(ctx context.Context, l *idem.Lock, kept *idem.Kept) (p protocol.Parking, err error) {
-	p.Request.Value = kept.Value
-	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
-	p.Age, err = s.age(ctx, l.Parked.MaxAge)
-	return p, err
-}
-
-// age is there until an execution is too old.
-func (s *core) age(ctx context.Context, maxAge time.Duration) (protocol.Leased, error) {
-	lease, err := s.leases.Take(ctx, maxAge, "", nil)
-	return protocol.Leased{Value: newsValue, Lease: lease}, err
-}
-
 // EnqueueParked implements idem.Ledger.
 func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
 	l.Parked = parkedAs(*l.Parked, &kept)
@@ -48,7 +35,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	l.Alive = "" // nobody's
 	value, err := protocol.EncodeLock(&l)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	type result struct {
 		seen *idem.Seen
@@ -57,7 +44,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, build: func(life context.Context, at protocol.Seen) (*commit.Request, error) {
-		keep, err := s.parking(life, &l, &kept)
+		keep, err := park.Stored(life, s.leases, &l, &kept)
 		if err != nil {
 			return nil, err
 		}
@@ -75,17 +62,14 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}, nil)
 	switch {
 	case errors.Is(err, commit.ErrClosed):
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, unknown(err)
+		return nil, commit.Unknown(err)
 	}
 	return r.seen, r.err
 }
 
 func notSent(why error) error { return fmt.Errorf("%w: %w", link.ErrNotSent, why) }
-
-// unknown is commit.Unknown.
-func unknown(why error) error { return commit.Unknown(why) }
 
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
@@ -98,9 +82,9 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 		})
 	switch {
 	case errors.Is(err, commit.ErrClosed):
-		err = unavailable(err)
+		err = commit.Unavailable(err)
 	case err != nil:
-		err = unknown(err)
+		err = commit.Unknown(err)
 	default:
 		err = parked
 	}
@@ -122,7 +106,7 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 			case !p.waitsAt(st):
 				return p.parkedAlready(st, tried)
 			case full && !tried:
-				return unavailable(rpctypes.ErrNoSpace)
+				return commit.Unavailable(rpctypes.ErrNoSpace)
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = as, ""
@@ -137,9 +121,9 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 		}
 		switch {
 		case !tried && (tooLarge(err) || isClosed(nobody)):
-			return unavailable(err)
+			return commit.Unavailable(err)
 		case pause.Wait(life) != nil:
-			return unknown(err)
+			return commit.Unknown(err)
 		}
 	}
 }
@@ -168,7 +152,7 @@ func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, ke
 	if err != nil {
 		return false, notSent(err)
 	}
-	keep, err := p.store.parking(life, l, kept)
+	keep, err := park.Stored(life, p.store.leases, l, kept)
 	if err != nil {
 		return false, notSent(err)
 	}
@@ -197,16 +181,16 @@ func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
 // Park implements idem.Held.
 func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	if !h.store.tasks.Enter() {
-		return unavailable(commit.ErrClosed)
+		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.store.tasks.Leave()
 	as := parkedAs(p, &kept)
 	tried := false
 	failed := func(err error) error {
 		if tried {
-			return unknown(err)
+			return commit.Unknown(err)
 		}
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
@@ -260,7 +244,7 @@ func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kep
 	if err != nil {
 		return nil, commit.Reply{}, notSent(err)
 	}
-	keep, err := h.store.parking(ctx, &next, kept)
+	keep, err := park.Stored(ctx, h.store.leases, &next, kept)
 	if err != nil {
 		return nil, commit.Reply{}, notSent(err)
 	}

@@ -276,7 +276,7 @@ func TestALineIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
 // warm has the lease that ages are on, so that the next request is the one that parks.
 func warm(tb testing.TB, s *Store) {
 	tb.Helper()
-	if _, err := s.age(within(tb, patience), time.Hour); err != nil {
+	if _, err := s.leases.Notice(within(tb, patience), time.Hour); err != nil {
 		tb.Fatal(err)
 	}
 }

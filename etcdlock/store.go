@@ -19,6 +19,7 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/operate"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
@@ -114,6 +115,10 @@ type SessionEvent struct {
 	Adopted int    // running locks that an opened session is going to take over from the one before
 }
 
+// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event
+// may run again. Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
+var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
+
 const (
 	defaultPrefix = "/hooklock"
 	defaultTTL    = 15 * time.Second
@@ -129,32 +134,11 @@ type Store struct {
 	*Locker
 }
 
-// Ledger is the store of locks and records as the Guard of idem needs it.
-type Ledger struct{ *core }
-
-var (
-	_ idem.Ledger     = (*Ledger)(nil)
-	_ idem.ParkLedger = (*Ledger)(nil)
-)
-
-// Control is for people and upstreams, at any process: it finds executions and locks wherever they are, and ends them. What it may do is
-// said by the callback key of an execution, or by whoever calls it.
-type Control struct {
-	*core
-	*history.Reader
-	locker   *Locker
-	guarded  lastSeen
-	holdings *reap.Holdings
-}
-
 // Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
 type Locker struct {
 	*core
 	ledger *Ledger
 }
-
-// Reap implements idem.Ledger.
-func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
 
 // core is what the faces of a Store share. Its methods are for this package alone.
 type core struct {
@@ -176,6 +160,7 @@ type core struct {
 	pauses   *pauses.Pauses
 	slots    *slots.Slots
 	release  *link.Releases
+	finder   *operate.Finder
 
 	duplicates *history.Duplicates
 	audits     *history.Audits
@@ -254,8 +239,16 @@ func Open(o Options) (*Store, error) {
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
-	control := &Control{core: s, Reader: history.NewReader(read, s.duplicates), locker: locker}
-	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.waitReady, Find: control.Execution})
+	asked := &operate.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: s.clock, Reader: history.NewReader(read, s.duplicates),
+		Duplicates: s.duplicates, Finisher: s.finisher, Reaper: s.reaper, Parked: s.parked, Rekeep: o.Rekeep,
+		Ended: func(record *idem.Record) { s.ended(record, true) },
+	}
+	s.finder = operate.NewFinder(asked)
+	control := &Control{
+		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), Pauser: operate.NewPauser(asked), locker: locker,
+	}
+	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.waitReady, Find: s.finder.Execution})
 	s.keeping.Go(func() { s.keeper.Run(keeping) })
 	s.keeping.Go(func() { s.sweeper.Run(keeping) })
 	s.keeping.Go(func() { s.hub.Run(keeping) })
@@ -305,7 +298,7 @@ func (s *core) lookAgain(id idem.ExecutionID) {
 	h := s.running[id]
 	if h == nil {
 		now := s.clock.Now()
-		maps.DeleteFunc(s.early, func(_ idem.ExecutionID, heard time.Time) bool { return now.Sub(heard) > newsLife })
+		maps.DeleteFunc(s.early, func(_ idem.ExecutionID, heard time.Time) bool { return now.Sub(heard) > commit.NoticeLife })
 		s.early[id] = now
 	}
 	s.mu.Unlock()
@@ -534,9 +527,4 @@ func (s *core) size(route string, slot idem.Slot) int {
 		return 0
 	}
 	return s.o.Limit(route, slot)
-}
-
-// isDead is reap.Reaper.IsDead.
-func (s *core) isDead(ctx context.Context, l *idem.Lock) (bool, error) {
-	return s.reaper.IsDead(ctx, l)
 }

@@ -102,7 +102,7 @@ type rewriting struct {
 // rewrite sends until the answer is definite, or ctx ends. What an attempt without an answer did is found out by the next call.
 func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 	if !h.store.tasks.Enter() {
-		return unavailable(commit.ErrClosed)
+		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.store.tasks.Leave()
 	refused := false
@@ -115,7 +115,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 		next, r, err := h.overwrite(ctx, w, l, refused)
 		switch {
 		case errors.Is(err, idem.ErrNoSlot) && lost != nil: // the lost attempt may have them: the next write finds out
-			return unavailable(lost)
+			return commit.Unavailable(lost)
 		case err != nil:
 			return err
 		}
@@ -141,7 +141,7 @@ func (h *owned) rewrite(ctx context.Context, w *rewriting) error {
 			continue
 		} // otherwise etcd has ended its session, and this process is about to learn of it
 		if pause.Wait(ctx) != nil {
-			return unavailable(err)
+			return commit.Unavailable(err)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (h *owned) writable(ctx context.Context, runs bool, pause *link.Backoff) (l
 			err = pause.Wait(ctx)
 		}
 		if err != nil {
-			return nil, nil, unavailable(err)
+			return nil, nil, commit.Unavailable(err)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (h *owned) overwrite(ctx context.Context, w *rewriting, l *idem.Lock, refus
 	value, err := w.encode(&next)
 	if err != nil {
 		h.store.slots.Unchoose(&next)
-		return nil, nil, unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
 	op := w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l)
 	return &next, commit.NewRequest(k.L, op, len(value)).AddSlots(k), nil
@@ -273,7 +273,7 @@ func (h *owned) putDown(life context.Context) error {
 			return nil
 		}
 		if pause.Wait(life) != nil {
-			return unavailable(err)
+			return commit.Unavailable(err)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (p *Place) told(ctx context.Context) *position {
 func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	st, err := p.look(ctx)
 	if err == nil && st.Place == p.q && st.before == "" && st.Lock != nil {
-		st.Lock.Dead, err = p.store.isDead(ctx, st.Lock)
+		st.Lock.Dead, err = p.store.reaper.IsDead(ctx, st.Lock)
 	}
 	at := p.position(err)
 	if err != nil {
@@ -211,7 +211,7 @@ func (p *Place) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
 	case protocol.Cancelled:
 		return p.cancelled(at.state.State), idem.ErrCancelled
 	case protocol.Unreadable:
-		return nil, unavailable(at.state.Unread)
+		return nil, commit.Unavailable(at.state.Unread)
 	}
 	return at.state.Seen(p.scope.Key), nil
 }
@@ -228,7 +228,7 @@ func (p *Place) lost() error {
 func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 	if k := p.store.layout.Keys(st.Lock); k.M != "" {
 		if st, err = p.store.look(ctx, k); err != nil {
-			return unavailable(err)
+			return commit.Unavailable(err)
 		}
 		if !st.Runs(p.execution) {
 			return nil // another look finds out
@@ -278,7 +278,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	}
 	value, err := protocol.EncodeLock(&l)
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
 	k := p.store.layout.Keys(&l)
 	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, value: value, prev: prev, q: p.q}
@@ -316,7 +316,7 @@ func (p *Place) Leave(ctx context.Context) error {
 		return p.leave(life)
 	}, nil)
 	if err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	return left
 }
@@ -349,7 +349,7 @@ func (p *Place) leave(life context.Context) error {
 			}
 		}
 		if pause.Wait(life) != nil {
-			return unavailable(fmt.Errorf("leave the queue: %w", err))
+			return commit.Unavailable(fmt.Errorf("leave the queue: %w", err))
 		}
 	}
 }

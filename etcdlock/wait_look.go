@@ -47,7 +47,7 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 	switch {
 	case !started:
 		<-p.store.looks
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	case err != nil:
 		return nil, leftWaiting(ctx)
 	}
@@ -81,7 +81,7 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 			}
 		}
 		if unwanted() || pause.Wait(life) != nil {
-			return nil, unavailable(fmt.Errorf("wait in the queue: %w", err))
+			return nil, commit.Unavailable(fmt.Errorf("wait in the queue: %w", err))
 		}
 	}
 }

@@ -78,6 +78,18 @@ const leaseOpen = time.Hour
 // OpenFor returns for how long a lease for that retention takes keys.
 func OpenFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
 
+// NoticeLife is for how long a process can learn that it has to look at a lock or to drop a record. A process that learns nothing for so long has lost its
+// session, and with that all that it remembered.
+const NoticeLife = time.Minute
+
+// Notice returns a value for a key whose presence says it all, on a lease that lives for life. It returns the error of the grant or of ctx.
+func (b *Leases) Notice(ctx context.Context, life time.Duration) (protocol.Leased, error) {
+	lease, err := b.Take(ctx, life, "", nil)
+	return protocol.Leased{Value: notice, Lease: lease}, err
+}
+
+var notice = []byte(`{"v":1}`)
+
 // Take returns the lease for one more key. It lives for the retention, and at most idem.Slack longer. listed is the kind of the key if it is to
 // be found by its age, and row by what else; listed "" = it is not, and row is nil. It returns the error of the grant or of ctx.
 func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string, row *protocol.Row) (clientv3.LeaseID, error) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
 )
 
 // ErrClosed is returned once the Store is closed.
@@ -127,4 +130,33 @@ func (t *Tasks) Close(ctx context.Context) error {
 	t.end()
 	<-t.none
 	return context.Cause(ctx)
+}
+
+// Repeat calls try until it is done, or until ctx or the tasks' life ends; what it did is then not known, and the next reader finds out. done false: things have
+// changed, and it is called again, after a pause if err is not nil. What is repeated compares what it changes. Repeat returns the error of a try that is
+// done, or idem.ErrStoreUnavailable.
+func (t *Tasks) Repeat(ctx context.Context, try func(ctx context.Context) (done bool, err error)) error {
+	if !t.Enter() {
+		return Unavailable(ErrClosed)
+	}
+	defer t.Leave()
+	ctx, cancel := t.Within(ctx)
+	defer cancel()
+	for pause := link.NewBackoff(); ; {
+		done, err := try(ctx)
+		if done {
+			return err
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		} else if pause.Wait(ctx) == nil {
+			continue
+		}
+		if errors.Is(err, idem.ErrStoreUnavailable) {
+			return err
+		}
+		if err != nil {
+			return Unavailable(err)
+		}
+	}
 }

@@ -94,7 +94,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 	looked, last := 0, ""
 	for kv, err := range a.o.Pool.All(ctx, keys) {
 		if err != nil {
-			return idem.AuditPage{}, unavailable(err)
+			return idem.AuditPage{}, commit.Unavailable(err)
 		}
 		if len(page.Audits) == limit || looked == maxAuditsRead {
 			page.NextCursor = last

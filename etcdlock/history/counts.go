@@ -221,7 +221,7 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	keys := &link.Scan{From: c.o.Layout.Root + of.kind, End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
 	for kv, err := range c.o.Pool.All(ctx, keys) {
 		if err != nil {
-			return idem.CountHistory{}, unavailable(err)
+			return idem.CountHistory{}, commit.Unavailable(err)
 		}
 		if !own[string(kv.Key)] {
 			if one, err := protocol.DecodeCounts(kv.Value); err == nil { // a newer release may write what this one cannot read

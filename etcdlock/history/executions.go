@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -56,7 +57,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 			err = p.past(ctx, kind, behind)
 		}
 		if err != nil {
-			return idem.ExecutionPage{}, unavailable(err)
+			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		behind = beginning // the kinds behind the cursor's own are shown from their beginning
 	}
@@ -343,7 +344,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 		}
 	}
 	if err := p.store.vouch(ctx, locks, revision); err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	counts := make([]clientv3.Op, len(p.found))
 	for i := range p.found {
@@ -351,7 +352,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	}
 	answers, _, err := p.store.o.Pool.ReadEach(ctx, counts)
 	if err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	for i := range p.found {
 		p.found[i].Duplicates = p.store.counts.Count(p.found[i].ID(), answers[i].GetResponseRange().Kvs)

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -36,7 +37,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	}
 	answers, revision, err := s.o.Pool.Read(ctx, ops...)
 	if err != nil {
-		return idem.Scope{}, unavailable(err)
+		return idem.Scope{}, commit.Unavailable(err)
 	}
 	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half), revision: revision}
 	for _, a := range answers {
@@ -49,7 +50,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	for i, a := range answers {
 		if page := a.GetResponseRange(); page.More {
 			if err := search.readOn(ctx, prefixes[i], page.Kvs[len(page.Kvs)-1].Key); err != nil {
-				return idem.Scope{}, unavailable(err)
+				return idem.Scope{}, commit.Unavailable(err)
 			}
 			if search.found {
 				return search.scope, nil
@@ -57,7 +58,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 		}
 	}
 	if search.unread != nil {
-		return idem.Scope{}, unavailable(search.unread)
+		return idem.Scope{}, commit.Unavailable(search.unread)
 	}
 	return idem.Scope{}, idem.ErrNoExecution
 }
@@ -165,7 +166,7 @@ func (at *State) Attempts() []idem.Attempt {
 func (s *Reader) AddArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
 	answers, _, err := s.o.Pool.Read(ctx, s.readArrivals(event))
 	if err != nil {
-		return unavailable(err)
+		return commit.Unavailable(err)
 	}
 	f.Arrivals = s.counts.arrivalsOf(event, answers[0].GetResponseRange().Kvs)
 	return nil

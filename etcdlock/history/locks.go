@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -23,7 +24,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView,
 	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	var views []idem.LockView
 	for _, kv := range answers[0].GetResponseRange().Kvs {
@@ -34,7 +35,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView,
 		views = append(views, idem.LockView{Lock: l})
 	}
 	if err := s.Describe(ctx, views, revision); err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	return views, nil
 }
@@ -81,7 +82,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, 
 		return true
 	})
 	if err != nil {
-		return idem.SlotPage{}, unavailable(err)
+		return idem.SlotPage{}, commit.Unavailable(err)
 	}
 	page.NextCursor = w.cursor()
 	return page, nil
@@ -108,7 +109,7 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, er
 		err = s.Describe(ctx, page.Locks, w.revision)
 	}
 	if err != nil {
-		return idem.LockPage{}, unavailable(err)
+		return idem.LockPage{}, commit.Unavailable(err)
 	}
 	page.NextCursor = w.cursor()
 	return page, nil

@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -33,7 +34,7 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.Pa
 	looked := 0
 	for kv, err := range s.o.Pool.All(ctx, keys) {
 		if err != nil {
-			return idem.ParkedPage{}, unavailable(err)
+			return idem.ParkedPage{}, commit.Unavailable(err)
 		}
 		id := strings.TrimPrefix(string(kv.Key), prefix)
 		if e, err := protocol.DecodeIndex(kv.Value); err == nil && takesParked(&q, e) {
@@ -65,7 +66,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	var entries []idem.ParkedEntry
 	for kv, err := range s.o.Pool.All(ctx, keys) {
 		if err != nil {
-			return idem.ExecutionPage{}, unavailable(err)
+			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		e, err := protocol.DecodeIndex(kv.Value)
 		if err != nil || !takesParked(&q, e) {
@@ -82,7 +83,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 		some := entries[:min(RecordBatch, p.walk.limit-p.walk.shown, len(entries))]
 		found := len(p.found)
 		if err := p.showParked(ctx, some, keys.Revision); err != nil {
-			return idem.ExecutionPage{}, unavailable(err)
+			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		if q.Takes != nil {
 			p.found = append(p.found[:found], slices.DeleteFunc(p.found[found:], func(f idem.Found) bool { return !q.Takes(&f) })...)

@@ -5,6 +5,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -30,11 +31,11 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
 	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.H)), link.Read(s.ReadCounts(id))))
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	st, err := protocol.ReadState(answers, revision)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	at := &State{State: st, ID: id, Scope: scope, Keys: k}
 	at.Duplicates = s.counts.Count(id, answers[readCopies].GetResponseRange().Kvs)
@@ -79,7 +80,7 @@ func (at *State) Found() (*idem.Found, error) {
 		f.Record = at.Record
 	default:
 		if f.Short, f.Later = at.earlier(); f.Short == nil && at.Unread != nil {
-			return nil, unavailable(at.Unread)
+			return nil, commit.Unavailable(at.Unread)
 		}
 		if f.Short == nil {
 			return nil, idem.ErrNoExecution

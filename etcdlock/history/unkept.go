@@ -5,6 +5,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -18,7 +19,7 @@ func (s *Reader) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []i
 	}
 	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	for i, id := range ids {
 		if protocol.First(answers[i]) == nil {

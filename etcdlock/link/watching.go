@@ -131,3 +131,14 @@ func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
 	}
 	return nil
 }
+
+// AwaitChange returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
+func (p *Pool) AwaitChange(ctx context.Context, revision int64, keys ...string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watches := make([]Watch, len(keys))
+	for i, key := range keys {
+		watches[i] = Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)}, News: func(*clientv3.Event) { cancel() }}
+	}
+	_ = p.Watch(ctx, OfWaits, watches...)
+}

@@ -1,4 +1,4 @@
-package etcdlock
+package operate
 
 import (
 	"context"
@@ -13,54 +13,52 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
-// What people do with parked executions and dead letters, at any process.
-
-// endUncarried ends a parked execution that no process has, in the name of who cancels or skips it.
-func (a *asking) endUncarried(ctx context.Context, at *history.State) (bool, error) {
+// endOrphaned ends a parked execution that no process has, in the name of the person who cancels or skips it.
+func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, error) {
 	l := *at.Lock
 	if l.Cancel == nil {
-		l.Cancel = &a.cancel
+		l.Cancel = &c.cancel
 	}
-	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: a.store.clock.Now(), Abort: l.Cancel})
-	r, err := a.store.finisher.Request(ctx, &l, record, a.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
+	r, err := c.o.Finisher.Request(ctx, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	}, at.Keys)
 	if err != nil {
 		return false, err
 	}
-	answer, applied, err := a.store.change(ctx, r)
+	answer, applied, err := c.o.change(ctx, r)
 	if !applied {
 		if err == nil {
-			a.store.reaper.Met(l.Alive, answer)
+			c.o.Reaper.Met(l.Alive, answer)
 		}
 		return false, err
 	}
-	a.over(record, answer, at)
-	a.store.ended(record, true)
+	c.over(record, answer, at)
+	c.o.Ended(record)
 	return true, nil
 }
 
-// Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next of its line runs. What runs is asked to stop,
-// as with Cancel. The error is idem.ErrNotParked, or one of Cancel's.
-func (s *Control) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+// Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next one of its queue runs. One that runs is asked to stop, as
+// with Cancel. It returns idem.ErrNotParked, or an error of Cancel.
+func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
 	c.Skip, c.Final = true, false
-	return s.Cancel(ctx, id, c)
+	return op.Cancel(ctx, id, c)
 }
 
-// RunNow lets a parked execution be tried now, whatever it waits for, and for its whole time again from now. One that waits for others before it
-// goes on waiting for them. The error is idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or
-// idem.ErrStoreUnavailable.
-func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := s.Scope(ctx, id)
+// RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge again from now. One that is not the head of its queue goes on
+// waiting for that. It returns idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+	scope, err := op.o.Reader.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.State(ctx, id, scope)
+	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := op.o.Reader.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
@@ -73,34 +71,34 @@ func (s *Control) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.
 		case found.Lock.Parked == nil:
 			return true, idem.ErrNotParked
 		case found.Place:
-			s.parked.Mark(at.Keys.L)
+			op.o.Parked.Mark(at.Keys.L)
 			return true, nil
 		case found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
 		}
-		found, err = s.runNow(ctx, at)
+		found, err = op.runNow(ctx, at)
 		return found != nil, err
 	})
 	return found, err
 }
 
-// runNow returns nil where things have changed, or where nobody knows.
-func (s *Control) runNow(ctx context.Context, at *history.State) (*idem.Found, error) {
+// runNow returns nil if things have changed, or if the answer was lost.
+func (op *Operator) runNow(ctx context.Context, at *history.State) (*idem.Found, error) {
 	next, p := *at.Lock, *at.Lock.Parked
 	p.Blocked, p.NextAttempt = "", time.Time{}
 	next.Parked = &p
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
-	age, err := s.age(ctx, p.MaxAge)
+	age, err := op.o.Leases.Notice(ctx, p.MaxAge)
 	if err != nil {
 		return nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
 	r := commit.NewRequest(at.Keys.L, protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
 	r.SharedLease = age.Lease
-	answer, applied, err := s.change(ctx, r)
+	answer, applied, err := op.o.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
@@ -108,19 +106,19 @@ func (s *Control) runNow(ctx context.Context, at *history.State) (*idem.Found, e
 	return &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.Duplicates}, nil
 }
 
-// Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its line. The error is
-// idem.ErrNoRequest, idem.ErrRequestUnavailable, idem.ErrAlive where the event waits or runs, idem.ErrCancelled where it was cancelled for good,
-// idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := s.Scope(ctx, id)
+// Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its queue. It returns idem.ErrNoRequest,
+// idem.ErrRequestUnavailable, idem.ErrAlive if the event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
+// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+	scope, err := op.o.Reader.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	next := idem.NewExecutionID(scope.Workflow, scope.Key, random)
-	err = s.repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := s.State(ctx, id, scope)
+	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := op.o.Reader.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
@@ -142,15 +140,15 @@ func (s *Control) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.F
 		case found.Record.Final:
 			return true, idem.ErrCancelled
 		}
-		found, err = s.rerun(ctx, at, next)
+		found, err = op.rerun(ctx, at, next)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
 	return found, err
 }
 
-// rerun returns nil where things have changed, or where nobody knows.
-func (s *Control) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
-	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
+// rerun returns nil if things have changed, or if the answer was lost.
+func (op *Operator) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
+	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
 	if err != nil {
 		return nil, err
 	}
@@ -160,39 +158,39 @@ func (s *Control) rerun(ctx context.Context, at *history.State, next idem.Execut
 	}
 	was, err := protocol.DecodeIndex(letter.Value)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
 	kept := idem.Kept{Value: request.Value, Bytes: was.Bytes}
-	if s.o.Rekeep != nil {
-		switch kept, err = s.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
+	if op.o.Rekeep != nil {
+		switch kept, err = op.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
 		case errors.Is(err, idem.ErrNoRequest):
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 		}
 	}
-	l := again(at.Record, was, next, s.clock.Now())
+	l := again(at.Record, was, next, op.o.Clock.Now())
 	l.Parked.Bytes = kept.Bytes
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, commit.Unavailable(err)
 	}
-	keep, err := s.parking(ctx, l, &kept)
+	keep, err := park.Stored(ctx, op.o.Leases, l, &kept)
 	if err != nil {
 		return nil, err
 	}
-	k := s.layout.Keys(l)
+	k := op.o.Layout.Keys(l)
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
 	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
-	answer, applied, err := s.change(ctx, r)
+	answer, applied, err := op.o.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
 	return &idem.Found{Lock: l, Place: true, Revision: answer.Revision}, nil
 }
 
-// again is the next execution of the event of r.
+// again returns the next execution of the event of r.
 func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
 		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody, ReplayFor: was.ReplayFor,
@@ -205,9 +203,4 @@ func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.
 		l.Slots[i].N = -1
 	}
 	return l
-}
-
-// KeptRequest is the request that is kept of an execution, as the ledger was given it. The error is idem.ErrNoRequest or idem.ErrStoreUnavailable.
-func (s *Control) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	return s.request(ctx, id)
 }

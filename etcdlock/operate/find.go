@@ -1,0 +1,192 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Finder finds executions and locks where they are now. It is safe for concurrent use.
+type Finder struct{ o *Options }
+
+// NewFinder returns a finder.
+func NewFinder(o *Options) *Finder { return &Finder{o} }
+
+// Execution returns where an execution is now. It reaps a dead one first, so that the answer is the truth; if etcd refuses that, the lock says that it is Dead.
+// It returns idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
+	scope, err := f.o.Reader.Scope(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for reaped := int64(0); ; {
+		at, err := f.o.Reader.State(ctx, id, scope)
+		if err != nil {
+			return nil, err
+		}
+		if at.Runs(id) && at.Lock.Dead && at.Lock.Revision != reaped {
+			reaped = at.Lock.Revision
+			if f.o.Reaper.Reap(ctx, at.Lock) == nil {
+				continue
+			}
+		}
+		found, err := at.Found()
+		if err != nil {
+			return nil, err
+		}
+		found.Attempts = at.Attempts()
+		if r := found.Record; r != nil && r.Answer != nil && r.Answer.Apart {
+			if err := f.Answer(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		return found, f.o.Reader.AddArrivals(ctx, found, scope)
+	}
+}
+
+// Await returns when an execution is not as since shows it any more, and at once if it has ended; a since of nil is the execution as it is now. Its status, its
+// lock with steps and cancel, and its end count as changes; heartbeats and duplicates do not. If ctx ends first, Await returns the execution as it is. It
+// returns idem.ErrNoExecution, also if the execution went without a trace while it was awaited, or idem.ErrStoreUnavailable.
+func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Found) (*idem.Found, error) {
+	var last *idem.Found
+	for {
+		found, err := f.Execution(ctx, id)
+		switch over := ctx.Err() != nil; {
+		case err == nil:
+			last = found
+		case last == nil || !over:
+			return nil, err
+		}
+		if since == nil {
+			since = last
+		}
+		if last.Lock == nil || ctx.Err() != nil || changed(since, last) {
+			return last, nil //nolint:nilerr // the time was over before etcd could say more
+		}
+		k := f.o.Layout.Keys(last.Lock)
+		if last.Place {
+			f.o.Pool.AwaitChange(ctx, last.Revision, k.Q)
+		} else {
+			f.o.Pool.AwaitChange(ctx, last.Revision, k.L, k.A)
+		}
+	}
+}
+
+// changed reports whether now is another state than before of an execution that has not ended.
+func changed(before, now *idem.Found) bool {
+	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision || before.Status().Precedes(now.Status())
+}
+
+// Lock returns the lock of a workflow. It reaps a dead one first, so that the answer is the truth; if etcd refuses that, the lock says that it is Dead. If the
+// workflow's route has a lock.limit above one, it is the lock of the oldest execution. Under strategy none a workflow has no lock. It returns idem.ErrNoLock or
+// idem.ErrStoreUnavailable.
+func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
+	v, err := f.lockOf(ctx, idem.Scope{Workflow: workflow})
+	if errors.Is(err, idem.ErrNoLock) {
+		return f.oldestOf(ctx, workflow)
+	}
+	return v, err
+}
+
+// LockOf returns the lock that an execution of a workflow has: one of several, if its route has a lock.limit above one, else as Lock does.
+func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionID) (*idem.LockView, error) {
+	scope, err := f.o.Reader.Scope(ctx, id)
+	if errors.Is(err, idem.ErrNoExecution) || err == nil && scope.Workflow != workflow {
+		return nil, idem.ErrNoLock
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.lockOf(ctx, scope)
+	if err == nil && v.Lock.Execution != id {
+		return nil, idem.ErrNoLock
+	}
+	return v, err
+}
+
+// lockOf returns the lock of that scope.
+func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, error) {
+	for reaped := int64(0); ; {
+		answers, revision, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Lock(scope)))
+		if err != nil {
+			return nil, commit.Unavailable(err)
+		}
+		kv := protocol.First(answers[0])
+		if kv == nil {
+			return nil, idem.ErrNoLock
+		}
+		l, err := protocol.LockAt(kv)
+		if err != nil {
+			return nil, commit.Unavailable(err)
+		}
+		views := []idem.LockView{{Lock: l}}
+		if err := f.o.Reader.Describe(ctx, views, revision); err != nil {
+			return nil, commit.Unavailable(err)
+		}
+		if !l.Dead || l.Revision == reaped || f.o.Reaper.Reap(ctx, l) != nil {
+			return &views[0], nil //nolint:nilerr // etcd refuses that now, and the lock says that it is dead
+		}
+		reaped = l.Revision
+	}
+}
+
+// oldestOf returns the lock of the execution that has had one of the slots of a workflow for longest, with all that have one. It reaps the dead first.
+func (f *Finder) oldestOf(ctx context.Context, workflow string) (*idem.LockView, error) {
+	for tried := map[int64]bool{}; ; {
+		views, err := f.o.Reader.Holders(ctx, workflow)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(views) == 0:
+			return nil, idem.ErrNoLock
+		case f.reapOnce(ctx, views, tried):
+			continue
+		}
+		for _, v := range views {
+			views[0].Holders = append(views[0].Holders, v.Lock.Execution)
+		}
+		return &views[0], nil
+	}
+}
+
+// reapOnce reaps the dead that were not tried before, by revision, and reports whether there were any.
+func (f *Finder) reapOnce(ctx context.Context, views []idem.LockView, tried map[int64]bool) (reaped bool) {
+	for _, v := range views {
+		if l := v.Lock; l.Dead && !tried[l.Revision] && f.o.Reaper.Reap(ctx, l) == nil {
+			reaped = true
+		}
+		tried[v.Lock.Revision] = true
+	}
+	return reaped
+}
+
+// Answer reads the kept answer of a record that is stored apart from it. It returns idem.ErrStoreUnavailable.
+func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
+	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Answer(r.Execution)))
+	if err == nil {
+		err = protocol.DecodeAnswer(protocol.First(answers[0]), r.Answer)
+	}
+	if err != nil {
+		return commit.Unavailable(fmt.Errorf("answer of %s: %w", r.Execution, err))
+	}
+	return nil
+}
+
+// KeptRequest returns the stored request of an execution, as the ledger was given it. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
+func (f *Finder) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
+	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Request(id)))
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	kv := protocol.First(answers[0])
+	if kv == nil {
+		return nil, idem.ErrNoRequest
+	}
+	return kv.Value, nil
+}

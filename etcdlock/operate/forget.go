@@ -1,0 +1,143 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Forget lets the event of an ended execution run again: its record is deleted, and every process drops what it remembers of it. So is the high-water mark of
+// its scope, if this execution raised it last: later events are judged by those that go through from then on. It returns what is forgotten; that by did it
+// stays known for 30 days. It returns idem.ErrAlive if the execution, or another one of the event, has not ended, idem.ErrSuperseded, idem.ErrNoExecution or
+// idem.ErrStoreUnavailable.
+func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
+	scope, err := op.o.Reader.Scope(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var forgotten *idem.Found
+	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := op.o.Reader.State(ctx, id, scope)
+		if err != nil {
+			return false, err
+		}
+		found, err = at.Found()
+		switch {
+		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
+			found = forgotten
+			return true, nil
+		case err != nil:
+			return true, err
+		case at.CopyRuns(scope.Key) != nil || at.Copied != nil:
+			return op.refuseAlive(ctx, at, scope.Key)
+		case found.Record == nil:
+			return true, idem.ErrSuperseded
+		}
+		news, err := op.o.Leases.Notice(ctx, commit.NoticeLife)
+		if err != nil {
+			return false, err
+		}
+		k, mark := at.Keys, protocol.MarkOf(&found.Record.Entry)
+		k.M = op.o.Layout.Mark(scope.Workflow, found.Record.Order)
+		r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
+		r.SharedLease = news.Lease
+		if mark != nil {
+			r.Slots = append(r.Slots, k.M)
+		}
+		forgotten = found
+		_, applied, err := op.o.change(ctx, r)
+		return applied, err
+	})
+	if err == nil {
+		rec := found.Record
+		op.o.Duplicates.Forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
+	}
+	return found, err
+}
+
+// refuseAlive refuses to forget what has not ended. A dead execution is reaped first, as everywhere.
+func (op *Operator) refuseAlive(ctx context.Context, at *history.State, event idem.Key) (bool, error) {
+	runs := at.CopyRuns(event)
+	if runs == nil {
+		return true, idem.ErrAlive
+	}
+	dead, err := op.o.Reaper.IsDead(ctx, runs)
+	switch {
+	case err != nil:
+		return false, err
+	case !dead:
+		return true, idem.ErrAlive
+	}
+	return false, op.o.Reaper.Reap(ctx, runs)
+}
+
+// ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, the response is lock_lost, and the record is
+// ABORTED with an unknown outcome. A lock in its release delay is free at once. It returns the execution's record; or idem.ErrNoLock, idem.ErrLockLost if
+// another execution has the lock, or idem.ErrStoreUnavailable.
+func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
+	scope, err := op.o.Reader.Scope(ctx, id)
+	switch {
+	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
+		scope = idem.Scope{Workflow: workflow}
+	case err != nil:
+		return nil, err
+	}
+	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
+	writer := session.NewName()
+	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := op.o.Reader.State(ctx, id, scope)
+		switch {
+		case err != nil:
+			return false, err
+		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
+			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.Duplicates}
+			return true, nil
+		case at.Lock == nil:
+			return true, idem.ErrNoLock
+		case at.Lock.Execution != id:
+			return true, idem.ErrLockLost
+		case at.Lock.Cooling:
+			found, _ = at.Found() // its record may have been forgotten
+			_, applied, err := op.o.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			return applied, err
+		}
+		var applied bool
+		found, applied, err = op.force(ctx, at, &by, writer)
+		return applied, err
+	})
+	return found, err
+}
+
+func (op *Operator) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: op.o.Clock.Now(), Abort: by})
+	record.RequestKept = at.Lock.IsParked()
+	news, err := op.o.Leases.Notice(ctx, commit.NoticeLife)
+	if err != nil {
+		return nil, false, err
+	}
+	free := *at.Lock
+	free.ReleaseDelay = 0 // a person who forces it wants it free
+	r, err := op.o.Finisher.Request(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+		if at.Lock.IsParked() {
+			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
+		}
+		return protocol.ForceRelease(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
+	}, at.Keys)
+	if err != nil {
+		return nil, false, err
+	}
+	answer, applied, err := op.o.change(ctx, r)
+	if !applied {
+		return nil, false, err
+	}
+	record.Revision = answer.Revision
+	op.o.Ended(record)
+	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, true, nil
+}
