@@ -8,13 +8,8 @@ import "hooklock/etcdlock/session"
 func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
-	s.mu.Lock()
-	for _, q := range s.queues {
-		q.at, q.lock, q.before = 0, nil, nil
-		q.forget()
-	}
-	s.mu.Unlock()
-	for _, h := range s.which(func(*owned) bool { return true }) {
+	s.queues.forget()
+	for _, h := range s.own.all() {
 		h.rewind()
 	}
 }

@@ -235,7 +235,7 @@ func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
 	a, b := openStore(t, o), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	awaitOpened(t, events)
 	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
-	if a.holds(held.Lock().Execution) {
+	if a.own.has(held.Lock().Execution) {
 		t.Error("the process still answers for it from memory")
 	}
 	endSession(t, e, currentSession(t, a))
@@ -407,7 +407,7 @@ func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
 	if told != 1 {
 		t.Errorf("its process was told of its end %d times", told)
 	}
-	if a.holds(held.Lock().Execution) {
+	if a.own.has(held.Lock().Execution) {
 		t.Error("the process takes it for its own")
 	}
 	held = mustClaim(t, a, withKey(lockFor("w", "two")), 0)

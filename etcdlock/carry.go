@@ -51,7 +51,7 @@ func (s *Ledger) Ripen(scope idem.Scope) {
 
 // parkedChanged looks at the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
 func (s *core) parkedChanged(id idem.ExecutionID) {
-	if h := s.ours(id); h != nil {
+	if h := s.own.of(id); h != nil {
 		s.tasks.Help(func(life context.Context) {
 			h.lookAgain(life)
 			s.parked.MarkOf(id)
@@ -179,7 +179,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	switch {
 	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !l.IsParked(), t.holds(l.Execution), t.live.Has(l.Alive) && !own:
+	case !l.IsParked(), t.own.has(l.Execution), t.live.Has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}

@@ -131,7 +131,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, s)
-	h, putDown := s.ours(l.Execution), *l
+	h, putDown := s.own.of(l.Execution), *l
 	putDown.Alive = ""
 	value, err := protocol.EncodeLock(&putDown)
 	if err != nil {

@@ -32,7 +32,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.prev, p.first = prev, &l
-		s.lineUp(p)
+		s.queues.lineUp(p)
 		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return p.come(k, at, value), nil }
 	}
 	type result struct {
@@ -84,19 +84,19 @@ func (p *Place) request(life context.Context, l *idem.Lock, k protocol.Keys, at 
 func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
 	place := protocol.Leased{Value: value, Lease: p.session.Lease}
 	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.othersWait(p)
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.othersWait(p)
 	r.Build = func() protocol.Op {
-		at.L = p.store.latest(p, at.L, p.seen)
+		at.L = p.store.queues.latest(p, at.L, p.seen)
 		p.behind = at.L
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.store.entered(p, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.store.queues.entered(p, answer.Revision) }
 	return r
 }
 
 func (p *Place) stepOut() {
 	if p.queue != nil {
-		p.store.stepOut(p)
+		p.store.queues.stepOut(p)
 	}
 }
 
@@ -162,7 +162,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
-		e.store.found(e.Place, st.Place)
+		e.store.queues.found(e.Place, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.found(life, st); err == nil && e.won == nil { // and has lost it

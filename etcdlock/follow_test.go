@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
@@ -136,7 +137,7 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 		told <- err
 	}()
 	go func() {
-		seen, _, err := s.lookBack(within(t, patience), held.keys, first.Execution, first.Revision)
+		seen, _, err := history.LookBack(within(t, patience), s.pool, held.keys, first.Execution, first.Revision)
 		if err == nil && seen.Record == nil {
 			err = fmt.Errorf("who follows sees %+v", seen)
 		}

@@ -102,7 +102,7 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 
 // lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long ago.
 func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
-	if h := s.ours(id); h != nil {
+	if h := s.own.of(id); h != nil {
 		return h.Lock()
 	}
 	return s.guarded.get(id)
@@ -110,7 +110,7 @@ func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 
 // saw keeps a lock for the next guard.
 func (s *Control) saw(l *idem.Lock) {
-	if h := s.ours(l.Execution); h != nil {
+	if h := s.own.of(l.Execution); h != nil {
 		h.see(l)
 		return
 	}

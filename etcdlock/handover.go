@@ -19,18 +19,18 @@ import (
 // lock is freed and picked up.
 
 // handing notes that a hand-over is out. Whoever hears of what it has done by a watch waits for done, which says all.
-func (s *core) handing(key string, done <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q := s.queues[key]; q != nil {
+func (qs *queues) handing(key string, done <-chan struct{}) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
 		q.handing = done
 	}
 }
 
 // unanswered is closed when the hand-over that is out is answered; nil: none is.
-func (s *core) unanswered(p *Place) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) unanswered(p *Place) <-chan struct{} {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	if p.queue == nil || p.queue.handing == nil {
 		return nil
 	}
@@ -47,18 +47,18 @@ func (s *core) handed(p *Place) *owned {
 	if p.queue == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lined[p.execution] == p {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	if s.queues.lined[p.execution] == p {
 		return nil
 	}
-	return s.running[p.execution]
+	return s.own.of(p.execution)
 }
 
 // behindOurs is the lock that p is next behind, where this process has handed it over; nil: p has to look. It is told once.
-func (s *core) behindOurs(p *Place) (l *idem.Lock) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) behindOurs(p *Place) (l *idem.Lock) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	if q := p.queue; q != nil && q.isFirst(p) {
 		l, q.before = q.before, nil
 	}
@@ -72,7 +72,7 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 	protocol.Judge(&l, st.Mark)
 	h := s.grant(&l, st.Line)
 	if h == nil {
-		h = s.ours(p.execution)
+		h = s.own.of(p.execution)
 	}
 	if h == nil { // it has stepped out
 		h = newOwned(s, l, s.layout.Keys(&l), p.session)
@@ -83,22 +83,22 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 
 // grant makes l that of who waits here for it; nil: nobody does any more. then is who is known to wait behind.
 func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
-	s.mu.Lock()
-	p := s.lined[l.Execution]
+	s.queues.mu.Lock()
+	p := s.queues.lined[l.Execution]
 	if p == nil {
-		s.mu.Unlock()
+		s.queues.mu.Unlock()
 		return nil
 	}
 	q := p.queue
 	q.seesLocked(l, l.Revision)
 	q.without(s.layout.Queued(l.Scope), l.Revision)
-	s.stepOutLocked(p)
+	s.queues.stepOutLocked(p)
 	h := newOwned(s, *l, s.layout.Keys(l), p.session)
 	q.before = h.lock
 	q.learnLocked(then)
 	h.line = q.line
-	early := s.registerLocked(h)
-	s.mu.Unlock()
+	early := s.own.add(h) // before the mutex is free: see handed
+	s.queues.mu.Unlock()
 	s.follows(h, p.session, early)
 	return h
 }
@@ -117,7 +117,7 @@ type handOver struct {
 // nextInLine is who the lock of l is to be handed to; nil: nobody is known, or it is freed as ever. The pauses are read after the epoch, see pauses.
 func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	if h.handing {
-		h.store.unlearn(h.keys.L)
+		h.store.queues.unlearn(h.keys.L)
 		return nil
 	}
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
@@ -151,6 +151,14 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	return next
 }
 
+// known returns the head of the queue behind h and those behind it, as far as this process knows.
+func (h *owned) known() protocol.Line {
+	h.mu.Lock()
+	line := h.line
+	h.mu.Unlock()
+	return h.store.queues.known(h.keys.L, line)
+}
+
 // behind notes who waited when the lock was got.
 func (h *owned) behind(line protocol.Line) {
 	h.mu.Lock()
@@ -169,9 +177,9 @@ func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 	if len(then.Places) == 0 {
 		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.changed(next.keys.L, &l, answer.Revision, then)
+	s.queues.changed(next.keys.L, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
-		if h := s.ours(l.Execution); h != nil { // it has looked, and was faster
+		if h := s.own.of(l.Execution); h != nil { // it has looked, and was faster
 			h.behind(then)
 		}
 		return

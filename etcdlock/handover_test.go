@@ -19,8 +19,8 @@ import (
 func firstInLine(t *testing.T, p *Place) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		p.store.mu.Lock()
-		defer p.store.mu.Unlock()
+		p.store.queues.mu.Lock()
+		defer p.store.queues.mu.Unlock()
 		return p.queue.isFirst(p)
 	})
 }
@@ -114,7 +114,7 @@ func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSettle(t, holder) // it still has its place
-	if l := s.ours(gone.Execution); l == nil {
+	if l := s.own.of(gone.Execution); l == nil {
 		t.Fatal("it was not handed the lock")
 	}
 	must(t, p.Leave)
@@ -142,7 +142,7 @@ func TestWhoLeavesHasLeftAlsoWhereTheLockThatItWasHandedIsTakenFromIt(t *testing
 			p := mustEnqueue(t, s, l)
 			knowsWhoIsNext(t, holder, p)
 			mustSettle(t, holder)
-			if s.ours(l.Execution) == nil {
+			if s.own.of(l.Execution) == nil {
 				t.Fatal("it was not handed the lock")
 			}
 			ends(t, other, l.Execution)
@@ -303,7 +303,7 @@ func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 	l.MayPark = true
 	p := mustEnqueue(t, s, l)
 	mustSettle(t, holder)
-	if s.ours(l.Execution) != nil {
+	if s.own.of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
@@ -341,7 +341,7 @@ func TestALockIsNotHandedToWhoIsPaused(t *testing.T) {
 	pause := pauseOf(t, "workflow:pay/one")
 	mustPause(t, s, pause)
 	mustSettle(t, holder)
-	if s.ours(l.Execution) != nil {
+	if s.own.of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	mustResume(t, s, pause)
@@ -357,7 +357,7 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 	l := limitedLock("w", "second")
 	p := mustEnqueue(t, s, l)
 	mustSettle(t, holder)
-	if s.ours(l.Execution) != nil {
+	if s.own.of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
@@ -489,9 +489,9 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 		}
 	}
 	for _, s := range stores {
-		s.mu.Lock()
-		left := len(s.lined) + len(s.queues) + len(s.running)
-		s.mu.Unlock()
+		s.queues.mu.Lock()
+		left := len(s.queues.lined) + len(s.queues.of) + len(s.own.all())
+		s.queues.mu.Unlock()
 		if left != 0 {
 			t.Errorf("a process still knows of %d", left)
 		}

@@ -41,9 +41,9 @@ func TestACancelThatIsHeardOfBeforeTheAnswerToTheClaimStopsItAllTheSame(t *testi
 	meanwhile := func() {
 		mustCancel(t, other, l.Execution, byOps(false))
 		eventually(t, "the process has heard of it", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			_, heard := s.early[l.Execution]
+			s.own.mu.Lock()
+			defer s.own.mu.Unlock()
+			_, heard := s.own.early[l.Execution]
 			return heard
 		})
 	}
@@ -60,9 +60,9 @@ func TestACancelThatIsHeardOfBeforeTheAnswerToTheClaimStopsItAllTheSame(t *testi
 		t.Error("nobody told it to stop")
 	}
 	mustSettle(t, held)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.early) != 0 {
-		t.Errorf("%v is still kept", s.early)
+	s.own.mu.Lock()
+	defer s.own.mu.Unlock()
+	if len(s.own.early) != 0 {
+		t.Errorf("%v is still kept", s.own.early)
 	}
 }

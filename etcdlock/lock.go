@@ -11,6 +11,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -278,9 +279,9 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		h.handing = true
 		r.OnApplied = func(answer commit.Reply) { h.store.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
-		h.store.handing(h.keys.L, r.Done)
+		h.store.queues.handing(h.keys.L, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.store.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
+		r.OnApplied = func(answer commit.Reply) { h.store.queues.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
 		r.Slots = append(r.Slots, keys.M)
@@ -375,7 +376,7 @@ func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record,
 	if record == nil && !h.isRewound() {
 		var seen *idem.Seen
 		var err error
-		if seen, writer, err = h.store.lookBack(life, h.keys, l.Execution, l.Revision); err != nil {
+		if seen, writer, err = history.LookBack(life, h.store.pool, h.keys, l.Execution, l.Revision); err != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 		record = seen.Record

@@ -168,7 +168,7 @@ func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
 	if first.Lock.Holder != "first" || !first.Lock.Held || first.Lock.HoldUntil.IsZero() {
 		t.Fatalf("%+v", first.Lock)
 	}
-	if a.holds(first.Lock.Execution) {
+	if a.own.has(first.Lock.Execution) {
 		t.Error("the process takes it for its own")
 	}
 	if err := b.ReleaseLock(within(t, patience), "w", client(first)); err != nil {

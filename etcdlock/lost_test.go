@@ -217,7 +217,7 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 			if kv.arrive(t) {
 				t.Error("what was lost is applied once more")
 			}
-			if s.holds(held.Lock().Execution) || !held.Lock().Held {
+			if s.own.has(held.Lock().Execution) || !held.Lock().Held {
 				t.Errorf("%+v", held.Lock())
 			}
 			if _, err := other.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {

@@ -3,14 +3,30 @@ package etcdlock
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/watch"
 	"hooklock/idem"
 )
 
-// queue is what this process knows of the queue behind a lock, while somebody here waits in it. The Store's mutex owns it.
+// queues are those that executions of this process wait in. It is safe for concurrent use.
+type queues struct {
+	layout protocol.Layout
+	hub    *watch.Watcher
+
+	mu    sync.Mutex
+	lined map[idem.ExecutionID]*Place // the executions that wait here for a lock that may be handed to them
+	of    map[string]*queue           // by the key of the lock
+}
+
+func newQueues(y protocol.Layout) *queues {
+	return &queues{layout: y, lined: map[idem.ExecutionID]*Place{}, of: map[string]*queue{}}
+}
+
+// queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. The mutex of queues owns it.
 //
 // To read a queue costs etcd a look at each place in it and at each that went since the last compaction, so it is read once: who comes afterwards is heard of
 // by the watch on places. What was read stays true: those who come have larger revisions, so who is first once is first until he goes, and then it is the
@@ -49,12 +65,12 @@ func (h *heard) hear(kv *mvccpb.KeyValue, watch int) {
 }
 
 // came is told of places that were taken, of those of one revision together.
-func (s *core) came(places []*mvccpb.KeyValue, watch int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) came(places []*mvccpb.KeyValue, watch int) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	var of []*queue
 	for _, kv := range places {
-		if q := s.queues[string(s.layout.LockOfPlace(kv.Key))]; q != nil {
+		if q := qs.of[string(qs.layout.LockOfPlace(kv.Key))]; q != nil {
 			if q.heard.hear(kv, watch); !slices.Contains(of, q) {
 				of = append(of, q)
 			}
@@ -96,25 +112,25 @@ func (q *queue) followed() bool {
 func (q *queue) forget() { q.line, q.heard = protocol.Line{}, heard{} }
 
 // lineUp lets p be told that it was handed the lock, from before it has its place.
-func (s *core) lineUp(p *Place) {
-	key := s.layout.Lock(p.scope)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lined[p.execution] = p
-	if p.queue = s.queues[key]; p.queue == nil {
+func (qs *queues) lineUp(p *Place) {
+	key := qs.layout.Lock(p.scope)
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.lined[p.execution] = p
+	if p.queue = qs.of[key]; p.queue == nil {
 		p.queue = &queue{}
-		s.queues[key] = p.queue
+		qs.of[key] = p.queue
 	}
 	p.queue.waiting++
 }
 
 // entered is when p has got its place, behind who got the last one before it here. Places that were taken in one request have one revision: those who wait here
 // know in which order they came.
-func (s *core) entered(p *Place, revision int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) entered(p *Place, revision int64) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	p.q = revision
-	if s.lined[p.execution] != p {
+	if qs.lined[p.execution] != p {
 		return
 	}
 	q := p.queue
@@ -123,22 +139,22 @@ func (s *core) entered(p *Place, revision int64) {
 		at--
 	}
 	if at > 0 {
-		p.before, p.since = s.layout.Queued(q.places[at-1].scope), q.places[at-1].q
+		p.before, p.since = qs.layout.Queued(q.places[at-1].scope), q.places[at-1].q
 	}
 	q.places = slices.Insert(q.places, at, p)
 }
 
 // found is when p has found its place, because the answer got lost. It may be handed the lock just now, by whoever has heard of the place.
-func (s *core) found(p *Place, revision int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) found(p *Place, revision int64) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	p.q = revision
 }
 
 // othersWait reports whether others of this process have a place in the queue that p comes to.
-func (s *core) othersWait(p *Place) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) othersWait(p *Place) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	return len(p.queue.places) > 0
 }
 
@@ -248,17 +264,17 @@ func (q *queue) without(place string, got int64) {
 }
 
 // stepOut is when p waits no more.
-func (s *core) stepOut(p *Place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stepOutLocked(p)
+func (qs *queues) stepOut(p *Place) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.stepOutLocked(p)
 }
 
-func (s *core) stepOutLocked(p *Place) {
-	if s.lined[p.execution] != p {
+func (qs *queues) stepOutLocked(p *Place) {
+	if qs.lined[p.execution] != p {
 		return
 	}
-	delete(s.lined, p.execution)
+	delete(qs.lined, p.execution)
 	q := p.queue
 	if at := slices.Index(q.places, p); at >= 0 {
 		q.places = append(q.places[:at], q.places[at+1:]...)
@@ -267,16 +283,16 @@ func (s *core) stepOutLocked(p *Place) {
 		q.line = protocol.Line{}
 	}
 	if q.waiting--; q.waiting == 0 {
-		delete(s.queues, s.layout.Lock(p.scope))
+		delete(qs.of, qs.layout.Lock(p.scope))
 	}
 }
 
 // sees notes who has the lock that p waits for, and whether nobody is before p.
-func (s *core) sees(p *Place, st *protocol.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) sees(p *Place, st *protocol.State) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	q := p.queue
-	if s.lined[p.execution] != p {
+	if qs.lined[p.execution] != p {
 		return
 	}
 	q.seesLocked(st.Lock, st.Revision)
@@ -292,9 +308,9 @@ func (q *queue) seesLocked(l *idem.Lock, at int64) {
 
 // latest is the revision of the lock to queue behind: as p has seen it at a revision of the store, 0 = before that is known, or as another one here
 // has since, if no copy of p's event had it then. That is what p would read after a refusal.
-func (s *core) latest(p *Place, behind, at int64) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (qs *queues) latest(p *Place, behind, at int64) int64 {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	q := p.queue
 	switch {
 	case q.at <= max(at, behind), q.lock != nil && q.lock.Scope.Key == p.scope.Key:
@@ -305,11 +321,12 @@ func (s *core) latest(p *Place, behind, at int64) int64 {
 	return q.lock.Revision
 }
 
-// Ahead implements idem.Ledger.
-func (s *core) Ahead(scope idem.Scope) *idem.Lock {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := s.queues[s.layout.Lock(scope)]
+// lockAhead returns the lock that others of this process wait for in the queue of scope, as it was seen last; nil = none do, or it is free, or a copy of the
+// same event has it.
+func (qs *queues) lockAhead(scope idem.Scope) *idem.Lock {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.of[qs.layout.Lock(scope)]
 	if q == nil || len(q.places) == 0 || q.lock == nil || q.lock.Scope.Key == scope.Key {
 		return nil
 	}
@@ -318,60 +335,60 @@ func (s *core) Ahead(scope idem.Scope) *idem.Lock {
 }
 
 // changed notes what this process has made of a lock, nil: it is free; and who waits for it then, as far as that is known.
-func (s *core) changed(key string, l *idem.Lock, at int64, line protocol.Line) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q := s.queues[key]; q != nil {
+func (qs *queues) changed(key string, l *idem.Lock, at int64, line protocol.Line) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
 		q.seesLocked(l, at)
 		q.learnLocked(line)
 		if l != nil { // who has it waits no more, though it may not have heard yet
-			q.without(s.layout.Queued(l.Scope), l.Revision)
+			q.without(qs.layout.Queued(l.Scope), l.Revision)
 		}
 		q.before = l
 	}
 }
 
 // unlearn is after a hand-over or the claim of who is first was refused, or its answer got lost.
-func (s *core) unlearn(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q := s.queues[key]; q != nil {
+func (qs *queues) unlearn(key string) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
 		q.line = protocol.Line{}
 	}
 }
 
 // isFirst reports whether nobody is before p, and it is known who is behind it: then its queue need not be read.
-func (s *core) isFirst(p *Place) bool {
+func (qs *queues) isFirst(p *Place) bool {
 	if p.queue == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	return p.queue.isFirst(p) && (len(p.queue.line.Places) > 1 || p.queue.followed())
 }
 
 // goneAt is the revision at which the place of p has gone, where that was heard and who waits behind it is known: then its queue need not be read. 0 =
 // it has to be.
-func (s *core) goneAt(p *Place) int64 {
+func (qs *queues) goneAt(p *Place) int64 {
 	if p.queue == nil {
 		return 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	if at := slices.IndexFunc(p.queue.line.Places, p.is); at < 0 || at == len(p.queue.line.Places)-1 && !p.queue.followed() {
 		return 0
 	}
-	return s.hub.GoneAt(p.key(), p.q)
+	return qs.hub.GoneAt(p.key(), p.q)
 }
 
 // ahead is the place that p waits for next and the revision at which that was taken, as far as this process knows without asking; "" = p has to look. It
 // is told of each once.
-func (s *core) ahead(p *Place) (place string, since int64) {
+func (qs *queues) ahead(p *Place) (place string, since int64) {
 	if p.queue == nil {
 		return "", 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	q := p.queue
 	line := q.line.Places
 	at := slices.IndexFunc(line, p.is)
@@ -382,7 +399,7 @@ func (s *core) ahead(p *Place) (place string, since int64) {
 		other := line[i]
 		place = other.Key
 		switch {
-		case s.hub.GoneAt(place, other.Place) != 0:
+		case qs.hub.GoneAt(place, other.Place) != 0:
 			continue
 		case place == p.before && other.Place == p.since:
 			return "", 0
@@ -397,19 +414,25 @@ func (s *core) ahead(p *Place) (place string, since int64) {
 	return "", 0
 }
 
-// known is who is first in the queue behind h, and those behind him, as far as this process knows.
-func (h *owned) known() protocol.Line {
-	h.mu.Lock()
-	line := h.line
-	h.mu.Unlock()
-	s := h.store
-	s.mu.Lock()
-	if q := s.queues[h.keys.L]; q != nil {
+// known adds what this process knows of the queue behind a lock to the line that was read with it: the head of the queue, and those behind it.
+func (qs *queues) known(lock string, line protocol.Line) protocol.Line {
+	qs.mu.Lock()
+	if q := qs.of[lock]; q != nil {
 		line = later(line, q.line)
 	}
-	s.mu.Unlock()
-	for len(line.Places) > 0 && s.hub.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // who has left since costs a refusal
+	qs.mu.Unlock()
+	for len(line.Places) > 0 && qs.hub.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal
 		line.Places = line.Places[1:]
 	}
 	return line
+}
+
+// forget drops all that is known by a revision.
+func (qs *queues) forget() {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	for _, q := range qs.of {
+		q.at, q.lock, q.before = 0, nil, nil
+		q.forget()
+	}
 }

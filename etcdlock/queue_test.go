@@ -22,8 +22,8 @@ func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
 		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
-		s.lineUp(p)
-		s.entered(p, q)
+		s.queues.lineUp(p)
+		s.queues.entered(p, q)
 		return p
 	}
 	places := []*Place{place("c", 30), place("a", 10), place("d", 30), place("b", 20)}
@@ -84,28 +84,28 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
 		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
-		s.lineUp(p)
-		s.entered(p, q)
+		s.queues.lineUp(p)
+		s.queues.entered(p, q)
 		return p
 	}
 	p, one, two := place("here", 40), place("one of two", 50), place("two of two", 50)
 	key := func(event string) string { return s.layout.Queued(lockFor("w", event).Scope) }
-	s.changed(s.layout.Lock(p.scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
+	s.queues.changed(s.layout.Lock(p.scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
 		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
 	}})
 	s.hub.Deleted(key("c"), 70)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
-		if got, _ := s.ahead(p); got != want {
+		if got, _ := s.queues.ahead(p); got != want {
 			t.Errorf("it waits for %q, and not for %q", got, want)
 		}
 	}
-	if got, _ := s.ahead(one); one.before != key("here") || got != "" {
+	if got, _ := s.queues.ahead(one); one.before != key("here") || got != "" {
 		t.Errorf("the first of two waits for %q and for %q", one.before, got)
 	}
 	for _, gone := range []string{"a", "b", "here"} {
 		s.hub.Deleted(key(gone), 80)
 	}
-	if got, _ := s.ahead(one); got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
+	if got, _ := s.queues.ahead(one); got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
 		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
 	}
 }
@@ -118,7 +118,7 @@ func TestWhoIsFirstKnowsWhoIsBehindIt(t *testing.T) {
 	first, second := lockFor("w", "first"), lockFor("w", "second")
 	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
 	got := waitsAt(t, p, first)
-	eventually(t, "it knows both", func() bool { return here.isFirst(p) })
+	eventually(t, "it knows both", func() bool { return here.queues.isFirst(p) })
 	mustSettle(t, held)
 	next := waitsAt(t, q, second)
 	mustSettle(t, <-got)
@@ -221,7 +221,7 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 	mustCancel(t, other, two.Execution, byOps(false))
 	eventually(t, "its place is heard to be gone", func() bool { return s.hub.GoneAt(s.layout.Queued(two.Scope), q.q) != 0 })
 	mustSettle(t, held) // to one, at a later revision
-	if p.store.ours(one.Execution) == nil {
+	if p.store.own.of(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")
 	}
 	if _, err := q.Await(within(t, patience), 0); !errors.Is(err, idem.ErrCancelled) {
@@ -234,22 +234,22 @@ func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 	for name, handed := range map[string]func(two *Place, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, protocol.Line{}) },
 		"the second of them has claimed it": func(two *Place, l *idem.Lock) {
-			s.changed(s.layout.Lock(two.scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
-			s.stepOut(two)
+			s.queues.changed(s.layout.Lock(two.scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
+			s.queues.stepOut(two)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := func(event string) *Place {
 				l := lockFor("w", event)
 				p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
-				s.lineUp(p)
-				s.entered(p, 50)
+				s.queues.lineUp(p)
+				s.queues.entered(p, 50)
 				return p
 			}
 			one, two := place("one"), place("two")
-			defer s.stepOut(one)
+			defer s.queues.stepOut(one)
 			key := s.layout.Lock(one.scope)
-			s.changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
+			s.queues.changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
 			l := *two.first
 			l.Created, l.Revision, l.Token = 60, 60, 60
 			handed(two, &l)
@@ -276,8 +276,8 @@ func TestWhoCameLastIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	known := func(events ...string) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
-			here.mu.Lock()
-			defer here.mu.Unlock()
+			here.queues.mu.Lock()
+			defer here.queues.mu.Unlock()
 			return slices.EqualFunc(places["b"].queue.line.Places, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].q })
 		})
 	}
@@ -316,14 +316,14 @@ func TestAnEventThatCameAgainIsNotTakenForItsPlaceThatGotTheLock(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	l, again := lockFor("w", "here"), lockFor("w", "again")
 	p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
-	s.lineUp(p)
-	s.entered(p, 70)
-	defer s.stepOut(p)
+	s.queues.lineUp(p)
+	s.queues.entered(p, 70)
+	defer s.queues.stepOut(p)
 	between := inLine("between", 63)
 	key := s.layout.Lock(again.Scope)
-	s.changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
+	s.queues.changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
 	again.Created, again.Revision, again.Token = 40, 60, 60
-	s.changed(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
+	s.queues.changed(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
 	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
 		t.Errorf("who came between is passed over: %v", line)
 	}
@@ -354,21 +354,21 @@ func TestWhoComesAfterTheQueueWasReadIsKnownWithoutReadingItAgain(t *testing.T) 
 		return q
 	}
 	known := func() []*protocol.InLine {
-		here.mu.Lock()
-		defer here.mu.Unlock()
+		here.queues.mu.Lock()
+		defer here.queues.mu.Unlock()
 		return p.queue.line.Places
 	}
 	enqueue(heard)
 	eventually(t, "the watch tells of places", func() bool {
-		here.mu.Lock()
-		defer here.mu.Unlock()
+		here.queues.mu.Lock()
+		defer here.queues.mu.Unlock()
 		return p.queue.heard.after != 0
 	})
 	at, err := enqueue(read).read(within(t, patience), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	here.sees(p, at.State)
+	here.queues.sees(p, at.State)
 	enqueue(comes)
 	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
 	for i, l := range []idem.Lock{first, heard, read, comes} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -172,13 +171,8 @@ type core struct {
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
-	mu      sync.Mutex
-	running map[idem.ExecutionID]*owned // the locks that this process holds
-	// early are executions of which it has heard that their lock was changed, and when, while it did not hold that: the answer to its claim may be
-	// on its way.
-	early  map[idem.ExecutionID]time.Time
-	lined  map[idem.ExecutionID]*Place // who waits here for one that may be handed to him
-	queues map[string]*queue           // behind the locks that they wait for
+	own    *ownLocks
+	queues *queues
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -191,8 +185,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), running: map[idem.ExecutionID]*owned{}, early: map[idem.ExecutionID]time.Time{}, live: session.NewSet(),
-		lined: map[idem.ExecutionID]*Place{}, queues: map[string]*queue{},
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), own: newOwnLocks(), live: session.NewSet(),
 		looks: make(chan struct{}, maxLooks),
 	}
 	target := s.o.Target()
@@ -211,7 +204,7 @@ func Open(o Options) (*Store, error) {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.live.Has, Holds: s.holds, Size: s.size,
+		Alive: s.live.Has, Holds: s.own.has, Size: s.size,
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
@@ -220,7 +213,7 @@ func Open(o Options) (*Store, error) {
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
 	s.reaper = reap.NewReaper(&reap.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Finisher: s.finisher, Sessions: s.live, Writer: s.writer,
-		Holds: s.holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
+		Holds: s.own.has, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
 			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		},
 	})
@@ -234,7 +227,9 @@ func Open(o Options) (*Store, error) {
 	s.parked = park.New(&park.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: s.parkedChanged,
 	})
-	s.hub = watch.New(p, s.layout, s.live, s.came)
+	s.queues = newQueues(s.layout)
+	s.hub = watch.New(p, s.layout, s.live, s.queues.came)
+	s.queues.hub = s.hub
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}
@@ -294,15 +289,7 @@ func (s *core) newKeeper() *session.Keeper {
 
 // lookAgain is after somebody has changed the lock of an execution that this process may run.
 func (s *core) lookAgain(id idem.ExecutionID) {
-	s.mu.Lock()
-	h := s.running[id]
-	if h == nil {
-		now := s.clock.Now()
-		maps.DeleteFunc(s.early, func(_ idem.ExecutionID, heard time.Time) bool { return now.Sub(heard) > commit.NoticeLife })
-		s.early[id] = now
-	}
-	s.mu.Unlock()
-	if h != nil {
+	if h := s.own.changed(id, s.clock.Now()); h != nil {
 		s.tasks.Help(h.lookAgain)
 	}
 }
@@ -379,7 +366,7 @@ func (s *core) writeIndexes(ctx context.Context) {
 
 // sessionOpened hands the running locks of the session before over to the new one.
 func (s *core) sessionOpened(session *session.Session) {
-	locks := s.which(func(l *owned) bool { return !l.boundTo(session) })
+	locks := s.own.which(func(l *owned) bool { return !l.boundTo(session) })
 	for _, l := range locks {
 		s.tasks.Start(func(life context.Context) { l.adopt(life, session) })
 	}
@@ -395,7 +382,7 @@ func (s *core) sessionEnded(session *session.Session) {
 
 // sessionExpired stops the calls whose lock nobody can vouch for any more.
 func (s *core) sessionExpired(session *session.Session) {
-	for _, l := range s.which(func(l *owned) bool { return l.boundTo(session) }) {
+	for _, l := range s.own.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
 	}
 }
@@ -403,20 +390,19 @@ func (s *core) sessionExpired(session *session.Session) {
 // Active is how many locks this process holds, those included whose end is not in etcd yet, and when the oldest of them was taken; the zero time
 // when there is none.
 func (s *Store) Active() (n int, since time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.running {
+	locks := s.own.all()
+	for _, l := range locks {
 		if at := l.Lock().StartedAt; since.IsZero() || at.Before(since) {
 			since = at
 		}
 	}
-	return len(s.running), since
+	return len(locks), since
 }
 
 // SlotsHere counts the slots of limits that this process's locks have, and those of its executions that wait for one, by the limit.
 func (s *Store) SlotsHere() []idem.SlotCount {
 	counts := map[string]idem.SlotCount{}
-	for _, l := range s.which(func(*owned) bool { return true }) {
+	for _, l := range s.own.all() {
 		for _, slot := range l.Lock().Slots {
 			if slot.N >= 0 {
 				c := counts[slot.Rule]
@@ -445,7 +431,7 @@ func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
 
 // stopAll stops whatever still runs.
 func (s *core) stopAll(cause error) {
-	for _, l := range s.which(func(*owned) bool { return true }) {
+	for _, l := range s.own.all() {
 		l.stopNow(cause)
 	}
 }
@@ -456,35 +442,11 @@ func (s *core) tell(e SessionEvent) {
 	}
 }
 
-// which are the locks of this process that f holds for.
-func (s *core) which(f func(*owned) bool) (locks []*owned) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.running {
-		if f(l) {
-			locks = append(locks, l)
-		}
-	}
-	return locks
-}
-
 // hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
 func (s *core) hold(l idem.Lock, k protocol.Keys, session *session.Session) *owned {
 	h := newOwned(s, l, k, session)
-	s.mu.Lock()
-	early := s.registerLocked(h)
-	s.mu.Unlock()
-	s.follows(h, session, early)
+	s.follows(h, session, s.own.add(h))
 	return h
-}
-
-// registerLocked makes h a lock that this process holds. early: somebody has changed it since it was taken.
-func (s *core) registerLocked(h *owned) (early bool) {
-	id := h.lock.Execution
-	s.running[id] = h
-	_, early = s.early[id]
-	delete(s.early, id)
-	return early
 }
 
 // follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
@@ -500,25 +462,10 @@ func (s *core) follows(h *owned, of *session.Session, early bool) {
 // letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
 func (s *core) letGo(h *owned) {
 	l := h.Lock()
-	id := l.Execution
 	if len(l.Slots) > 0 {
 		s.slots.Freed(l)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[id] == h {
-		delete(s.running, id)
-	}
-}
-
-// holds reports whether this process has the lock of id, and so ends it itself.
-func (s *core) holds(id idem.ExecutionID) bool { return s.ours(id) != nil }
-
-// ours is the lock of id where this process has it, or nil.
-func (s *core) ours(id idem.ExecutionID) *owned {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running[id]
+	s.own.remove(l.Execution, h)
 }
 
 // size returns how many slots a limit has; 0 = there is no such limit, any more.

@@ -129,16 +129,16 @@ func (p *Place) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	if at.news = p.store.unanswered(p); at.news != nil {
+	if at.news = p.store.queues.unanswered(p); at.news != nil {
 		at.Offered = true
 		return at
 	}
-	if l := p.store.behindOurs(p); l != nil {
+	if l := p.store.queues.behindOurs(p); l != nil {
 		// Its own place was there when the queue was read, which may be before l was taken: who was cancelled between would not hear of it.
 		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.q)}}
 		return at
 	}
-	if before, since := p.store.ahead(p); before != "" {
+	if before, since := p.store.queues.ahead(p); before != "" {
 		at.Told, at.Preceded, at.state = true, true, &queueState{State: &protocol.State{Revision: since}, before: before}
 	}
 	return at
@@ -167,7 +167,7 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 		return nil
 	}
 	if p.queue != nil {
-		p.store.sees(p, st.State)
+		p.store.queues.sees(p, st.State)
 	}
 	return st.Seen(p.scope.Key)
 }
@@ -255,7 +255,7 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	keys := []string{y.Lock(st.Lock.Scope)}
 	if !st.Lock.IsParked() { // otherwise it ends with its lock, whoever runs it
 		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
-		if !protocol.IsHold(st.Lock.Alive) && !p.store.holds(st.Lock.Execution) {
+		if !protocol.IsHold(st.Lock.Alive) && !p.store.own.has(st.Lock.Execution) {
 			keys = append(keys, y.Alive(st.Lock.Alive))
 		}
 	}
@@ -290,7 +290,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		if held != nil {
 			p.stepOut()
 		} else {
-			p.store.unlearn(k.L) // should somebody be before it after all, it has to read that
+			p.store.queues.unlearn(k.L) // should somebody be before it after all, it has to read that
 		}
 		return held, seen, err
 	}

@@ -60,12 +60,12 @@ func leftWaiting(ctx context.Context) error {
 
 // read repeats until there is an answer, or nobody wants one any more.
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := p.store.goneAt(p); gone != 0 {
+	if gone := p.store.queues.goneAt(p); gone != 0 {
 		if at := p.readGone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := p.store.isFirst(p)
+	first := p.store.queues.isFirst(p)
 	for pause := link.NewBackoff(); ; {
 		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, p.reads(!first))
 		if err == nil {
