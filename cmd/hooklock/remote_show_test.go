@@ -64,7 +64,8 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 	if _, out, problems := command(t, nil, "events", "--label", "order=1042", "-o", "wide", "--admin", api.url); !regexp.MustCompile(`^EXECUTION .* EVENT +WHY\n.* \(order=1042\) `).MatchString(out) {
 		t.Errorf("%s%s", out, problems)
 	}
-	if code, _, problems := show("none"); code != cli.ExitNotFound || !strings.Contains(problems, "no event found for none: tried ") {
+	if code, _, problems := show("none"); code != cli.ExitNotFound || !strings.Contains(problems, "no event found for none: tried ") ||
+		!strings.Contains(problems, "wrong signature: hooklock report --examples") {
 		t.Errorf("%d %s", code, problems)
 	}
 }

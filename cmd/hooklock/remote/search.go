@@ -39,14 +39,14 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 	}
 	end = cmp.Or(end, begin)
 	if len(end) < leastOfEnd {
-		return nil, notFound(text, tried)
+		return nil, notFound(text, tried+unstored)
 	}
 	found, err := d.endHits(ctx, end)
 	if err != nil {
 		return nil, err
 	}
 	if len(found.events) == 0 {
-		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs", tried, mostEnds))
+		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs%s", tried, mostEnds, unstored))
 	}
 	return found, nil
 }
@@ -94,6 +94,9 @@ func endsSo(x *client.Execution, end string) bool {
 
 // tried is what a search has looked for.
 const tried = "tried event IDs and their parts, execution IDs, keys, traces, workflows and labels"
+
+// unstored says where else to look: such deliveries are stored under no event.
+const unstored = "; for deliveries with a wrong signature: hooklock report --examples"
 
 // notFound returns the answer of a search that has found nothing.
 func notFound(text, tried string) error {
