@@ -67,6 +67,10 @@ func find(v *visit) ([]section, error) {
 	if s.Count == 1 && !s.More && v.query.Get("text") != "" && v.query.Get("cursor") == "" {
 		s.Open = storyOf(&page.Executions[0])
 	}
+	if v.query.Get("cursor") == "" && wholeQueue(q, page) {
+		s.Title = "Queue of " + q.Get("workflow") + ", the next event first"
+		slices.Reverse(page.Executions) // a list has the newest first
+	}
 	s.Table = tableOf("Matching events", eventColumns(v.now), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
 	s.Table.Lines = true
 	s.Pick = s.Count > 0
@@ -82,6 +86,12 @@ func find(v *visit) ([]section, error) {
 	}
 	s.Asks = bulkAsks(q, page.Executions)
 	return []section{s}, nil
+}
+
+// wholeQueue reports whether a filter and its first page are all that waits in one workflow.
+func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
+	workflow := q.Get("workflow")
+	return len(q) == 2 && q.Get("status") == string(client.Pending) && workflow != "" && !strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
 }
 
 // tabs are links to the same search by the state of an event.

@@ -88,8 +88,10 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.says("#found", "409 locked, busy with evt_1QSlow")
 		}},
 		{"5 what is blocked behind what", func() {
+			o.says(`#locks tr[data-row$=" orders/acme"]`, "order-1")
+			o.says(`#locks tr[data-row$=" orders/acme"] td[data-head="State"]`, "blocked")
 			o.press(`#locks tr[data-row$=" orders/acme"] td[data-head="Waiting"] a`)
-			o.until("the queue is shown", `/order-2[^]*waits|waits[^]*order-2/.test(document.querySelector("#found")?.innerText ?? "")`)
+			o.until("the queue is shown in its order", `/Queue of orders.acme, the next event first[^]*order-2[^]*order-3/.test(document.querySelector("#found")?.innerText ?? "")`)
 		}},
 		{"6 run one again", func() {
 			o.search("mail-1")
