@@ -22,7 +22,7 @@ type Control struct {
 	holdings *reap.Holdings
 }
 
-// pauseChanged is told of each change by the watch, in order.
+// pauseChanged is called with each change, in order.
 func (s *core) pauseChanged(begun, over []*idem.Pause) {
 	s.parked.PausesChanged()
 	s.slots.PausesChanged()
@@ -37,8 +37,8 @@ func (s *core) pauseChanged(begun, over []*idem.Pause) {
 	}
 }
 
-// PausedHere are the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
-// processes. It asks nobody.
+// PausedHere returns the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
+// processes. It does not read etcd.
 func (s *Store) PausedHere() []idem.PauseState {
 	pauses := s.pauses.List()
 	if len(pauses) == 0 {
@@ -52,22 +52,22 @@ func (s *Store) PausedHere() []idem.PauseState {
 	return states
 }
 
-// ShedArrivals is how many arrivals this process has not kept.
+// ShedArrivals returns how many arrivals this process has not kept.
 func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 
-// Audited notes what somebody with a token asked for. It never blocks; others know of it within a second, as long as the store takes it, and for
-// idem.AuditKept. What a process is killed with before that is lost, and when 10,000 wait to be written, further ones are shed.
+// Audited notes what was asked for with a token. It never blocks. Other processes can read it within a second, as long as etcd takes it, and for
+// idem.AuditKept. If the process is killed before that, it is lost; while 10,000 wait to be written, further ones are shed.
 func (s *Control) Audited(a idem.Audit) { s.audits.Add(a) }
 
-// Audits is a part of what somebody with a token asked for. The error is idem.ErrCursor or idem.ErrStoreUnavailable.
+// Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error) {
 	return s.audits.List(ctx, q)
 }
 
-// ShedAudits is how many audits this process has not kept.
+// ShedAudits returns how many audits this process has not kept.
 func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
 
-// Counts is what all processes have counted: of this one up to now, of others up to a minute ago. It returns idem.ErrStoreUnavailable if etcd cannot be
+// Counts returns what all processes have counted: of this one up to now, of others up to a minute ago. It returns idem.ErrStoreUnavailable if etcd cannot be
 // read.
 func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
 	return s.counts.Counts(ctx, q)

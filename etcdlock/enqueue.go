@@ -32,7 +32,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.prev, p.first = prev, &l
-		s.queues.lineUp(p)
+		s.queues.register(p)
 		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return p.come(k, at, value), nil }
 	}
 	type result struct {
@@ -42,7 +42,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
-			p.stepOut()
+			p.unregister()
 			p.leaveLine()
 		}
 		return result{seen, err}
@@ -54,7 +54,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	})
 	if err != nil {
 		if errors.Is(err, commit.ErrClosed) {
-			p.stepOut()
+			p.unregister()
 		}
 		return nil, nil, commit.Unavailable(err)
 	}
@@ -90,13 +90,13 @@ func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Re
 		p.behind = at.L
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.store.queues.entered(p, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.store.queues.enqueued(p, answer.Revision) }
 	return r
 }
 
-func (p *Place) stepOut() {
+func (p *Place) unregister() {
 	if p.queue != nil {
-		p.store.queues.stepOut(p)
+		p.store.queues.unregister(p)
 	}
 }
 
@@ -162,7 +162,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
-		e.store.queues.found(e.Place, st.Place)
+		e.store.queues.recovered(e.Place, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.found(life, st); err == nil && e.won == nil { // and has lost it

@@ -33,7 +33,7 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			s.pool.AwaitChange(ctx, st.Revision, k.Q)
 		case st.Unread != nil:
 			return nil, commit.Unavailable(st.Unread)
-		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and nobody can tell any more
+		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and it cannot be known any more
 			return st.Seen(l.Scope.Key), nil
 		default:
 			seen, _, err := history.LookBack(ctx, s.pool, k, l.Execution, ran)
@@ -53,7 +53,7 @@ func stateIn(refused commit.Reply) (*protocol.State, error) {
 	return protocol.ReadState(refused.Responses, refused.Revision)
 }
 
-// look reads how things stand now. It repeats until there is an answer; the error is the context's or about an unreadable value.
+// look reads how things stand now. It repeats until there is an answer. It returns the error of ctx, or that a value cannot be read.
 func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
 	answers, revision, err := s.pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
 	if err != nil {

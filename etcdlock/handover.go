@@ -7,18 +7,18 @@ import (
 	"hooklock/idem"
 )
 
-// How a lock is handed over. Who settles an execution writes the lock for who is first in the queue, in the same transaction
-// (protocol.HandOver); these are the ways to hear of it:
+// How a lock is handed off. The transaction that settles an execution also writes the lock for the head of the queue (protocol.HandOver). The new owner learns
+// of it so:
 //
-//	this process waits there      the answer of the transaction says so, and wakes the waiter
-//	another process waits there   it hears that its place is gone, and reads that it has the lock
-//	the answer got lost           as if another process waited there
+//	it waits in this process      the answer of the transaction says so, and wakes it
+//	it waits in another process   that sees that its entry is gone, and reads that it has the lock
+//	the answer got lost           as if it waited in another process
 //
-// The transaction proves that the place is there, and lives on a session that does. That it is first this process knows: it was once, and nobody can come
-// before it (see queue). So what the waiter then has is what a claim would have given it. Where nothing is known of who is first, or it is refused, the
-// lock is freed and picked up.
+// The transaction proves that the entry is there, and lives on a session that does. That it is the head this process knows: it was once, and no entry can come
+// before it (see queue). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
+// claimed.
 
-// handing notes that a hand-over is out. Whoever hears of what it has done by a watch waits for done, which says all.
+// handing notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
 func (qs *queues) handing(key string, done <-chan struct{}) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -27,7 +27,7 @@ func (qs *queues) handing(key string, done <-chan struct{}) {
 	}
 }
 
-// unanswered is closed when the hand-over that is out is answered; nil: none is.
+// unanswered returns a channel that is closed when the hand-off that was sent is answered; nil = all are.
 func (qs *queues) unanswered(p *Place) <-chan struct{} {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -42,20 +42,20 @@ func (qs *queues) unanswered(p *Place) <-chan struct{} {
 	}
 }
 
-// handed is the lock that p was told of; nil = none.
+// handed returns the lock that p was handed; nil = none.
 func (s *core) handed(p *Place) *owned {
 	if p.queue == nil {
 		return nil
 	}
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
-	if s.queues.lined[p.execution] == p {
+	if s.queues.waiters[p.execution] == p {
 		return nil
 	}
 	return s.own.of(p.execution)
 }
 
-// behindOurs is the lock that p is next behind, where this process has handed it over; nil: p has to look. It is told once.
+// behindOurs returns the lock that p waits for as the head, if this process has handed it off; nil = p has to read it. It returns it once.
 func (qs *queues) behindOurs(p *Place) (l *idem.Lock) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -65,7 +65,7 @@ func (qs *queues) behindOurs(p *Place) (l *idem.Lock) {
 	return l
 }
 
-// take is the lock that p was found to have.
+// take returns the lock that p was found to have.
 func (s *core) take(p *Place, st *protocol.State) *owned {
 	l := *st.Lock
 	l.StartedAt = s.clock.Now().UTC() // by our clock, as its end will be
@@ -74,17 +74,17 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 	if h == nil {
 		h = s.own.of(p.execution)
 	}
-	if h == nil { // it has stepped out
+	if h == nil { // it is not registered any more
 		h = newOwned(s, l, s.layout.Keys(&l), p.session)
 	}
 	h.see(&l)
 	return h
 }
 
-// grant makes l that of who waits here for it; nil: nobody does any more. then is who is known to wait behind.
+// grant makes l the lock of the place that waits here for it; nil = none does any more. then are the entries that are known behind it.
 func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
 	s.queues.mu.Lock()
-	p := s.queues.lined[l.Execution]
+	p := s.queues.waiters[l.Execution]
 	if p == nil {
 		s.queues.mu.Unlock()
 		return nil
@@ -92,7 +92,7 @@ func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
 	q := p.queue
 	q.seesLocked(l, l.Revision)
 	q.without(s.layout.Queued(l.Scope), l.Revision)
-	s.queues.stepOutLocked(p)
+	s.queues.unregisterLocked(p)
 	h := newOwned(s, *l, s.layout.Keys(l), p.session)
 	q.before = h.lock
 	q.learnLocked(then)
@@ -114,7 +114,8 @@ type handOver struct {
 	epoch   int64
 }
 
-// nextInLine is who the lock of l is to be handed to; nil: nobody is known, or it is freed as ever. The pauses are read after the epoch, see pauses.
+// nextInLine returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
+// epoch, see pauses.
 func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	if h.handing {
 		h.store.queues.unlearn(h.keys.L)
@@ -159,14 +160,14 @@ func (h *owned) known() protocol.Line {
 	return h.store.queues.known(h.keys.L, line)
 }
 
-// behind notes who waited when the lock was got.
+// behind notes the queue as it was when the lock was taken.
 func (h *owned) behind(line protocol.Line) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line = line
 }
 
-// handedOver tells who waits here that it has the lock.
+// handedOver wakes the place that waits here for the lock that it has now.
 func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
 	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision

@@ -490,7 +490,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 	}
 	for _, s := range stores {
 		s.queues.mu.Lock()
-		left := len(s.queues.lined) + len(s.queues.of) + len(s.own.all())
+		left := len(s.queues.waiters) + len(s.queues.of) + len(s.own.all())
 		s.queues.mu.Unlock()
 		if left != 0 {
 			t.Errorf("a process still knows of %d", left)

@@ -54,15 +54,14 @@ func (s *Ledger) Drop(r *idem.Record) {
 	})
 }
 
-// Duplicate counts one copy of an execution that was answered without running. It never blocks; readers in this process know of it at once,
-// others within a second. The count lives for retention after the copy. When more than 100,000 executions have unwritten copies at a time,
-// further ones are not counted.
+// Duplicate counts one copy of an execution that was answered without running. It never blocks. Readers in this process know of it at once, others within a
+// second. The count lives for retention after the copy. While more than 100,000 executions have unwritten copies, further ones are not counted.
 func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
-// Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
-// it, and for retention after it. When 10,000 events have arrivals that are not written yet, those of further events are shed.
+// Arrived notes a delivery that was not executed. It never blocks. Other processes can read it within a second, as long as etcd takes it, and for retention
+// after it. While 10,000 events have arrivals that are not written yet, those of further events are shed.
 func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	s.duplicates.Arrived(event, route, eventID, a, retention)
 }

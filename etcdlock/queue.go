@@ -17,85 +17,86 @@ type queues struct {
 	layout protocol.Layout
 	hub    *watch.Watcher
 
-	mu    sync.Mutex
-	lined map[idem.ExecutionID]*Place // the executions that wait here for a lock that may be handed to them
-	of    map[string]*queue           // by the key of the lock
+	mu      sync.Mutex
+	waiters map[idem.ExecutionID]*Place // that may be handed the lock
+	of      map[string]*queue           // by the key of the lock
 }
 
 func newQueues(y protocol.Layout) *queues {
-	return &queues{layout: y, lined: map[idem.ExecutionID]*Place{}, of: map[string]*queue{}}
+	return &queues{layout: y, waiters: map[idem.ExecutionID]*Place{}, of: map[string]*queue{}}
 }
 
 // queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. The mutex of queues owns it.
 //
-// To read a queue costs etcd a look at each place in it and at each that went since the last compaction, so it is read once: who comes afterwards is heard of
-// by the watch on places. What was read stays true: those who come have larger revisions, so who is first once is first until he goes, and then it is the
-// next. Where more wait than a reading brings, or something was not heard, it is read again when those who are known have gone.
+// To read a queue costs etcd a look at each entry in it and at each that left since the last compaction, so it is read once: the watch reports the entries that
+// come afterwards. What was read stays true: later entries have larger revisions, so the head stays the head until it leaves, and then it is the next one. If
+// there are more entries than one read returns, or the watch missed some, the queue is read again when the known ones have left.
 type queue struct {
 	waiting int
-	places  []*Place      // those who have a place, in the order in which they came
+	places  []*Place      // those that have an entry, in the order of the entries
 	at      int64         // the revision of the store at which the lock was seen; 0 = never
 	lock    *idem.Lock    // that it was then; nil = it was free
-	line    protocol.Line // those who are first over all processes, as far as that is known
-	heard   heard
-	handing <-chan struct{} // closed when the hand-over that was sent last is answered; nil = none was sent
-	before  *idem.Lock      // that who is first is next behind, as this process has made or got it; nil = it has to look
+	line    protocol.Line // the first entries over all processes, as far as they are known
+	pending pending
+	handing <-chan struct{} // closed when the hand-off that was sent last is answered; nil = none was sent
+	before  *idem.Lock      // the lock that the head waits for, as this process has made or got it; nil = the head has to read it
 }
 
-// heard is who has taken a place, as one watch has told of it: all who did after a revision, or the last of them. A line that was read at that revision or
-// later goes on with them, because the watch may tell of who comes before the reading is answered.
-type heard struct {
+// pending holds entries that one watch has reported and that are not merged yet: all after a revision, or the last of them. A line that was read at that
+// revision or later is continued with them, because the watch may report entries before the read is answered.
+type pending struct {
 	watch  int // which one
 	places []*protocol.InLine
-	after  int64 // 0 = nothing was heard
+	after  int64 // 0 = nothing was reported
 }
 
-// maxHeard bounds who is kept for a reading that is on its way.
-const maxHeard = 64
+// maxPending bounds the entries that are kept for a read that is not answered yet.
+const maxPending = 64
 
-func (h *heard) hear(kv *mvccpb.KeyValue, watch int) {
+// add adds an entry that a watch has reported.
+func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
 	next := protocol.InLineAt(kv)
-	if next == nil || watch != h.watch { // nobody is handed the lock past the one, and the other may not be the first that it should have told of
-		h.watch, h.places, h.after = watch, nil, kv.ModRevision
+	if next == nil || watch != p.watch { // the lock is not handed past the one, and the other may not be the first that its watch should have reported
+		p.watch, p.places, p.after = watch, nil, kv.ModRevision
 		return
 	}
-	if h.places = append(h.places, next); len(h.places) > maxHeard {
-		h.after, h.places = h.places[0].Place, h.places[1:]
+	if p.places = append(p.places, next); len(p.places) > maxPending {
+		p.after, p.places = p.places[0].Place, p.places[1:]
 	}
 }
 
-// came is told of places that were taken, of those of one revision together.
-func (qs *queues) came(places []*mvccpb.KeyValue, watch int) {
+// reported takes new queue entries from the watch, those of one revision together.
+func (qs *queues) reported(places []*mvccpb.KeyValue, watch int) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	var of []*queue
 	for _, kv := range places {
 		if q := qs.of[string(qs.layout.LockOfPlace(kv.Key))]; q != nil {
-			if q.heard.hear(kv, watch); !slices.Contains(of, q) {
+			if q.pending.add(kv, watch); !slices.Contains(of, q) {
 				of = append(of, q)
 			}
 		}
 	}
 	for _, q := range of {
-		q.goOn()
+		q.advance()
 	}
 }
 
-// goOn lets the line go on with who was heard of.
-func (q *queue) goOn() {
-	n := len(q.heard.places)
+// advance appends the entries that the watch has reported since the last read.
+func (q *queue) advance() {
+	n := len(q.pending.places)
 	if !q.followed() || n == 0 {
 		return
 	}
 	line := q.line.Places
-	came := after(q.heard.places, q.line.Upto)
+	came := after(q.pending.places, q.line.Upto)
 	if len(line) > 0 {
-		came = after(came, line[0].Place-1) // who is first now is later than they
+		came = after(came, line[0].Place-1) // the head is a later entry than these
 	}
-	q.line = bounded(protocol.Line{Places: merged(line, came), Upto: max(q.line.Upto, q.heard.places[n-1].Place)})
+	q.line = bounded(protocol.Line{Places: union(line, came), Upto: max(q.line.Upto, q.pending.places[n-1].Place)})
 }
 
-// bounded keeps the first of a line that is longer than a reading.
+// bounded keeps the first entries of a line that is longer than what one read returns.
 func bounded(line protocol.Line) protocol.Line {
 	if len(line.Places) > protocol.LineLength {
 		return protocol.Line{Places: line.Places[:protocol.LineLength]}
@@ -103,20 +104,20 @@ func bounded(line protocol.Line) protocol.Line {
 	return line
 }
 
-// followed reports whether the line has everybody who waits, but for those whom the watch has not told of yet.
+// followed reports whether the line has all entries, except for those that the watch has not reported yet.
 func (q *queue) followed() bool {
-	return q.heard.after != 0 && q.line.Upto >= q.heard.after
+	return q.pending.after != 0 && q.line.Upto >= q.pending.after
 }
 
-// forget is when what was known of who waits is worth nothing.
-func (q *queue) forget() { q.line, q.heard = protocol.Line{}, heard{} }
+// forget drops the entries that are known, because they may be wrong.
+func (q *queue) forget() { q.line, q.pending = protocol.Line{}, pending{} }
 
-// lineUp lets p be told that it was handed the lock, from before it has its place.
-func (qs *queues) lineUp(p *Place) {
+// register lets p be handed the lock. It is called before p has its entry.
+func (qs *queues) register(p *Place) {
 	key := qs.layout.Lock(p.scope)
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.lined[p.execution] = p
+	qs.waiters[p.execution] = p
 	if p.queue = qs.of[key]; p.queue == nil {
 		p.queue = &queue{}
 		qs.of[key] = p.queue
@@ -124,18 +125,18 @@ func (qs *queues) lineUp(p *Place) {
 	p.queue.waiting++
 }
 
-// entered is when p has got its place, behind who got the last one before it here. Places that were taken in one request have one revision: those who wait here
-// know in which order they came.
-func (qs *queues) entered(p *Place, revision int64) {
+// enqueued notes that p has its entry, behind the last one of this process before it. Entries of one request have one revision: this process knows their
+// order.
+func (qs *queues) enqueued(p *Place, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	p.q = revision
-	if qs.lined[p.execution] != p {
+	if qs.waiters[p.execution] != p {
 		return
 	}
 	q := p.queue
 	at := len(q.places)
-	for at > 0 && q.places[at-1].q > p.q { // answers may come in another order: who waits for one behind him would wait for ever
+	for at > 0 && q.places[at-1].q > p.q { // answers may come in another order: a place that waited for one behind it would wait for ever
 		at--
 	}
 	if at > 0 {
@@ -144,24 +145,24 @@ func (qs *queues) entered(p *Place, revision int64) {
 	q.places = slices.Insert(q.places, at, p)
 }
 
-// found is when p has found its place, because the answer got lost. It may be handed the lock just now, by whoever has heard of the place.
-func (qs *queues) found(p *Place, revision int64) {
+// recovered notes the entry that p has found after the answer was lost. p may be handed the lock at the same time, by a process that knows the entry.
+func (qs *queues) recovered(p *Place, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	p.q = revision
 }
 
-// othersWait reports whether others of this process have a place in the queue that p comes to.
+// othersWait reports whether others of this process have an entry in the queue of p.
 func (qs *queues) othersWait(p *Place) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	return len(p.queue.places) > 0
 }
 
-// learnLocked takes what was read of the queue together with what was known. Of places of one revision, who is first those know who wait here.
+// learnLocked merges what was read of the queue with what was known. Which of several entries of one revision is first, the process knows that made them.
 func (q *queue) learnLocked(line protocol.Line) {
-	q.line = later(q.line, line)
-	q.goOn()
+	q.line = merge(q.line, line)
+	q.advance()
 	if len(q.line.Places) == 0 {
 		return
 	}
@@ -174,10 +175,10 @@ func (q *queue) learnLocked(line protocol.Line) {
 	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(p.key(), p.q, p.prev, p.first)}, rest...)
 }
 
-// later is what two readings of one queue say together: all who are in either, but for those before the first of the later one, who have gone. Some of the
-// others may have gone, too, but what of the two is right about whom, neither says: the longer one may be the older, and the one that reaches farther up may
-// be one of few. Who is lost here is passed over until the queue is read again.
-func later(a, b protocol.Line) protocol.Line {
+// merge combines two reads of the same queue. Entries before the head of the newer read have left it and are dropped. Others may have left, too, but neither
+// read says which: the longer one may be the older, and the one that reaches farther may have few entries. An entry that is lost here is passed over until the
+// queue is read again.
+func merge(a, b protocol.Line) protocol.Line {
 	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
 	switch x, y := a.Places, b.Places; {
 	case len(x) == 0:
@@ -186,13 +187,13 @@ func later(a, b protocol.Line) protocol.Line {
 		both.Places = after(x, b.Upto)
 	default:
 		first := max(x[0].Place, y[0].Place)
-		both.Places = merged(after(x, first-1), after(y, first-1))
+		both.Places = union(after(x, first-1), after(y, first-1))
 	}
 	return bounded(both)
 }
 
-// merged is who is in either of two sorted lines, which it leaves as they are. Mostly one has all of the other.
-func merged(x, y []*protocol.InLine) []*protocol.InLine {
+// union returns the entries of two sorted lines, which it does not change. Mostly one has all of the other.
+func union(x, y []*protocol.InLine) []*protocol.InLine {
 	if len(x) > len(y) {
 		x, y = y, x
 	}
@@ -214,7 +215,7 @@ func merged(x, y []*protocol.InLine) []*protocol.InLine {
 	return all
 }
 
-// after is who came behind a revision.
+// after returns the entries that came after a revision.
 func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
 	for len(places) > 0 && places[0].Place <= upto {
 		places = places[1:]
@@ -232,18 +233,18 @@ func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
 	return false
 }
 
-// isFirst reports whether nobody is before p.
+// isFirst reports whether p is known to be the head.
 func (q *queue) isFirst(p *Place) bool { return len(q.line.Places) > 0 && p.is(q.line.Places[0]) }
 
-// is reports whether l is p, whose place may be heard of before its own answer.
+// is reports whether l is the entry of p, which may be reported before its own answer.
 func (p *Place) is(l *protocol.InLine) bool {
 	return (p.q == l.Place || p.q == 0) && p.key() == l.Key
 }
 
 func (p *Place) key() string { return p.store.layout.Queued(p.scope) }
 
-// without is when the one in a place waits no more, because it got the lock at a revision. One that came together with it may be before it in the line, and
-// waits on: which of them is first, another process does not know.
+// without drops the entry of an execution that got the lock at a revision, and those before it. One of the same revision may be before it in the line, and
+// stays: which of them is first, another process does not know.
 func (q *queue) without(place string, got int64) {
 	line := q.line.Places
 	at := len(line) - 1
@@ -263,23 +264,23 @@ func (q *queue) without(place string, got int64) {
 	}
 }
 
-// stepOut is when p waits no more.
-func (qs *queues) stepOut(p *Place) {
+// unregister is called when p does not wait any more.
+func (qs *queues) unregister(p *Place) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.stepOutLocked(p)
+	qs.unregisterLocked(p)
 }
 
-func (qs *queues) stepOutLocked(p *Place) {
-	if qs.lined[p.execution] != p {
+func (qs *queues) unregisterLocked(p *Place) {
+	if qs.waiters[p.execution] != p {
 		return
 	}
-	delete(qs.lined, p.execution)
+	delete(qs.waiters, p.execution)
 	q := p.queue
 	if at := slices.Index(q.places, p); at >= 0 {
 		q.places = append(q.places[:at], q.places[at+1:]...)
 	}
-	if slices.ContainsFunc(q.line.Places, p.is) { // its place may be there for some time yet
+	if slices.ContainsFunc(q.line.Places, p.is) { // its entry may be there for some time yet
 		q.line = protocol.Line{}
 	}
 	if q.waiting--; q.waiting == 0 {
@@ -287,12 +288,12 @@ func (qs *queues) stepOutLocked(p *Place) {
 	}
 }
 
-// sees notes who has the lock that p waits for, and whether nobody is before p.
+// sees notes which lock p waits for, and the entries before p.
 func (qs *queues) sees(p *Place, st *protocol.State) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := p.queue
-	if qs.lined[p.execution] != p {
+	if qs.waiters[p.execution] != p {
 		return
 	}
 	q.seesLocked(st.Lock, st.Revision)
@@ -306,8 +307,8 @@ func (q *queue) seesLocked(l *idem.Lock, at int64) {
 	}
 }
 
-// latest is the revision of the lock to queue behind: as p has seen it at a revision of the store, 0 = before that is known, or as another one here
-// has since, if no copy of p's event had it then. That is what p would read after a refusal.
+// latest returns the revision of the lock to queue behind: behind, as p has seen it at a revision of the store (0 = before that is known); or what others here
+// have seen since, if no copy of p's event had the lock then. That is what p would read after a refusal.
 func (qs *queues) latest(p *Place, behind, at int64) int64 {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -334,21 +335,21 @@ func (qs *queues) lockAhead(scope idem.Scope) *idem.Lock {
 	return &l
 }
 
-// changed notes what this process has made of a lock, nil: it is free; and who waits for it then, as far as that is known.
+// changed notes what this process has made of a lock, nil = it is free, and the queue behind it, as far as that is known.
 func (qs *queues) changed(key string, l *idem.Lock, at int64, line protocol.Line) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.of[key]; q != nil {
 		q.seesLocked(l, at)
 		q.learnLocked(line)
-		if l != nil { // who has it waits no more, though it may not have heard yet
+		if l != nil { // its owner does not wait any more, though it may not know yet
 			q.without(qs.layout.Queued(l.Scope), l.Revision)
 		}
 		q.before = l
 	}
 }
 
-// unlearn is after a hand-over or the claim of who is first was refused, or its answer got lost.
+// unlearn is called after a hand-off or a claim of the head was refused, or its answer was lost.
 func (qs *queues) unlearn(key string) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -357,7 +358,7 @@ func (qs *queues) unlearn(key string) {
 	}
 }
 
-// isFirst reports whether nobody is before p, and it is known who is behind it: then its queue need not be read.
+// isFirst reports whether p is the head, and the entries behind it are known: then its queue need not be read.
 func (qs *queues) isFirst(p *Place) bool {
 	if p.queue == nil {
 		return false
@@ -367,8 +368,8 @@ func (qs *queues) isFirst(p *Place) bool {
 	return p.queue.isFirst(p) && (len(p.queue.line.Places) > 1 || p.queue.followed())
 }
 
-// goneAt is the revision at which the place of p has gone, where that was heard and who waits behind it is known: then its queue need not be read. 0 =
-// it has to be.
+// goneAt returns the revision at which the entry of p was deleted, if that was reported and the entries behind it are known: then its queue need not be read.
+// 0 = it has to be.
 func (qs *queues) goneAt(p *Place) int64 {
 	if p.queue == nil {
 		return 0
@@ -381,8 +382,8 @@ func (qs *queues) goneAt(p *Place) int64 {
 	return qs.hub.GoneAt(p.key(), p.q)
 }
 
-// ahead is the place that p waits for next and the revision at which that was taken, as far as this process knows without asking; "" = p has to look. It
-// is told of each once.
+// ahead returns the predecessor that p waits for next, and its revision, as far as this process knows without asking; "" = p has to read. It returns each
+// once.
 func (qs *queues) ahead(p *Place) (place string, since int64) {
 	if p.queue == nil {
 		return "", 0
@@ -392,7 +393,7 @@ func (qs *queues) ahead(p *Place) (place string, since int64) {
 	q := p.queue
 	line := q.line.Places
 	at := slices.IndexFunc(line, p.is)
-	for at > 0 && line[at-1].Place == p.q { // those who wait here know which of them is first
+	for at > 0 && line[at-1].Place == p.q { // this process knows which of them is first
 		at--
 	}
 	for i := at - 1; i >= 0; i-- {
@@ -418,7 +419,7 @@ func (qs *queues) ahead(p *Place) (place string, since int64) {
 func (qs *queues) known(lock string, line protocol.Line) protocol.Line {
 	qs.mu.Lock()
 	if q := qs.of[lock]; q != nil {
-		line = later(line, q.line)
+		line = merge(line, q.line)
 	}
 	qs.mu.Unlock()
 	for len(line.Places) > 0 && qs.hub.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal

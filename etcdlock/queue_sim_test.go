@@ -73,9 +73,9 @@ func (s *simulated) tell() {
 				s.gone[e.place.Key] = true
 				continue
 			}
-			s.q.heard.hear(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Place, ModRevision: e.place.Place, Value: []byte(`{"v":1,"takes":0}`)}, 1)
+			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Place, ModRevision: e.place.Place, Value: []byte(`{"v":1,"takes":0}`)}, 1)
 		}
-		s.q.goOn()
+		s.q.advance()
 		if s.random.IntN(3) == 0 {
 			break
 		}
@@ -92,7 +92,7 @@ func (s *simulated) read(most int) protocol.Line {
 
 // end lets the holder hand the lock over, or free it where nobody is known or it is refused. What it returns is who was passed over.
 func (s *simulated) end() string {
-	line := later(s.held, s.q.line)
+	line := merge(s.held, s.q.line)
 	for len(line.Places) > 0 && s.gone[line.Places[0].Key] {
 		line.Places = line.Places[1:]
 	}

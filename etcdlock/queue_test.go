@@ -22,8 +22,8 @@ func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
 		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
-		s.queues.lineUp(p)
-		s.queues.entered(p, q)
+		s.queues.register(p)
+		s.queues.enqueued(p, q)
 		return p
 	}
 	places := []*Place{place("c", 30), place("a", 10), place("d", 30), place("b", 20)}
@@ -71,7 +71,7 @@ func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
 		"nobody has waited since":                    {upto(35), line(a, b, c), upto(35)},
 		"of those nobody but the last one waits":     {upto(25), upto(35, b, c), upto(35, c)},
 	} {
-		for _, got := range []protocol.Line{later(x.one, x.other), later(x.other, x.one)} {
+		for _, got := range []protocol.Line{merge(x.one, x.other), merge(x.other, x.one)} {
 			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Places, x.both.Places, same) {
 				t.Errorf("%s: %v", name, got)
 			}
@@ -84,8 +84,8 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
 		p := &Place{store: s.core, execution: l.Execution, scope: l.Scope, first: &l}
-		s.queues.lineUp(p)
-		s.queues.entered(p, q)
+		s.queues.register(p)
+		s.queues.enqueued(p, q)
 		return p
 	}
 	p, one, two := place("here", 40), place("one of two", 50), place("two of two", 50)
@@ -235,19 +235,19 @@ func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, protocol.Line{}) },
 		"the second of them has claimed it": func(two *Place, l *idem.Lock) {
 			s.queues.changed(s.layout.Lock(two.scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
-			s.queues.stepOut(two)
+			s.queues.unregister(two)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := func(event string) *Place {
 				l := lockFor("w", event)
 				p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
-				s.queues.lineUp(p)
-				s.queues.entered(p, 50)
+				s.queues.register(p)
+				s.queues.enqueued(p, 50)
 				return p
 			}
 			one, two := place("one"), place("two")
-			defer s.queues.stepOut(one)
+			defer s.queues.unregister(one)
 			key := s.layout.Lock(one.scope)
 			s.queues.changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
 			l := *two.first
@@ -316,9 +316,9 @@ func TestAnEventThatCameAgainIsNotTakenForItsPlaceThatGotTheLock(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	l, again := lockFor("w", "here"), lockFor("w", "again")
 	p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
-	s.queues.lineUp(p)
-	s.queues.entered(p, 70)
-	defer s.queues.stepOut(p)
+	s.queues.register(p)
+	s.queues.enqueued(p, 70)
+	defer s.queues.unregister(p)
 	between := inLine("between", 63)
 	key := s.layout.Lock(again.Scope)
 	s.queues.changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
@@ -362,7 +362,7 @@ func TestWhoComesAfterTheQueueWasReadIsKnownWithoutReadingItAgain(t *testing.T) 
 	eventually(t, "the watch tells of places", func() bool {
 		here.queues.mu.Lock()
 		defer here.queues.mu.Unlock()
-		return p.queue.heard.after != 0
+		return p.queue.pending.after != 0
 	})
 	at, err := enqueue(read).read(within(t, patience), func() bool { return false })
 	if err != nil {
@@ -410,7 +410,7 @@ func TestALineGoesOnOnlyWithWhoIsKnownToBeNext(t *testing.T) {
 	} {
 		q := &queue{}
 		for _, told := range x.told {
-			q.heard.hear(told.kv, told.watch)
+			q.pending.add(told.kv, told.watch)
 		}
 		q.learnLocked(protocol.Line{Places: []*protocol.InLine{inLine("a", 20)}, Upto: x.read})
 		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool { return l.Key == inLine(event, 0).Key }) {
@@ -421,17 +421,17 @@ func TestALineGoesOnOnlyWithWhoIsKnownToBeNext(t *testing.T) {
 
 // More may come than are kept, whether or not a reading is on its way.
 func TestALineThatIsNotUsedUpIsBounded(t *testing.T) {
-	q := &queue{line: protocol.Line{Upto: 10}, heard: heard{watch: 1, after: 10}}
+	q := &queue{line: protocol.Line{Upto: 10}, pending: pending{watch: 1, after: 10}}
 	for n := range int64(3 * protocol.LineLength) {
 		l := lockFor("w", fmt.Sprint(n))
 		value, err := protocol.EncodePlace(&l, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.heard.hear(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n, Value: value}, 1)
-		q.goOn()
+		q.pending.add(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n, Value: value}, 1)
+		q.advance()
 	}
-	if n, kept := len(q.line.Places), len(q.heard.places); n != protocol.LineLength || kept > maxHeard || q.followed() {
+	if n, kept := len(q.line.Places), len(q.pending.places); n != protocol.LineLength || kept > maxPending || q.followed() {
 		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
 	}
 }

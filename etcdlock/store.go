@@ -228,7 +228,7 @@ func Open(o Options) (*Store, error) {
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: s.parkedChanged,
 	})
 	s.queues = newQueues(s.layout)
-	s.hub = watch.New(p, s.layout, s.live, s.queues.came)
+	s.hub = watch.New(p, s.layout, s.live, s.queues.reported)
 	s.queues.hub = s.hub
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()

@@ -288,7 +288,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if p.limits == nil {
 		held, seen, err := c.run(ctx)
 		if held != nil {
-			p.stepOut()
+			p.unregister()
 		} else {
 			p.store.queues.unlearn(k.L) // should somebody be before it after all, it has to read that
 		}
@@ -324,7 +324,7 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	p.stepOut()
+	p.unregister()
 	if p.won == nil {
 		p.won = p.store.handed(p)
 	}

@@ -28,7 +28,7 @@ func entryOf(id, route string, state idem.ParkState, since time.Time) *entry {
 	}
 }
 
-// The second one would find a lock of its own process that nobody there has yet, and adopt it.
+// The second one would find a lock of its own process that is not registered there yet, and adopt it.
 func TestOneLookAtAQueueAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 	x, _ := newIndex()
 	if !x.BeginLook("lock") || x.BeginLook("lock") {
