@@ -301,7 +301,7 @@ func valuesOf(v any) ([]string, error) {
 	return nil, errors.New("not a text")
 }
 
-// connectionLists are the headers that a Connection header names (RFC 9110 section 7.6.1), in lower case.
+// connectionLists returns the headers that a Connection header names (RFC 9110 section 7.6.1), in lower case.
 func connectionLists(headers map[string]any) []string {
 	var listed []string
 	for name, v := range headers {

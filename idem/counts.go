@@ -61,7 +61,7 @@ func bucketOf(d time.Duration) int {
 
 const sqrt2 = 1.4142135623730951
 
-// limitOf is where a bucket ends.
+// limitOf returns where a bucket ends.
 func limitOf(bucket int) float64 {
 	limit := float64(tookFirst) * float64(uint64(1)<<(bucket/2))
 	if bucket%2 == 1 {

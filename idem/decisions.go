@@ -217,10 +217,10 @@ var decisions = [...]DecisionRow{
 	},
 }
 
-// Decisions are the rows, in the order of docs/decisions.md. The slice is the caller's.
+// Decisions returns the rows, in the order of docs/decisions.md. The caller owns the slice.
 func Decisions() []DecisionRow { return slices.Clone(decisions[:]) }
 
-// Row is the row of d; the zero value where there is none.
+// Row returns the row of d; the zero value if there is none.
 func (d Decision) Row() DecisionRow {
 	for i := range decisions {
 		if decisions[i].Decision == d {

@@ -143,7 +143,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// unspell is the reverse of spell.
+// unspell decodes what spell has made.
 func unspell(b []byte) (credentials string, a *Answer) {
 	if len(b) == 0 {
 		return "", nil

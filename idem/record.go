@@ -281,7 +281,7 @@ type Record struct {
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
-// Slack is how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may trust one
+// Slack returns how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may trust one
 // that it has read without reading again.
 func Slack(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)

@@ -25,7 +25,7 @@ type Audit struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (a *Audit) RawJSON() []byte { return a.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

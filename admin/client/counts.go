@@ -48,7 +48,7 @@ type Counts struct {
 	DeadLetters   int64 `json:"deadLetters"`   // accepted events that were given up
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (l *CountList) RawJSON() []byte { return l.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

@@ -124,7 +124,7 @@ type Step struct {
 	FinishedAt Time   `json:"finishedAt,omitzero"`
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (e *Execution) RawJSON() []byte { return e.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

@@ -112,7 +112,7 @@ type KeptAnswer struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (a *KeptAnswer) RawJSON() []byte { return a.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

@@ -36,7 +36,7 @@ type Lock struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (l *Lock) RawJSON() []byte { return l.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

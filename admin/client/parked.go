@@ -109,7 +109,7 @@ type BulkItem struct {
 	Message     string    `json:"message,omitempty"` // for operators, if it was refused
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (r *BulkResult) RawJSON() []byte { return r.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

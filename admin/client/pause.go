@@ -32,7 +32,7 @@ type Pause struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (p *Pause) RawJSON() []byte { return p.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
@@ -52,7 +52,7 @@ type PauseList struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (l *PauseList) RawJSON() []byte { return l.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
@@ -76,7 +76,7 @@ type EndedPause struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (p *EndedPause) RawJSON() []byte { return p.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

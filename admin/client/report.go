@@ -62,7 +62,7 @@ type Example struct {
 	TraceID     string    `json:"traceId,omitempty"`
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (r *Report) RawJSON() []byte { return r.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

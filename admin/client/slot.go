@@ -32,7 +32,7 @@ type OwnSlot struct {
 	Number int    `json:"slot"`
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (s *Slot) RawJSON() []byte { return s.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

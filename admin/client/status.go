@@ -134,7 +134,7 @@ type RouteRate struct {
 	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
 }
 
-// RawJSON is the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
 func (s *ReplicaStatus) RawJSON() []byte { return s.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
@@ -168,7 +168,7 @@ type RunningConfig struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (r *RunningConfig) RawJSON() []byte { return r.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
@@ -202,7 +202,7 @@ type Reloaded struct {
 	raw json.RawMessage
 }
 
-// RawJSON is the object as the server sent it. Do not change it.
+// RawJSON returns the object as the server sent it. Do not change it.
 func (r *Reloaded) RawJSON() []byte { return r.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.

@@ -430,7 +430,7 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 	return q, nil
 }
 
-// chosen are the executions that a bulk question is about: those that were selected, or else those that match the search.
+// chosen returns the executions that a bulk question is about: those that were selected, or else those that match the search.
 func (v *visit) chosen() (*client.ExecutionPage, error) {
 	picked := v.query["pick"]
 	if len(picked) == 0 {

@@ -49,7 +49,7 @@ func (k *countKind) cell(c *client.Counts, where ...string) cell {
 	return n
 }
 
-// countKinds are the colours of a chart, from below: results of deliveries, and tries of accepted events.
+// countKinds returns the colours of a chart, from below: results of deliveries, and tries of accepted events.
 func countKinds() []countKind {
 	return []countKind{
 		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }, []string{"status", string(client.Success)}},
@@ -186,7 +186,7 @@ func addCounts(to, more *client.Counts) {
 	to.BadSignatures, to.Refused = to.BadSignatures+more.BadSignatures, to.Refused+more.Refused
 }
 
-// roughly is an estimate in two digits or so.
+// roughly returns an estimate in two digits or so.
 func roughly(estimate float64) string {
 	d := seconds(estimate)
 	if d < time.Second {

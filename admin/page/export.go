@@ -60,7 +60,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// asJSON is an array of the objects of the API.
+// asJSON returns an array of the objects of the API.
 func asJSON(all []client.Execution) []byte {
 	raw := []json.RawMessage{}
 	for i := range all {
@@ -70,7 +70,7 @@ func asJSON(all []client.Execution) []byte {
 	return text
 }
 
-// asCSV is a line for each event, with times in UTC.
+// asCSV returns a line for each event, with times in UTC.
 func asCSV(all []client.Execution, now time.Time) []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)

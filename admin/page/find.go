@@ -94,7 +94,7 @@ func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
 	return len(q) == 2 && q.Get("status") == string(client.Pending) && workflow != "" && !strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
 }
 
-// tabs are links to the same search by the state of an event.
+// tabs returns links to the same search by the state of an event.
 func (v *visit) tabs() []link {
 	keep := func(name, value string) string {
 		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
@@ -232,7 +232,7 @@ func executionColumns() []column[client.Execution] {
 	}
 }
 
-// ended is when an execution ended; when it started if it has not; or when a refused event last arrived.
+// ended returns when an execution ended; when it started if it has not; or when a refused event last arrived.
 func ended(x *client.Execution) cell {
 	switch {
 	case !x.FinishedAt.IsZero():
@@ -263,7 +263,7 @@ func storyOf(x *client.Execution) string {
 	return to("story", "id", x.ExecutionID)
 }
 
-// why is the reason why an execution failed, was cancelled, was refused or waits; "" = there is none.
+// why returns the reason why an execution failed, was cancelled, was refused or waits; "" = there is none.
 func why(x *client.Execution) string {
 	switch {
 	case x.Error != nil && x.Error.Detail != "":
@@ -286,7 +286,7 @@ func why(x *client.Execution) string {
 // actions are the names of the buttons.
 var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "forget": "Allow again…"}
 
-// asksOf are the buttons for the actions of canDo.
+// asksOf returns the buttons for the actions of canDo.
 func asksOf(x *client.Execution) (asks []ask) {
 	if x.ExecutionID == "" {
 		return nil
@@ -297,7 +297,7 @@ func asksOf(x *client.Execution) (asks []ask) {
 	return asks
 }
 
-// bulkAsks are the buttons for all executions that match a filter.
+// bulkAsks returns the buttons for all executions that match a filter.
 func bulkAsks(q url.Values, some []client.Execution) []ask {
 	if len(some) == 0 || len(q) == 0 { // no bulk action without a filter
 		return nil

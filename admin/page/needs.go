@@ -163,7 +163,7 @@ type kept struct {
 	countsAt time.Time
 }
 
-// attention is the summary at the top of the overview: one line for each kind.
+// attention returns the summary at the top of the overview: one line for each kind.
 func (v *visit) attention() (section, error) {
 	if v.kept == nil {
 		return v.summary()

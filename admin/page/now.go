@@ -17,7 +17,7 @@ const (
 	maxLocks = 2000 // on one screen
 )
 
-// now is the overview: what needs attention, what is paused, what is busy, and the routes.
+// now returns the overview: what needs attention, what is paused, what is busy, and the routes.
 func now(v *visit) ([]section, error) {
 	process, _, status, err := v.process()
 	if err != nil {
@@ -216,7 +216,7 @@ func configCells(c *client.ConfigStatus) []cell {
 	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
 }
 
-// looksBack is the time that the counts of routes cover: not more than since the start of the replica.
+// looksBack returns the time that the counts of routes cover: not more than since the start of the replica.
 func looksBack(s *client.ReplicaStatus) time.Duration {
 	return min(seconds(s.RateSeconds), s.At.Sub(s.StartedAt.Time))
 }
@@ -275,7 +275,7 @@ func mode(name string) cell {
 	return text(name)
 }
 
-// pauseAsk is the button that pauses a scope, or resumes it if it is paused. status may be nil.
+// pauseAsk returns the button that pauses a scope, or resumes it if it is paused. status may be nil.
 func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 	what, _, _ := strings.Cut(scope, ":")
 	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool { return p.Scope == scope }) {

@@ -167,7 +167,7 @@ func rulesOf(r *client.RouteRules) section {
 	return s
 }
 
-// nearness is how near a sender is to each of its limits.
+// nearness returns how near a sender is to each of its limits.
 func nearness(limits []client.SenderLimit) []cell {
 	var all []cell
 	for _, l := range limits {

@@ -11,7 +11,7 @@ import (
 // qualifiers are the filters of the API that the search field takes as NAME:VALUE, in the order in which it shows them.
 var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "since", "until", "event", "key", "id", "trace", "label"}
 
-// parameter is the name of a qualifier in the API.
+// parameter returns the name of a qualifier in the API.
 func parameter(qualifier string) string {
 	if qualifier == "got" { // what the sender got
 		return "decision"
@@ -65,7 +65,7 @@ func splitWords(text string) []string {
 	return words
 }
 
-// searchText is the text of the search field for a query.
+// searchText returns the text of the search field for a query.
 func searchText(q url.Values) string {
 	words := []string{}
 	add := func(word string) {

@@ -129,7 +129,7 @@ func (d *drawing) axis() {
 	d.t.Height += 22
 }
 
-// spellTable is a timeline as a table.
+// spellTable returns a timeline as a table.
 func spellTable(spells []spell, now time.Time) *table {
 	return tableOf("Timeline", []column[spell]{
 		{"What", func(s *spell) cell { return text(s.what) }},
@@ -157,7 +157,7 @@ func spellTable(spells []spell, now time.Time) *table {
 // toExecution links to the event of an execution.
 func toExecution(id string) string { return to("story", "id", id) }
 
-// precision is how exact the labels of an axis are.
+// precision returns how exact the labels of an axis are.
 func precision(whole time.Duration) time.Duration {
 	switch {
 	case whole < 100*time.Millisecond:
@@ -178,7 +178,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// label is the text at a bar.
+// label returns the text of a bar.
 func (s *spell) label() string {
 	if s.own {
 		return s.result
@@ -256,7 +256,7 @@ func (n *neighbours) add(id, event, result string, from, to time.Time) {
 	n.spells = append(n.spells, spell{what: "Other event", event: event, id: id, from: from, to: to, result: result, class: "other"})
 }
 
-// resultOf is an attempt's result in two words.
+// resultOf returns an attempt's result in two words.
 func resultOf(a *client.Attempt) string {
 	switch {
 	case a.Answer != 0:

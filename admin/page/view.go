@@ -126,7 +126,7 @@ func asking(text, do string, pairs ...string) ask {
 	return ask{text, "ask?" + values(append([]string{"do", do}, pairs...)...).Encode()}
 }
 
-// to is a link to a screen.
+// to returns a link to a screen.
 func to(screen string, pairs ...string) string {
 	if q := values(pairs...).Encode(); q != "" {
 		return "#" + screen + "?" + q
@@ -147,7 +147,7 @@ type input struct {
 	Main                     bool     // the one that is meant as a rule
 }
 
-// functions are the functions of the templates.
+// functions returns the functions of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"iso":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
@@ -163,7 +163,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + 
 
 func text(s string) cell { return cell{Text: s} }
 
-// marked is a time inside a text, which timed finds again.
+// marked returns a time inside a text, which timed finds again.
 func marked(t time.Time) string { return "\x00" + t.UTC().Format(time.RFC3339Nano) + "\x00" }
 
 // timed splits a text at its marked times, so that a browser shows these in its reader's zone.
@@ -214,7 +214,7 @@ func middle(id string) cell {
 	return cell{Text: string(letters[:head]) + "…" + string(letters[len(letters)-tail:]), Title: id}
 }
 
-// shortID is the beginning of an execution ID, which a search takes: the hash of the workflow, and enough of that of the event to tell its executions apart.
+// shortID returns the beginning of an execution ID, which a search takes: the hash of the workflow, and enough of that of the event to tell its executions apart.
 func shortID(id string) string {
 	const enough = len("exec_") + 13 + 7
 	if len(id) > enough {

@@ -95,7 +95,7 @@ func New(replica string, now func() time.Time, elapsed func() time.Duration) *Ta
 	return &Tally{replica: replica, now: now, elapsed: elapsed, started: now().Round(0), routes: map[string]*route{}, modes: map[string]string{}}
 }
 
-// clock is the time for counting: the wall clock as if it had not been set since the start.
+// clock returns the time for counting: the wall clock as if it had not been set since the start.
 func (t *Tally) clock() time.Time { return t.started.Add(t.elapsed()) }
 
 // Route is a configured route as the report shows it.

@@ -207,7 +207,7 @@ func (k *Keys) name(m *Message) (Names, error) {
 	return names, nil
 }
 
-// limits are those that a delivery counts against. Two rules that make one name are one limit.
+// limits returns those that a delivery counts against. Two rules that make one name are one limit.
 func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
 	s := &m.scratch
 	slots := make([]idem.Slot, 0, len(k.uses))

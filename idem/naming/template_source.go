@@ -103,7 +103,7 @@ func (p *templateParser) named(start int, kind SourceKind) (alternative, error) 
 	return p.made(start, kind, name, querySource{name}), nil
 }
 
-// stops are the characters that end an unquoted name of a kind, beside those that end every source.
+// stops returns the characters that end an unquoted name of a kind, beside those that end every source.
 func (k SourceKind) stops() string {
 	if k == SourceHeader {
 		return "["

@@ -72,7 +72,7 @@ func nearest(word string) (SourceKind, bool) {
 	return best, best != ""
 }
 
-// Tolerance is how many letters may be wrong in a name before a suggestion would be a guess.
+// Tolerance returns how many letters may be wrong in a name before a suggestion would be a guess.
 func Tolerance(name string) int { return min(3, 1+len(name)/4) }
 
 // Nearest returns the word that text most likely means, the first one of those that are equally near; "" = none is near enough.

@@ -27,7 +27,7 @@ type HeadOptions struct {
 	Extra []byte
 }
 
-// Size is about how many bytes AppendRaw appends.
+// Size returns about how many bytes AppendRaw appends.
 func (h *Head) Size() int { return len(h.buf) }
 
 // AppendRaw appends request line and header lines as they were received, with the empty line behind them.

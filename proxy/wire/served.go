@@ -98,7 +98,7 @@ func (c *served) failure() error {
 // NetConn returns the connection underneath.
 func (c *served) NetConn() net.Conn { return c.Conn }
 
-// socket is the connection under TLS, too.
+// socket returns the connection under TLS, too.
 func (c *served) socket() net.Conn {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		return secure.NetConn()

@@ -117,7 +117,7 @@ func established(raw syscall.RawConn) bool {
 // tcpEstablished is TCP_ESTABLISHED of Linux's tcp_states.h.
 const tcpEstablished = 1
 
-// rawConn is the socket under c, through TLS and our own wrapper; nil where it cannot be reached.
+// rawConn returns the socket under c, through TLS and our own wrapper; nil where it cannot be reached.
 func rawConn(c net.Conn) syscall.RawConn {
 	for {
 		if s, ok := c.(syscall.Conn); ok {

@@ -44,7 +44,7 @@ func ServeUnix(t testing.TB, serve func(*Conn)) *Upstream {
 	return start(t, "unix", SocketPath(t), nil, serve)
 }
 
-// SocketPath is a path for a unix socket. The kernel takes some hundred bytes (108 on Linux, 104 on macOS, unix(7)), and t.TempDir
+// SocketPath returns a path for a unix socket. The kernel takes some hundred bytes (108 on Linux, 104 on macOS, unix(7)), and t.TempDir
 // spends most of them on the test's name: with a long TMPDIR, as macOS has it, they do not suffice.
 func SocketPath(t testing.TB) string {
 	t.Helper()

@@ -81,7 +81,7 @@ func (d *Desk) dayCounts(ctx context.Context, s *client.ReplicaStatus) (*client.
 	return counts, err
 }
 
-// withCounts is the status as JSON, with the counts if they are known.
+// withCounts returns the status as JSON, with the counts if they are known.
 func withCounts(s *client.ReplicaStatus, counts *client.CountList) []byte {
 	status, is := bytes.CutSuffix(bytes.TrimSpace(s.RawJSON()), []byte("}"))
 	if counts == nil || !is {
@@ -205,7 +205,7 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 	return t.Flush()
 }
 
-// recentCounts are the counts of the process that was asked, of its last minutes.
+// recentCounts returns the counts of the process that was asked, of its last minutes.
 func recentCounts(s *client.ReplicaStatus) *client.CountList {
 	recent := &client.CountList{Since: client.Time{Time: s.At.Add(-time.Duration(s.RateSeconds) * time.Second)}, Until: s.At}
 	if recent.Since.Before(s.StartedAt.Time) {
@@ -262,7 +262,7 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 	return t.Flush()
 }
 
-// lookback is the time that counts are of.
+// lookback returns the time that counts are of.
 func lookback(counts *client.CountList) string {
 	if d := counts.Until.Sub(counts.Since.Time); d < 24*time.Hour {
 		return cli.Span(d)
@@ -270,7 +270,7 @@ func lookback(counts *client.CountList) string {
 	return "24h"
 }
 
-// countsRow is the row of a route.
+// countsRow returns the row of a route.
 func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago func(client.Time) string) []string {
 	span := min(counts.Until.Sub(counts.Since.Time), time.Hour)
 	var lately int64

@@ -174,7 +174,7 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *superv
 	}
 }
 
-// patience is how long a supervisor should wait for the end of the process: longer than a stop takes.
+// patience returns how long a supervisor should wait for the end of the process: longer than a stop takes.
 func (s *Service) patience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
