@@ -57,7 +57,7 @@ func TestListsAreReadInPartsWhereEtcdTakesLess(t *testing.T) {
 	if got := allLocks(t, s, idem.LockQuery{}); len(got) != 3*fewOps {
 		t.Errorf("%d locks, want %d", len(got), 3*fewOps)
 	}
-	if got, err := s.Unkept(within(t, patience), running); err != nil || !slices.Equal(got, running) {
+	if got, err := s.WithoutRequest(within(t, patience), running); err != nil || !slices.Equal(got, running) {
 		t.Errorf("%d executions of which nothing is kept, want %d: %v", len(got), len(running), err)
 	}
 }

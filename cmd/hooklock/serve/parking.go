@@ -45,7 +45,7 @@ func (s *Service) carry() {
 		return s.worker.Close(ctx)
 	})
 	s.serving.Go(s.worker.Run)
-	if sweeper := s.requests.Sweeper(s.Store.Unkept, time.Now); sweeper != nil {
+	if sweeper := s.requests.Sweeper(s.Store.WithoutRequest, time.Now); sweeper != nil {
 		s.serving.Go(func() {
 			sweeper.Run(sweeping, func(deleted int, err error) {
 				switch {

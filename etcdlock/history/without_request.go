@@ -10,9 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// Unkept returns those of these executions whose request is not stored: they are not parked, and have left no dead letter. ids is at most as
+// WithoutRequest returns those of these executions whose request is not stored: they are not parked, and have left no dead letter. ids is at most as
 // long as a request to etcd may be; see parked.Known.
-func (s *Reader) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []idem.ExecutionID, err error) {
+func (s *Reader) WithoutRequest(ctx context.Context, ids []idem.ExecutionID) (without []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {
 		ops[i] = clientv3.OpGet(s.o.Layout.Parked()+string(id), clientv3.WithKeysOnly())
@@ -23,8 +23,8 @@ func (s *Reader) Unkept(ctx context.Context, ids []idem.ExecutionID) (unkept []i
 	}
 	for i, id := range ids {
 		if protocol.First(answers[i]) == nil {
-			unkept = append(unkept, id)
+			without = append(without, id)
 		}
 	}
-	return unkept, nil
+	return without, nil
 }
