@@ -101,6 +101,14 @@ func (o *Options) WithDefaults() Options {
 	return d
 }
 
+// size returns how many slots a limit has; 0 = there is no such limit.
+func (o *Options) size(route string, slot idem.Slot) int {
+	if o.Limit == nil {
+		return 0
+	}
+	return o.Limit(route, slot)
+}
+
 // Target is which etcd o names, and as whom.
 func (o *Options) Target() *link.Target {
 	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
@@ -204,7 +212,7 @@ func Open(o Options) (*Store, error) {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.live.Has, Holds: s.own.has, Size: s.size,
+		Alive: s.live.Has, Holds: s.own.has, Size: s.o.size,
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
@@ -221,7 +229,7 @@ func Open(o Options) (*Store, error) {
 	s.pauses = pauses.New(s.layout, s.pauseChanged)
 	paused := func(route, workflow string) bool { return s.pauses.Of(route, workflow) != nil }
 	s.slots = slots.New(&slots.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.size, Paused: paused,
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.o.size, Paused: paused,
 		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
 	})
 	s.parked = park.New(&park.Options{
@@ -345,7 +353,9 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}
-		s.stopAll(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
+		for _, h := range s.own.all() {
+			h.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
+		}
 		s.sender.Close()
 		s.stopKeeping()
 		s.keeping.Wait()
@@ -429,13 +439,6 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 // unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
 
-// stopAll stops whatever still runs.
-func (s *core) stopAll(cause error) {
-	for _, l := range s.own.all() {
-		l.stopNow(cause)
-	}
-}
-
 func (s *core) tell(e SessionEvent) {
 	if s.o.OnSession != nil {
 		s.o.OnSession(e)
@@ -466,12 +469,4 @@ func (s *core) letGo(h *owned) {
 		s.slots.Freed(l)
 	}
 	s.own.remove(l.Execution, h)
-}
-
-// size returns how many slots a limit has; 0 = there is no such limit, any more.
-func (s *core) size(route string, slot idem.Slot) int {
-	if s.o.Limit == nil {
-		return 0
-	}
-	return s.o.Limit(route, slot)
 }
