@@ -49,7 +49,7 @@ func waiters(tb testing.TB, e *etcdtest.Etcd, n int64) {
 	})
 }
 
-func TestTryAcquireSaysWhoHasTheLock(t *testing.T) {
+func TestTryAcquireNamesTheHolder(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}, Holder: "host a"}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustAcquire(t, a, "w")
@@ -66,7 +66,7 @@ func TestTryAcquireSaysWhoHasTheLock(t *testing.T) {
 	must(t, next.Unlock)
 }
 
-func TestTryAcquireDoesNotPassThoseWhoWait(t *testing.T) {
+func TestTryAcquireDoesNotPassTheQueue(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := mustEnqueue(t, s, lockFor("w", "one"))
@@ -138,7 +138,7 @@ func TestAcquireIsFirstComeFirstServedOverTwoStores(t *testing.T) {
 	}
 }
 
-func TestAcquireThatIsGivenUpLeavesNoPlace(t *testing.T) {
+func TestAnAcquireThatIsGivenUpLeavesNoQueueEntry(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustAcquire(t, s, "w")
@@ -200,7 +200,7 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 	}
 }
 
-func TestAcquireSaysAtOnceWhatIsNoOutage(t *testing.T) {
+func TestAcquireReturnsAtOnceAnErrorThatIsNoOutage(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", protocol.MaxWorkflowBytes+1)); !errors.Is(err, protocol.ErrTooLarge) {
@@ -208,7 +208,7 @@ func TestAcquireSaysAtOnceWhatIsNoOutage(t *testing.T) {
 	}
 }
 
-func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
+func TestAcquireReapsTheExecutionOfADeadHolder(t *testing.T) {
 	t.Parallel()
 	for name, acquire := range map[string]func(*Store, context.Context, string) (*Lock, error){"TryAcquire": (*Store).TryAcquire, "Acquire": (*Store).Acquire} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestADeadHolderIsBuriedByWhoAcquires(t *testing.T) {
 	}
 }
 
-func TestUnlockThatEtcdDoesNotAnswerGoesOnByItself(t *testing.T) {
+func TestAnUnlockThatEtcdDoesNotAnswerIsRepeatedInTheBackground(t *testing.T) {
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})

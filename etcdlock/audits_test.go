@@ -164,7 +164,7 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 	}
 }
 
-func TestAuditsAndCopiesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *testing.T) {
+func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.StartWithTxnOps(t, 8)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

@@ -25,7 +25,7 @@ func awaiting(t *testing.T, s *Store, id idem.ExecutionID, since *idem.Found) <-
 	return told
 }
 
-func TestWhoAwaitsAnExecutionHearsOfEachChangeAtAnyReplica(t *testing.T) {
+func TestAwaitReturnsEachChangeOfAnExecutionAtAnyReplica(t *testing.T) {
 	e := etcdtest.Start(t)
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -67,7 +67,7 @@ func TestWhoAwaitsAnExecutionHearsOfEachChangeAtAnyReplica(t *testing.T) {
 	}
 }
 
-func TestWhoAwaitsForTooLongGetsTheExecutionAsItIs(t *testing.T) {
+func TestAnAwaitThatTimesOutReturnsTheExecutionAsItIs(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)

@@ -73,7 +73,7 @@ func TestGuardLetsTheHolderGoOnAtAnyReplicaAndRecordsItsSteps(t *testing.T) {
 	}
 }
 
-func TestGuardRefusesWhoMayNotGoOn(t *testing.T) {
+func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 	e, a, b := replicas(t)
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
 	cb := callbackOf(held.Lock())
@@ -122,7 +122,7 @@ func TestGuardRefusesWhoMayNotGoOn(t *testing.T) {
 	}
 }
 
-func TestWhoSpeaksForAnExecutionShowsItsKeyItsWorkflowAndItsToken(t *testing.T) {
+func TestACallbackNeedsTheKeyTheWorkflowAndTheTokenOfItsExecution(t *testing.T) {
 	own := idem.Entry{Scope: idem.Scope{Workflow: "w"}, Token: 5, CallbackHash: idem.HashCallbackKey("key")}
 	event, waits, keyless := own, own, own
 	event.PerEvent, waits.Token, keyless.CallbackHash = true, 0, ""
@@ -228,7 +228,7 @@ func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t 
 	}
 }
 
-func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
+func TestAHoldSurvivesTheDeathOfItsProcessAndTheLossOfItsSession(t *testing.T) {
 	e := etcdtest.Start(t)
 	o := Options{Endpoints: []string{e.Endpoint}}
 	events := sessionsOf(&o)
@@ -256,7 +256,7 @@ func TestAHoldSurvivesTheDeathOfWhoTookItAndTheLossOfItsSession(t *testing.T) {
 	count(t, e, b.layout.Root+protocol.KindHolds, 0)
 }
 
-func TestAHoldThatNobodyRenewsEndsUnknown(t *testing.T) {
+func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		maxDuration time.Duration
 		cancel      bool

@@ -72,8 +72,8 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay: the upstream may be at work on it, and whoever waited for that has gone.
-func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
+// TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay: the upstream may be at work on it, and whoever waited for that has gone.
+func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
 	e := etcdtest.Start(t)
@@ -91,8 +91,8 @@ func TestWhoTakesOverATryOfUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 	}
 }
 
-// TestNobodyGetsTheLockOfATryThatWasCancelledBeforeItsReleaseDelayIsOver: the call was closed, and the upstream may be at work on it.
-func TestNobodyGetsTheLockOfATryThatWasCancelledBeforeItsReleaseDelayIsOver(t *testing.T) {
+// TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay: the call was closed, and the upstream may be at work on it.
+func TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay(t *testing.T) {
 	const delay = 2 * time.Second
 	e := etcdtest.Start(t)
 	a := carries(t, e, parkingPolicy(idem.UnknownRetry, delay))

@@ -29,7 +29,7 @@ func TestClaimsOfWorkflowsWithLongNamesAreTakenHoweverManyComeTogether(t *testin
 	together(t, s, all...)
 }
 
-func TestTheSenderSurvivesCrowds(t *testing.T) {
+func TestThirtyTwoClaimantsOfFiveWorkflowsAreAnswered(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var wg sync.WaitGroup

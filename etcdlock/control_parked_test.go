@@ -91,7 +91,7 @@ func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 	}
 }
 
-func TestSkippingWhatIsCarriedAsksItsProcess(t *testing.T) {
+func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
@@ -166,7 +166,7 @@ func TestADeliveryThatIsNotParkedCannotBeSkippedOrRunNow(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
+func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
@@ -182,7 +182,7 @@ func TestWhatWaitsForAPersonRunsWhenOneSaysSo(t *testing.T) {
 	nothingKept(t, e)
 }
 
-func TestRunNowReachesTheProcessThatCarriesIt(t *testing.T) {
+func TestRunNowReachesTheProcessThatRunsIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
@@ -200,7 +200,7 @@ func TestRunNowReachesTheProcessThatCarriesIt(t *testing.T) {
 	mustAttempt(t, h)
 }
 
-func TestADeadLetterRunsAgainAsTheLastOfItsLine(t *testing.T) {
+func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")

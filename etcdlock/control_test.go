@@ -81,7 +81,7 @@ func TestACancelStopsTheOwnerAtAnotherReplicaWithin200ms(t *testing.T) {
 	}
 }
 
-func TestACancelIsHeardAlsoWhereTheWatchWasBroken(t *testing.T) {
+func TestACancelArrivesAlsoAfterABrokenWatch(t *testing.T) {
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	a, b := openStore(t, Options{Endpoints: []string{proxy.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -398,7 +398,7 @@ func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
 	mustClaim(t, b, lockFor("w/1:ä", "two"), 0) // it does not cool
 }
 
-func TestTheOwnProcessIsToldOfAForceRelease(t *testing.T) {
+func TestAForceReleaseReachesItsOwnProcess(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -432,7 +432,7 @@ func TestAForceReleaseOpensALockThatCools(t *testing.T) {
 	mustClaim(t, b, lockFor("w", "two"), 0)
 }
 
-func TestACallerThatHasGoneIsToldThatNobodyKnows(t *testing.T) {
+func TestACancelOfACallerThatHasGoneIsUnavailable(t *testing.T) {
 	_, a, _ := replicas(t)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	ctx, cancel := context.WithCancel(context.Background())

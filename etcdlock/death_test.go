@@ -175,7 +175,7 @@ func held(ttl time.Duration) func(s *Store) *owned {
 	}
 }
 
-func TestABurialIsToldOfOnceByWhoMadeIt(t *testing.T) {
+func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	var buried atomic.Int64
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReaped: func(*idem.Lock) { buried.Add(1) }})

@@ -24,7 +24,7 @@ func endedNow(tb testing.TB, s *Store, event string) idem.ExecutionID {
 	return l.Execution
 }
 
-func TestCopiesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
+func TestDuplicatesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 	e := etcdtest.Start(t)
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -73,7 +73,7 @@ func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
 	}
 }
 
-func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
+func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
@@ -108,8 +108,8 @@ func TestCopiesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	}
 }
 
-// TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers: one execution is in a request to etcd once, or it takes none of them any more.
-func TestACopyThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T) {
+// TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers: one execution is in a request to etcd once, or it takes none of them any more.
+func TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})

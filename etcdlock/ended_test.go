@@ -23,7 +23,7 @@ func endsOf(o *Options) <-chan end {
 	return ends
 }
 
-func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsTold(t *testing.T) {
+func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(context.Context, idem.Held) error
 		wait error
@@ -72,7 +72,7 @@ func routed(workflow, event string) idem.Lock {
 	return l
 }
 
-func TestAnEndForWhichThereIsNoRoomIsTold(t *testing.T) {
+func TestAnEndForWhichThereIsNoRoomIsReported(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	o := Options{Endpoints: []string{e.Endpoint}}
 	ends := endsOf(&o)
@@ -87,7 +87,7 @@ func TestAnEndForWhichThereIsNoRoomIsTold(t *testing.T) {
 	}
 }
 
-func TestALockThatIsReleasedByForceIsToldWhereThatWasAsked(t *testing.T) {
+func TestAForceReleaseIsReportedWhereItWasAskedFor(t *testing.T) {
 	e := etcdtest.Start(t)
 	one := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	o := Options{Endpoints: []string{e.Endpoint}}
@@ -102,7 +102,7 @@ func TestALockThatIsReleasedByForceIsToldWhereThatWasAsked(t *testing.T) {
 	}
 }
 
-func TestACompletionThatComesBeforeTheHoldIsToldOnce(t *testing.T) {
+func TestACompletionThatComesBeforeTheHoldIsReportedOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	runs, asked := Options{Endpoints: []string{e.Endpoint}}, Options{Endpoints: []string{e.Endpoint}}
 	endsOfOwner, endsOfOther := endsOf(&runs), endsOf(&asked)

@@ -80,7 +80,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 	}
 }
 
-func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
+func TestTheLockOfADeadProcessIsReapedAndItsLateEndChangesNothing(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
@@ -128,7 +128,7 @@ func TestTheLockOfADeadProcessIsBuriedAndItsLateEndTouchesNobody(t *testing.T) {
 	mustSettle(t, next)
 }
 
-func TestTheSweepBuriesWhatADeadProcessLeft(t *testing.T) {
+func TestTheSweepReapsWhatADeadProcessLeft(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})

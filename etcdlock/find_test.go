@@ -190,7 +190,7 @@ func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 	}
 }
 
-func TestALockWhoseHoldRanOutIsBuriedByWhoeverLooksAtItsExecution(t *testing.T) {
+func TestReadingAnExecutionReapsALockWhoseHoldRanOut(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "held")

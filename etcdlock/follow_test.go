@@ -25,7 +25,7 @@ func follow(tb testing.TB, s *Store, l idem.Lock) <-chan *idem.Seen {
 	return found
 }
 
-func TestWhoFollowsLearnsHowThatVeryExecutionEnded(t *testing.T) {
+func TestFollowReturnsTheEndOfThatVeryExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -157,7 +157,7 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	}
 }
 
-func TestWhoFollowsDoesNotTakeTheEndOfTheEventsNextExecution(t *testing.T) {
+func TestFollowDoesNotReturnTheEndOfTheEventsNextExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, s, lockFor("w", "one"), 0)

@@ -57,7 +57,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 	}
 }
 
-func TestALostSessionDropsWhatWasRememberedBeforeItIsTold(t *testing.T) {
+func TestALostSessionEmptiesTheCacheBeforeItIsReported(t *testing.T) {
 	e := etcdtest.Start(t)
 	var resets atomic.Int64
 	lost := make(chan int64, 10)

@@ -51,7 +51,7 @@ func revisionOf(t *testing.T, e *etcdtest.Etcd) int64 {
 	return r.Header.Revision
 }
 
-func TestAnEndHandsTheLockToWhoWaitsFirstInOneTransaction(t *testing.T) {
+func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	for _, s := range stores { // brings the leases of their records
@@ -126,7 +126,7 @@ func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesHasLeftAlsoWhereTheLockThatItWasHandedIsTakenFromIt(t *testing.T) {
+func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 	for name, ends := range map[string]func(t *testing.T, s *Store, id idem.ExecutionID){
 		"it was cancelled": func(t *testing.T, s *Store, id idem.ExecutionID) { mustCancel(t, s, id, byOps(false)) },
 		"it was forced open": func(t *testing.T, s *Store, id idem.ExecutionID) {
@@ -156,7 +156,7 @@ func TestWhoLeavesHasLeftAlsoWhereTheLockThatItWasHandedIsTakenFromIt(t *testing
 	}
 }
 
-func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
+func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
 		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },
 		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *Place) {
@@ -187,7 +187,7 @@ func TestALockIsNotHandedToWhoIsNotThereAnyMore(t *testing.T) {
 	}
 }
 
-func TestAHandOverWhoseAnswerGotLostIsHeardOfByBoth(t *testing.T) {
+func TestAHandOffWhoseAnswerGotLostReachesBothSides(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, kv := lossy(t, e)
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
@@ -206,7 +206,7 @@ func TestAHandOverWhoseAnswerGotLostIsHeardOfByBoth(t *testing.T) {
 }
 
 // The answer to its enqueue got lost, it was handed the lock since, and somebody takes that away while it looks for the mark of its scope.
-func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
+func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	e := etcdtest.Start(t)
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s, kv := lossy(t, e)
@@ -247,7 +247,7 @@ func TestWhoLosesAHandedLockWhileItLooksHasNoPlace(t *testing.T) {
 }
 
 // The answer to its enqueue got lost, and it is handed the lock while it finds out which place it has. The race detector sees whether the two are kept apart.
-func TestALockMayBeHandedToWhoDoesNotKnowItsPlaceYet(t *testing.T) {
+func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	e := etcdtest.Start(t)
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s, kv := lossy(t, e)
@@ -295,7 +295,7 @@ func TestALockMayBeHandedToWhoDoesNotKnowItsPlaceYet(t *testing.T) {
 	mustSettle(t, held)
 }
 
-func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
+func TestAQueueEntryThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
@@ -311,7 +311,7 @@ func TestAPlaceThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 	}
 }
 
-func TestACopyDoesNotQueueBehindALockThatItsEventWasHanded(t *testing.T) {
+func TestADuplicateDoesNotQueueBehindALockThatItsEventWasHanded(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
@@ -330,7 +330,7 @@ func TestACopyDoesNotQueueBehindALockThatItsEventWasHanded(t *testing.T) {
 	}
 }
 
-func TestALockIsNotHandedToWhoIsPaused(t *testing.T) {
+func TestALockIsNotHandedToAPausedWaiter(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("pay/one", "first"), 0)
@@ -375,7 +375,7 @@ func knowsWhoIsNext(t *testing.T, holder *owned, p *Place) {
 	holder.behind(known.Line)
 }
 
-func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
+func TestTheOrderOfAHandedLockCountsTheEventThatHandedIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	for i, s := range stores { // here, and at another process
@@ -393,7 +393,7 @@ func TestWhoIsHandedTheLockIsJudgedByWhatHasJustGoneThrough(t *testing.T) {
 	}
 }
 
-func TestWhatIsHandedOverBeginsByTheClockOfWhoRunsIt(t *testing.T) {
+func TestAHandedLockBeginsByTheClockOfItsNewOwner(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
 		e := etcdtest.Start(t)
 		_, s := skewed(t, e, ahead)
@@ -417,7 +417,7 @@ func TestWhatIsHandedOverBeginsByTheClockOfWhoRunsIt(t *testing.T) {
 }
 
 // Answers to two requests may come in another order than etcd took them.
-func TestWhoComesBehindOneThatWasHandedTheLockDoesNotWaitForHisPlace(t *testing.T) {
+func TestAWaiterDoesNotWaitForTheEntryOfOneThatWasHandedTheLock(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustSettle(t, mustClaim(t, a, lockFor("another", "one"), 0)) // brings the lease of its records

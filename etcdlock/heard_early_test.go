@@ -31,7 +31,7 @@ func (kv *slowKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 	return answer, err
 }
 
-func TestACancelThatIsHeardOfBeforeTheAnswerToTheClaimStopsItAllTheSame(t *testing.T) {
+func TestACancelThatArrivesBeforeTheAnswerToTheClaimStopsTheExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
 	kv := &slowKV{KV: client.KV, Through: etcdtest.ThroughOf(client)}

@@ -76,7 +76,7 @@ func settled(tb testing.TB, s *Store, n int) {
 	eventually(tb, fmt.Sprintf("%d watch", n), func() bool { subscribed, _ := s.hub.Watching(); return subscribed == n })
 }
 
-func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
+func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -105,7 +105,7 @@ func TestACrowdOfWaitersRunsInOrderAndNobodyIsLeftBehind(t *testing.T) {
 	eventually(t, "it stops watching", func() bool { _, watching := s.hub.Watching(); return !watching })
 }
 
-func TestNobodyIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
+func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 10 * time.Second})

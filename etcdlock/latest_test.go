@@ -68,7 +68,7 @@ func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 	nothingKept(t, e)
 }
 
-func TestAPlaceThatIsParkedWhileItWaitsIsReplacedAndItsCopyDoesNotRun(t *testing.T) {
+func TestAnEntryThatIsParkedWhileItWaitsIsReplacedAndItsDuplicateDoesNotRun(t *testing.T) {
 	_, a, b := replicas(t)
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	second, third := newestLock("w", "second"), newestLock("w", "third")
@@ -110,7 +110,7 @@ func TestWhatIsPausedIsReplacedAndTheNewestRunsAfterwards(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForASlotKeepsItsTurnAndTheOneBehindItIsReplaced(t *testing.T) {
+func TestASlotWaiterIsNotReplacedAndTheEntryBehindItIs(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	s := limitedStore(t, e, n)
@@ -148,7 +148,7 @@ func TestWhoWaitsForASlotKeepsItsTurnAndTheOneBehindItIsReplaced(t *testing.T) {
 	}
 }
 
-func TestACancelledOneIsReplacedByNobodyAndTheNextReplacesNobody(t *testing.T) {
+func TestACancelledEntryIsNotReplacedAndTheNextReplacesNone(t *testing.T) {
 	_, a, b := replicas(t)
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	second, third := newestLock("w", "second"), newestLock("w", "third")
@@ -169,7 +169,7 @@ func TestACancelledOneIsReplacedByNobodyAndTheNextReplacesNobody(t *testing.T) {
 	mustSettle(t, held)
 }
 
-func TestWhatRunsAgainIsNotReplacedAndReplacesNobody(t *testing.T) {
+func TestARerunIsNotReplacedAndReplacesNone(t *testing.T) {
 	_, a, b := replicas(t)
 	dead := newestParked("w", "dead")
 	mustPark(t, a, dead, 0)

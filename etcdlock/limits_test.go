@@ -19,7 +19,7 @@ func failure() idem.End {
 	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
 }
 
-func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
+func TestAFullStoreRefusesClaimsAndQueueEntriesAndSaysWhatToDo(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("busy", "one"), 0)
@@ -51,7 +51,7 @@ func TestAFullStoreRefusesClaimsAndPlacesAndSaysWhatToDo(t *testing.T) {
 	})
 }
 
-func TestAFullStoreStillSaysHowAnEventEndedAndWhoRuns(t *testing.T) {
+func TestAFullStoreStillSaysHowAnEventEndedAndWhatRuns(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	rec, err := mustClaim(t, s, lockFor("w", "ended"), 0).Settle(within(t, patience), success("ok"))
@@ -97,7 +97,7 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	}
 }
 
-func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNobodyRunsMeanwhile(t *testing.T) {
+func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})

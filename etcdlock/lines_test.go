@@ -15,7 +15,7 @@ import (
 	"hooklock/idem"
 )
 
-func TestWhatIsParkedIsNotBuriedAndWhoWaitsBehindItRests(t *testing.T) {
+func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 	e := etcdtest.Start(t)
 	var buried atomic.Int32
 	s, kv := lossy(t, e, func(o *Options) { o.OnReaped = func(*idem.Lock) { buried.Add(1) } })
@@ -65,7 +65,7 @@ func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	mustSettle(t, takeNext(t, with).Held)
 }
 
-func TestALineOfTwoRoutesGoesOnWhereOnlyTheSecondIsLeft(t *testing.T) {
+func TestAQueueOfTwoRoutesContinuesWhereOnlyTheSecondIsLeft(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first, second := parkedLock("w", "first"), parkedLock("w", "second")
@@ -110,7 +110,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Held.Lock().Parked.Blocked == "" })
 }
 
-func TestWhatWaitedForAPersonForTooLongIsTakenToEndIt(t *testing.T) {
+func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -126,7 +126,7 @@ func TestWhatWaitedForAPersonForTooLongIsTakenToEndIt(t *testing.T) {
 	}
 }
 
-func TestUnderStrategyNoneEachParkedEventIsALineOfItsOwn(t *testing.T) {
+func TestUnderStrategyNoneEachParkedEventIsAQueueOfItsOwn(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for _, event := range []string{"one", "two"} {
@@ -143,7 +143,7 @@ func TestUnderStrategyNoneEachParkedEventIsALineOfItsOwn(t *testing.T) {
 	nothingKept(t, e)
 }
 
-func TestAHeldTryWhoseHoldRunsOutIsCarriedOn(t *testing.T) {
+func TestAHeldTryWhoseHoldRunsOutIsTakenOver(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -183,7 +183,7 @@ func TestAHeldTryIsCompletedByItsUpstream(t *testing.T) {
 	letterStays(t, s, l.Execution)
 }
 
-func TestACopyOfAParkedEventSeesIt(t *testing.T) {
+func TestADuplicateOfAParkedEventSeesIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
@@ -261,7 +261,7 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 	nothingKept(t, e)
 }
 
-func TestALineIsRipeOnceForEachReasonInOrder(t *testing.T) {
+func TestAQueueIsReadyOnceForEachReasonInOrder(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for _, w := range []string{"a", "b"} {
@@ -317,7 +317,7 @@ func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	}
 }
 
-func TestALivingCarrierIsNotReplacedByWhoHasNotHeardOfIt(t *testing.T) {
+func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
@@ -334,7 +334,7 @@ func TestALivingCarrierIsNotReplacedByWhoHasNotHeardOfIt(t *testing.T) {
 	mustSettle(t, h)
 }
 
-func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
+func TestAProcessTakesUpAnExecutionOfItsOwnSessionThatNoneOfItsWorkersHas(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
@@ -349,7 +349,7 @@ func TestAProcessTakesUpWhatNamesItsOwnSessionAndNobodyInItHas(t *testing.T) {
 }
 
 // Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
-func TestWhatSomebodyLetsRunJustNowDoesNotEndForItsAge(t *testing.T) {
+func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

@@ -183,7 +183,7 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestALockWhoseOwnerIsDeadIsStaleInAListAndBuriedWhenAskedFor(t *testing.T) {
+func TestALockWhoseOwnerIsDeadIsStaleInAListAndReapedWhenAskedFor(t *testing.T) {
 	e := etcdtest.Start(t)
 	y := protocol.NewLayout(defaultPrefix)
 	putDead := func(workflow string) idem.Lock {

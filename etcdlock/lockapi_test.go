@@ -124,7 +124,7 @@ func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 	}
 }
 
-func TestALockThatNobodyRenewsIsFreeAndItsEndIsKnown(t *testing.T) {
+func TestALockThatIsNotRenewedIsFreeAndItsEndIsKnown(t *testing.T) {
 	t.Parallel()
 	_, a, b := replicas(t)
 	q := idem.AcquireRequest{Workflow: "w", Holder: "cron/1", TTL: time.Second}
@@ -179,7 +179,7 @@ func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-func TestWhoHasWaitedLongEnoughLearnsWhoHasTheLock(t *testing.T) {
+func TestAnAcquireThatTimesOutNamesTheHolder(t *testing.T) {
 	e, a, _ := replicas(t)
 	running := mustClaim(t, a, lockFor("w", "one"), 0)
 	_, err := a.AcquireLock(within(t, patience), idem.AcquireRequest{Workflow: "w", TTL: time.Minute, Wait: 100 * time.Millisecond})

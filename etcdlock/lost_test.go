@@ -228,7 +228,7 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 }
 
 // The answer of a hold may get lost until its caller gives up, and ends the execution.
-func TestWhoEndsWhatTurnsOutToBeHeldDeletesTheHold(t *testing.T) {
+func TestEndingAHeldExecutionDeletesTheHold(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, withKey(lockFor("w", "one")), 0)
@@ -241,7 +241,7 @@ func TestWhoEndsWhatTurnsOutToBeHeldDeletesTheHold(t *testing.T) {
 }
 
 // Whoever completes a hold tells of it. A process that does not know whether its hold was applied must not tell of it again.
-func TestTheEndOfAHoldWhoseAnswerGotLostIsToldOfOnce(t *testing.T) {
+func TestTheEndOfAHoldWhoseAnswerGotLostIsReportedOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	var told atomic.Int64
 	tell := func(o *Options) { o.OnEnded = func(*idem.Record, bool) { told.Add(1) } }
@@ -314,7 +314,7 @@ func TestACancelBetweenAClaimAndItsLostAnswerStopsTheExecution(t *testing.T) {
 }
 
 // What is lost while somebody else ends the execution is not applied to what comes after.
-func TestAnEndThatSomebodyElseWroteIsToldApart(t *testing.T) {
+func TestAnEndThatAnotherProcessWroteIsToldApart(t *testing.T) {
 	e := etcdtest.Start(t)
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s, kv := lossy(t, e)

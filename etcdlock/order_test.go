@@ -162,7 +162,7 @@ func TestALostAnswerLosesNoMark(t *testing.T) {
 	}
 }
 
-func TestWhoWaitedIsJudgedByWhatWentThroughBeforeItsTurn(t *testing.T) {
+func TestTheOrderOfAWaiterCountsWhatRanBeforeItsTurn(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, ordered("w", "newest", "20"), 0)
@@ -182,7 +182,7 @@ func TestWhoWaitedIsJudgedByWhatWentThroughBeforeItsTurn(t *testing.T) {
 	mustSettle(t, held.(*owned))
 }
 
-func TestAParkedExecutionIsJudgedWhenItIsItsTurnAndWhenAnotherProcessCarriesItOn(t *testing.T) {
+func TestTheOrderOfAParkedExecutionIsCheckedAtItsTurnAndWhenItIsTakenOver(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, ordered("w", "newest", "20"), 0)

@@ -168,7 +168,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 	},
 }
 
-func TestWhatIsParkedGoesOnAlsoWhereAnAnswerGotLost(t *testing.T) {
+func TestAParkedExecutionContinuesAlsoWhereAnAnswerGotLost(t *testing.T) {
 	for name, work := range carriersWork {
 		for how, atOnce := range map[string]bool{"applied, and its answer lost": true, "applied after the next attempt": false} {
 			t.Run(name+", "+how, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestWhatIsParkedGoesOnAlsoWhereAnAnswerGotLost(t *testing.T) {
 	}
 }
 
-func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testing.T) {
+func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testing.T) {
 	for name, work := range map[string]func(t *testing.T, s *Store) func(context.Context) error{
 		"at once": carriersWork["a delivery is parked at once"],
 		"while it waits": func(t *testing.T, s *Store) func(context.Context) error {
@@ -248,7 +248,7 @@ func TestNobodyKnowsWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 }
 
 // The claim finds out later that it took the lock, and puts it down. A try that had taken it up meanwhile would run beside that of the process that takes it then.
-func TestALineIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
+func TestAQueueIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)

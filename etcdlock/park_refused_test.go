@@ -12,7 +12,7 @@ import (
 
 // A place that nobody waits with, and that is not parked either, would be the first of its line for as long as its process lives.
 
-func TestAPlaceWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
+func TestAQueueEntryWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := mustEnqueue(t, s, lockFor("w", "one"))
@@ -23,7 +23,7 @@ func TestAPlaceWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
 	mustClaim(t, s, lockFor("w", "two"), 0)
 }
 
-func TestAPlaceThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
+func TestAQueueEntryThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s, kv := lossy(t, e)
 	p := mustEnqueue(t, s, lockFor("w", "one"))

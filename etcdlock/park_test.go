@@ -134,7 +134,7 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsKeepsItsPlaceInLineWhenItIsParkedAndItsSessionIsGone(t *testing.T) {
+func TestAWaiterKeepsItsPositionWhenItIsParkedAndItsSessionIsGone(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, b, lockFor("w", "first"), 0)
@@ -175,7 +175,7 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 	mustSettle(t, taken.Held)
 }
 
-func TestACarrierThatLostItsSessionIsToldSo(t *testing.T) {
+func TestAParkWorkerThatLostItsSessionGetsAnError(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -212,7 +212,7 @@ func revoke(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	}
 }
 
-func TestWhatACarrierGivesUpAnotherOneTakes(t *testing.T) {
+func TestAnExecutionThatAParkWorkerGivesUpAnotherOneTakes(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
@@ -237,7 +237,7 @@ func leaveToAPerson(t *testing.T, h idem.Held) {
 	must(t, h.Release)
 }
 
-func TestWhatWaitsForAPersonIsNotTaken(t *testing.T) {
+func TestABlockedExecutionIsNotTaken(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
@@ -265,7 +265,7 @@ func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 	return keys
 }
 
-func TestACarrierGoesOnUnderTheNextSession(t *testing.T) {
+func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)

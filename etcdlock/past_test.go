@@ -31,7 +31,7 @@ func ids(found []idem.Found) (all []idem.ExecutionID) {
 	return all
 }
 
-func TestEndedExecutionsAreListedInTheOrderOfTheirEndsWhoeverEndedThem(t *testing.T) {
+func TestEndedExecutionsOfAllProcessesAreListedInTheOrderOfTheirEnds(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
@@ -77,7 +77,7 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 	}
 }
 
-func TestAnExecutionIsFoundByWhateverIsInHand(t *testing.T) {
+func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	event := func(name string) idem.Key { return idem.MakeKey(idem.EventHalf(name), [16]byte{1}) }

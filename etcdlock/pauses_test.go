@@ -119,7 +119,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 	}
 }
 
-func TestWhoWaitsRunsInItsOrderAfterThePause(t *testing.T) {
+func TestWaitersRunInTheirOrderAfterThePause(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := pauseOf(t, "workflow:w")

@@ -160,7 +160,7 @@ func (s *simulated) step() (passedOver string) {
 }
 
 // Lines of two ages were put together so that who was in the newer one alone was passed over until nobody was known: about one run in a thousand here.
-func TestNobodyIsPassedOverWhateverIsReadAndHeard(t *testing.T) {
+func TestNoWaiterIsPassedOverInAnyOrderOfReadsAndEvents(t *testing.T) {
 	t.Parallel()
 	var shortest []string
 	failed, runs := 0, uint64(5_000)

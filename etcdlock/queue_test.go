@@ -17,7 +17,7 @@ import (
 	"hooklock/idem"
 )
 
-func TestNobodyWaitsForWhoIsBehindHim(t *testing.T) {
+func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
@@ -48,7 +48,7 @@ func inLine(event string, place int64) *protocol.InLine {
 	return protocol.NewInLine(protocol.Layout{Root: "/hooklock/v1/"}.Queued(l.Scope), place, 0, &l)
 }
 
-func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
+func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
 	a, b, c, d, beside := inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("d", 40), inLine("beside a", 10)
 	before, again := inLine("before", 5), inLine("b", 25)
 	line := func(l ...*protocol.InLine) protocol.Line { return protocol.Line{Places: l} }
@@ -79,7 +79,7 @@ func TestTwoReadingsOfAQueueSayTogetherWhoWaits(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
+func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	place := func(event string, q int64) *Place {
 		l := lockFor("w", event)
@@ -111,7 +111,7 @@ func TestWhoWaitsKnowsWhomHeWaitsFor(t *testing.T) {
 }
 
 // To read the queue costs etcd a look at each place that has gone since its last compaction, so who reads that nobody is before it reads who is behind it, too.
-func TestWhoIsFirstKnowsWhoIsBehindIt(t *testing.T) {
+func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
@@ -198,7 +198,7 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 }
 
 // Who is first was first when the queue was read; his place may have gone between that and the revision of the lock that he would be behind.
-func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
+func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "holder"), 0)
@@ -229,7 +229,7 @@ func TestWhoWasCancelledJustBeforeTheLockWasHandedOverHearsOfIt(t *testing.T) {
 	}
 }
 
-func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
+func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	for name, handed := range map[string]func(two *Place, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Place, l *idem.Lock) { s.grant(l, protocol.Line{}) },
@@ -261,7 +261,7 @@ func TestOfTwoThatCameTogetherNobodyIsPassedOver(t *testing.T) {
 }
 
 // A line that the watch has not told of for long is longer than a newer reading, where more have left than have come.
-func TestWhoCameLastIsNotPassedOverAfterOthersLeft(t *testing.T) {
+func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	e := etcdtest.Start(t)
 	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, here, lockFor("w", "holder"), 0)
@@ -312,7 +312,7 @@ func TestWhoCameLastIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCameAgainIsNotTakenForItsPlaceThatGotTheLock(t *testing.T) {
+func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	l, again := lockFor("w", "here"), lockFor("w", "again")
 	p := &Place{store: s.core, session: mustSession(t, s), execution: l.Execution, scope: l.Scope, first: &l}
@@ -339,7 +339,7 @@ func mustSession(t *testing.T, s *Store) *session.Session {
 }
 
 // To read the queue costs etcd a look at each place that has gone since its last compaction, so nobody reads of who comes what the watch tells.
-func TestWhoComesAfterTheQueueWasReadIsKnownWithoutReadingItAgain(t *testing.T) {
+func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	e := etcdtest.Start(t)
 	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
@@ -383,7 +383,7 @@ func TestWhoComesAfterTheQueueWasReadIsKnownWithoutReadingItAgain(t *testing.T) 
 	}
 }
 
-func TestALineGoesOnOnlyWithWhoIsKnownToBeNext(t *testing.T) {
+func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 	kv := func(place int64, event, takes string) *mvccpb.KeyValue {
 		key := inLine(event, place).Key
 		return &mvccpb.KeyValue{Key: []byte(key), CreateRevision: place, ModRevision: place, Value: []byte(`{"v":1` + takes + `}`)}
@@ -420,7 +420,7 @@ func TestALineGoesOnOnlyWithWhoIsKnownToBeNext(t *testing.T) {
 }
 
 // More may come than are kept, whether or not a reading is on its way.
-func TestALineThatIsNotUsedUpIsBounded(t *testing.T) {
+func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
 	q := &queue{line: protocol.Line{Upto: 10}, pending: pending{watch: 1, after: 10}}
 	for n := range int64(3 * protocol.LineLength) {
 		l := lockFor("w", fmt.Sprint(n))

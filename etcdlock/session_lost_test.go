@@ -8,7 +8,7 @@ import (
 	"hooklock/etcdlock/session"
 )
 
-func TestWhoWatchesHearsOfALostSessionAndOfNoneThatWasLeft(t *testing.T) {
+func TestALostSessionIsReportedAndOneThatWasLeftIsNot(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	o := Options{Endpoints: []string{e.Endpoint}}

@@ -43,7 +43,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 }
 
 // The answer to a place may come after its delivery has given up.
-func TestADeliveryThatGaveUpBeforeItWasRefusedAPlaceWaitsForNoSlot(t *testing.T) {
+func TestADeliveryThatGaveUpBeforeItWasRefusedAnEntryWaitsForNoSlot(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)

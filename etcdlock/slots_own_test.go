@@ -19,7 +19,7 @@ func ownLimitLock(workflow, event string) idem.Lock {
 	return l
 }
 
-func TestAPlaceWhoseTimeIsOverTellsTheOldestThatHasASlotThen(t *testing.T) {
+func TestAWaiterThatTimesOutNamesTheOldestExecutionWithASlot(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(2))
 	oldest, second := mustClaim(t, s, ownLimitLock("w", "oldest"), 0), mustClaim(t, s, ownLimitLock("w", "second"), 0)
@@ -167,7 +167,7 @@ func TestAClientThatIsFasterThanTheHeadOfAnEventsQueueHoldsItBack(t *testing.T) 
 
 // While an update takes a route to a lock.limit above one, an event of another replica may have the workflow's lock: it is no client's, and does not hold
 // back who waits.
-func TestAnEventWithTheWorkflowsLockHoldsNobodyBack(t *testing.T) {
+func TestAnEventWithTheWorkflowsLockHoldsNoOtherBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(2))
 	mustClaim(t, s, lockFor("w", "before the update"), 0)
@@ -177,7 +177,7 @@ func TestAnEventWithTheWorkflowsLockHoldsNobodyBack(t *testing.T) {
 	}
 }
 
-func TestTheDeadLockOfAClientHoldsNobodyBack(t *testing.T) {
+func TestTheLockOfADeadClientHoldsNothingBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, dying := limitedStore(t, e, slotsOf(2)), limitedStore(t, e, slotsOf(2))
 	client := lockFor("w", "client")

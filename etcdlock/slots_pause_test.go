@@ -35,7 +35,7 @@ func turnsAre(t *testing.T, e *etcdtest.Etcd, s *Store, n int) {
 	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, s.layout.Turns()) == n })
 }
 
-func TestWhoIsPausedWhileItWaitsForASlotGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
+func TestAPausedSlotWaiterGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
@@ -59,7 +59,7 @@ func TestWhoIsPausedWhileItWaitsForASlotGivesItsTurnToTheNextAndGetsItBack(t *te
 	turnsAre(t, e, a, 0)
 }
 
-func TestWhatIsParkedAndPausedGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
+func TestAPausedParkedExecutionGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)

@@ -100,8 +100,8 @@ func TestTheSlotOfADeadProcessComesBackWithItsLock(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForASlot: the oldest place first, one slot for each workflow while others wait, and who comes later is refused.
-func TestWhoWaitsForASlotGetsItInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
+// The oldest queue entry is first, each workflow has one slot while others wait, and a later claim is refused.
+func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	stores := []*Store{limitedStore(t, e, n), limitedStore(t, e, n)}
@@ -151,7 +151,7 @@ func countKeys(tb testing.TB, e *etcdtest.Etcd, prefix string) int {
 	return int(r.Count)
 }
 
-func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing.T) {
+func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	s := limitedStore(t, e, n)
@@ -174,7 +174,7 @@ func TestALimitThatIsRaisedLetsThemInAndOneThatIsLoweredCutsNobodyOff(t *testing
 	}
 }
 
-func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
+func TestASlotWaiterThatGivesUpLeavesNoKey(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	s := limitedStore(t, e, n)
@@ -201,7 +201,7 @@ func TestWhoGivesUpWaitingForASlotLeavesNoTurn(t *testing.T) {
 	})
 }
 
-func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
+func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
@@ -234,7 +234,7 @@ func TestWhatIsParkedWaitsForASlotAndComesInItsTurn(t *testing.T) {
 	}
 }
 
-func TestWhoIsSkippedWhileItWaitsForASlotLeavesNoTurn(t *testing.T) {
+func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(1))
 	first := mustClaim(t, s, limitedLock("w1", "first"), 0)
@@ -364,7 +364,7 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	mustSettle(t, taken.Held)
 }
 
-func TestWhoCarriesATryOnWhoseProcessDiedHasItsSlotUntilItRests(t *testing.T) {
+func TestATryThatIsTakenOverHasItsSlotUntilItRests(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
 	survivor, dying := limitedStore(t, e, n), limitedStore(t, e, n)
@@ -473,5 +473,5 @@ func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
 	}
 }
 
-// TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
+// TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
 // whatever the numbers are and whoever has heard of the second one.

@@ -66,7 +66,7 @@ func each(t *testing.T, f func(t *testing.T, r *strategies, before, after *idem.
 	}
 }
 
-func TestACopyOfARunningOrHeldEventDoesNotRunUnderAnotherStrategy(t *testing.T) {
+func TestADuplicateOfARunningOrHeldEventDoesNotRunUnderAnotherStrategy(t *testing.T) {
 	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
 		run := r.mustRun(t, before, "one")
 		id := run.Lock().Execution
@@ -105,7 +105,7 @@ func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
 	whole.Release(idem.Failure{})
 }
 
-func TestACopyAttachesToOneUnderAnotherStrategy(t *testing.T) {
+func TestADuplicateAttachesToAnExecutionUnderAnotherStrategy(t *testing.T) {
 	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
 		r.policy.InFlight = idem.Attach
 		run := r.mustRun(t, before, "one")
@@ -119,7 +119,7 @@ func TestACopyAttachesToOneUnderAnotherStrategy(t *testing.T) {
 	})
 }
 
-func TestACopyOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
+func TestADuplicateOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
 	r := rollout(t)
 	r.policy.Strategy = idem.Wait
 	other := r.mustRun(t, r.locks, "other")
@@ -140,7 +140,7 @@ func TestACopyOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
 	}
 }
 
-func TestACopyDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
+func TestADuplicateDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 	r := rollout(t)
 	r.policy.Strategy = idem.Wait
 	run := r.mustRun(t, r.none, "one")
@@ -155,7 +155,7 @@ func TestACopyDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 	other.Release(idem.Failure{})
 }
 
-func TestADeadCopyUnderAnotherStrategyIsBuriedAndItsReleaseDelayKept(t *testing.T) {
+func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
 		r.policy.ReleaseDelay = 3 * time.Second

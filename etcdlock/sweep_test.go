@@ -24,9 +24,9 @@ func (l *logged) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestALockThatCouldNotBeBuriedIsBuriedLater, also where nobody comes who would meet it: what is parked behind it waits for nothing else, and neither
+// TestALockThatCouldNotBeReapedIsReapedLater, also where nobody comes who would meet it: what is parked behind it waits for nothing else, and neither
 // do those who wait for its slots.
-func TestALockThatCouldNotBeBuriedIsBuriedLater(t *testing.T) {
+func TestALockThatCouldNotBeReapedIsReapedLater(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	wire := etcdtest.NewWire(t, e.Endpoint)

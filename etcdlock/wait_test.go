@@ -62,7 +62,7 @@ func inTurn(ctx context.Context, p *Place, l idem.Lock) (held idem.Held, err err
 	return held, err
 }
 
-func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
+func TestWaitersRunInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	holder := mustClaim(t, stores[0], lockFor("w", "first"), 0)
@@ -102,7 +102,7 @@ func TestWhoWaitsRunsInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 	}
 }
 
-func TestNobodyClaimsPastTheQueueEvenWhenTheLockIsFree(t *testing.T) {
+func TestNoClaimPassesTheQueueEvenWhenTheLockIsFree(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first, second := lockFor("w", "first"), lockFor("w", "second")
@@ -121,7 +121,7 @@ func TestNobodyClaimsPastTheQueueEvenWhenTheLockIsFree(t *testing.T) {
 	must(t, held.Release)
 }
 
-func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
+func TestDuplicatesOfOneEventDoNotWaitTwice(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
@@ -140,7 +140,7 @@ func TestCopiesOfOneEventDoNotWaitTwice(t *testing.T) {
 	}
 }
 
-func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
+func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	one := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -160,7 +160,7 @@ func TestACopyDoesNotWaitWhileItsEventRuns(t *testing.T) {
 }
 
 // The lock changes hands all the time while a crowd comes: whoever is refused because of that passes those who come after it.
-func TestACrowdGetsItsPlacesWhileTheLockChangesHands(t *testing.T) {
+func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -248,7 +248,7 @@ func TestTheHeadOfTheQueueMeetsADeadHolder(t *testing.T) {
 	}
 }
 
-func TestAPlaceIsLostWithItsSession(t *testing.T) {
+func TestAQueueEntryIsLostWithItsSession(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -272,7 +272,7 @@ func TestAPlaceIsLostWithItsSession(t *testing.T) {
 	must(t, holder.Release)
 }
 
-func TestAwaitEndsWithItsContextAndKeepsThePlace(t *testing.T) {
+func TestAwaitEndsWithItsContextAndKeepsTheEntry(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -319,7 +319,7 @@ func (w hungWatcher) Watch(ctx context.Context, key string, o ...clientv3.OpOpti
 	return news
 }
 
-func TestAWaiterHearsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
+func TestAWaiterLearnsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
 	client.Watcher = hungWatcher{client.Watcher}

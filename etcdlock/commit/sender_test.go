@@ -86,7 +86,7 @@ func TestWhatComesTogetherTravelsTogether(t *testing.T) {
 	}
 }
 
-func TestOneWorkflowIsInOneUnansweredRequestAndHoldsUpNobody(t *testing.T) {
+func TestOneWorkflowIsInOneUnansweredRequestAndDelaysNoOther(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	first := putRequest("hot", "k")
 	s.Send(first)
@@ -160,7 +160,7 @@ func comingRequest(place, key string) *Request {
 	return r
 }
 
-func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
+func TestAnEnqueueOfAContendedWorkflowCommitsWithTheNextSettle(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*Request{comingRequest("w", "a"), comingRequest("w", "b"), putRequest("w", "end")}
 	all[2].Side = Ends
@@ -178,7 +178,7 @@ func TestWhoComesWhereOthersWaitTravelsWithTheNextEnd(t *testing.T) {
 	}
 }
 
-func TestWhoHasBeenKeptForLongEnoughWaitsForNoOtherEnd(t *testing.T) {
+func TestAnEnqueueThatHasWaitedForASettleDoesNotWaitForAnother(t *testing.T) {
 	for name, before := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
@@ -202,7 +202,7 @@ func TestWhoHasBeenKeptForLongEnoughWaitsForNoOtherEnd(t *testing.T) {
 	}
 }
 
-func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
+func TestAnEnqueueDoesNotWaitForTheAnswerToOneThatIsNotHeld(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	comes, refused := comingRequest("w", "a"), comingRequest("w", "refused")
 	refused.HoldUntil, refused.Refusals = time.Now(), 1
@@ -224,7 +224,7 @@ func TestWhoComesWaitsNoLongerBecauseOfOneWhoIsNotKept(t *testing.T) {
 }
 
 // Who is refused a place is not kept for as long again, also where somebody else is.
-func TestNobodyIsKeptForAnEndForLongerThanWhoCameFirst(t *testing.T) {
+func TestAnEnqueueWaitsForASettleNoLongerThanTheFirstOne(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	s.mu.Lock()
 	at := &conflict{}
@@ -239,7 +239,7 @@ func TestNobodyIsKeptForAnEndForLongerThanWhoCameFirst(t *testing.T) {
 	}
 }
 
-func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
+func TestAnEnqueueOfAContendedWorkflowCommitsAloneWhereNoSettleComes(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	all := []*Request{comingRequest("w", "a"), comingRequest("w", "b")}
 	sendTogether(s, all...)
@@ -256,7 +256,7 @@ func TestWhoComesWhereOthersWaitGoesAloneWhereNoEndComes(t *testing.T) {
 	}
 }
 
-func TestWhoNeedsThePlaceForHimselfWaitsForNoEnd(t *testing.T) {
+func TestAClaimWaitsForNoSettle(t *testing.T) {
 	for name, company := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)

@@ -171,7 +171,7 @@ func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 	}
 }
 
-func TestARaisedQuotaEndsIt(t *testing.T) {
+func TestARaisedQuotaEndsTheAlarm(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, _ := small(t, dir, never)
 	fill(t, s, func(n int) string { return fmt.Sprintf("record %d", n) })

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func TestAReadInTheWordsOfTheClientKeepsAllThatItAsksFor(t *testing.T) {
+func TestAReadKeepsAllOptionsOfTheClientsOp(t *testing.T) {
 	first := Read(clientv3.OpGet("/queue/w/", append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)).GetRequestRange()
 	want := &pb.RangeRequest{
 		Key: []byte("/queue/w/"), RangeEnd: []byte("/queue/w0"), KeysOnly: true, Limit: 1,

@@ -11,7 +11,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-func TestThePoolTellsTheReleaseOfEachMember(t *testing.T) {
+func TestThePoolReportsTheReleaseOfEachMember(t *testing.T) {
 	e := etcdtest.Start(t)
 	p, err := OpenPool(&Target{Endpoints: []string{e.Endpoint, "127.0.0.1:1"}})
 	if err != nil {

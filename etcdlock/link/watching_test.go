@@ -10,7 +10,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-func TestAWaitThatBeginsAfterItsTokenRanOutHearsTheNews(t *testing.T) {
+func TestAWaitThatBeginsAfterItsTokenRanOutIsWoken(t *testing.T) {
 	e := etcdtest.StartWithUsers(t, "/locks")
 	p, err := OpenPool(&Target{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-func TestAPlaceSaysWhetherItTakesTheLockWithoutBeingRead(t *testing.T) {
+func TestAQueueEntrySaysWhetherItTakesTheLockWithoutBeingDecoded(t *testing.T) {
 	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: idem.Scope{Workflow: `w,"takes":9}`, Key: "k"}}}
 	handed, err := EncodePlace(l, 7)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 	}
 }
 
-func TestASessionThatWasNotHeardOfInTimeIsOverButNotGone(t *testing.T) {
+func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)
@@ -129,7 +129,7 @@ func TestTheNextRenewalIsEarlyEnoughForASecondAttempt(t *testing.T) {
 }
 
 // A process that leaves takes its lease along, so that the others need not wait until it runs out.
-func TestWhoLeavesTakesItsLeaseAlong(t *testing.T) {
+func TestAProcessThatLeavesRevokesItsLease(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)

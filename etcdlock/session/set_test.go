@@ -3,7 +3,7 @@ package session
 import "testing"
 
 // The watch of the session before may still be telling when the next one has read who is there.
-func TestWhatAnOlderWatchTellsBringsNoSessionBack(t *testing.T) {
+func TestAnEventOfAnOlderWatchBringsNoSessionBack(t *testing.T) {
 	l := NewSet()
 	l.Replace(map[string]struct{}{"here": {}}, 10)
 	l.Appeared("gone", 7)

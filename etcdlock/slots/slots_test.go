@@ -28,7 +28,7 @@ func limitedLock(workflow, event string) idem.Lock {
 	}
 }
 
-func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
+func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *testing.T) {
 	in := New(nil).ofLocked("erp")
 	turn := func(workflow string, since int64) {
 		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
@@ -54,7 +54,7 @@ func TestWhoIsNextIsTheOldestAndNobodyIsTwiceWhileOthersWait(t *testing.T) {
 	}
 }
 
-func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
+func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T) {
 	y := protocol.NewLayout("/hooklock")
 	p := New(&Options{Layout: y, Size: of(4), Paused: never})
 	p.followed = true
@@ -94,7 +94,7 @@ func TestTwoWhoHaveNotHeardOfTheSameSlotsYetTakeDifferentOnes(t *testing.T) {
 }
 
 // Another process may have run the event to its end between the look at its queue and the question.
-func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
+func TestASlotWaiterWhoseParkedEventEndedMeanwhileIsForgotten(t *testing.T) {
 	p := New(&Options{
 		Layout: protocol.NewLayout("/hooklock"), Size: of(1), Paused: never,
 		Session: func() (*session.Session, error) { return &session.Session{Name: "s"}, nil },
@@ -109,9 +109,9 @@ func TestAParkedEventThatEndedWhileItsTurnWasAskedForIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
+// TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
 // process that does not follow them never hears that it is free.
-func TestWhatIsKnownOfLimitsIsBoundedWhileNobodyWaits(t *testing.T) {
+func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 	e := etcdtest.Start(t)
 	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
 	if err != nil {
