@@ -145,7 +145,7 @@ func asksNoLedger(path string) bool {
 	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload"}, path)
 }
 
-func TestWhoMayWhat(t *testing.T) {
+func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
 	if len(requests) != len(endpoints()) {
 		t.Fatalf("%d requests for %d endpoints", len(requests), len(endpoints()))
 	}
@@ -280,7 +280,7 @@ func TestOtherHostsAreMisdirected(t *testing.T) {
 	}
 }
 
-func TestWhoTriesManyTokensIsHeldBackAndTheOthersAreNot(t *testing.T) {
+func TestAnAddressThatTriesManyTokensIsSlowedAndOthersAreNot(t *testing.T) {
 	now := time.Now()
 	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })
 	for range credit/guessCost + 1 {
@@ -340,7 +340,7 @@ func TestNamesThatAreMadeUpAreNotRemembered(t *testing.T) {
 	}
 }
 
-func TestNobodyWithoutATokenFillsTheAuditLog(t *testing.T) {
+func TestRequestsWithoutATokenDoNotFillTheAuditLog(t *testing.T) {
 	now := time.Now()
 	r := newRig(t, unreachable{}, func(o *Options) { o.Now = func() time.Time { return now } })
 	for range 2 * credit / searchCost {

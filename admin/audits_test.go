@@ -17,7 +17,7 @@ func (f *fleet) audits(token, query string) []map[string]any {
 	return all
 }
 
-func TestWhatWasAskedForIsKeptWithWhoAndWhy(t *testing.T) {
+func TestEachChangeIsAuditedWithItsTokenAndReason(t *testing.T) {
 	f := newFleet(t, nil)
 	stripe, other := f.run("stripe/acme", "1"), f.run("github/acme", "2")
 	f.want(202, "", "POST", "/v1/executions/"+stripe.id+"/cancel", stripeToken, `{"reason":"wrong amount"}`)

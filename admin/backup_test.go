@@ -16,7 +16,7 @@ func backups(of func() io.Reader) func(*Options) {
 	}
 }
 
-func TestABackupIsForWhoMaySeeAndChangeEverything(t *testing.T) {
+func TestABackupNeedsATokenThatMaySeeAndChangeEverything(t *testing.T) {
 	r := newRig(t, unreachable{}, backups(func() io.Reader { return strings.NewReader("snapshot") }))
 	r.want(401, "unauthorized", "GET", "/v1/embedded/backup", "", "")
 	r.want(403, "forbidden", "GET", "/v1/embedded/backup", readToken1, "")

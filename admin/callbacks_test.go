@@ -99,7 +99,7 @@ func TestAHeldExecutionThatFailsSaysWhyAndMayRunAgain(t *testing.T) {
 	}
 }
 
-func TestACancelOfAHoldIsHeardAtTheNextHeartbeat(t *testing.T) {
+func TestACancelOfAHoldIsReportedAtTheNextHeartbeat(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
 	f.post(202, "", d, "cancel", `{"reason":"stop"}`)

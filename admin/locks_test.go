@@ -76,7 +76,7 @@ func TestAcquireWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-func TestWhoHangsUpWhileItWaitsGivesUpItsPlace(t *testing.T) {
+func TestAClientThatHangsUpLeavesTheQueue(t *testing.T) {
 	f := newFleet(t, nil)
 	path, claim, _ := f.take("w", `{"ttl":"1m"}`)
 	c, err := net.Dial("tcp", f.http.Listener.Addr().String())
@@ -104,7 +104,7 @@ func (l *late) AcquireLock(ctx context.Context, r idem.AcquireRequest) (*idem.Ac
 	return l.Ledger.AcquireLock(context.WithoutCancel(ctx), r)
 }
 
-func TestALockThatNobodyIsThereToHearOfIsGivenBack(t *testing.T) {
+func TestALockWhoseClientHasGoneIsGivenBack(t *testing.T) {
 	f := newFleet(t, nil)
 	l := &late{f.second, make(chan struct{})}
 	f.rig = newRig(t, l, nil)
@@ -144,7 +144,7 @@ func TestAWaitForALockCanBeCancelled(t *testing.T) {
 	}
 }
 
-func TestALockThatNobodyRenewsRunsOut(t *testing.T) {
+func TestALockThatIsNotRenewedRunsOut(t *testing.T) {
 	f := newFleet(t, nil)
 	path, claim, a := f.take("w", `{"holder":"h","ttl":"1s"}`)
 	got := f.ask("POST", path+"/acquire", opsToken, `{"holder":"next","ttl":"1m","wait":"1m"}`)
@@ -159,7 +159,7 @@ func TestALockThatNobodyRenewsRunsOut(t *testing.T) {
 	}
 }
 
-func TestALockIsReleasedByForceFromWhoHoldsItAndNobodyElse(t *testing.T) {
+func TestAForceReleaseNeedsTheExecutionThatHoldsTheLock(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("stripe/acme", "1")
 	path := "/v1/locks/stripe%2Facme"

@@ -64,7 +64,7 @@ func TestTheReportSaysWhatEachRouteFound(t *testing.T) {
 	}
 }
 
-func TestWhoMayReadTheReport(t *testing.T) {
+func TestTheReportNeedsATokenForAllWorkflows(t *testing.T) {
 	r := newReportRig(t, nil)
 	r.want(401, "unauthorized", "GET", "/v1/report", "", "")
 	r.want(401, "unauthorized", "GET", "/v1/report", "guess", "")

@@ -184,7 +184,7 @@ func (f *fleet) does(status int, code, id, what string) *reply {
 	return f.want(status, code, "POST", "/v1/executions/"+id+"/"+what, opsToken, `{"reason":"a person says so"}`)
 }
 
-func TestABlockedExecutionRunsWhenAPersonSaysSo(t *testing.T) {
+func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.park("w", "1", "a|b")
 	h := f.carry("w")
@@ -257,7 +257,7 @@ func TestASkippedExecutionIsADeadLetterThatRunsAgain(t *testing.T) {
 	f.want(400, "already_finished", "POST", "/v1/executions/"+final+"/cancel", opsToken, `{"reason":"for good","final":true}`)
 }
 
-func TestARequestIsShownToWhoeverHasTheScopeForIt(t *testing.T) {
+func TestARequestIsShownToATokenWithTheScopeForIt(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.park("w", "1", "POST / HTTP/1.1\r\nX-odd:  1 \r\n\r\n|\x00body")
 	path := "/v1/executions/" + id + "/request"
@@ -284,7 +284,7 @@ func TestARequestIsShownToWhoeverHasTheScopeForIt(t *testing.T) {
 	}
 }
 
-func TestManyAreDoneInThePlacesTheyHadInTheirLine(t *testing.T) {
+func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	var ids []string
 	for i := range 4 {

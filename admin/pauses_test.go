@@ -44,7 +44,7 @@ func TestAPauseIsSeenUntilItIsResumed(t *testing.T) {
 	}
 }
 
-func TestAPauseThatNobodyCanMeanIsRefused(t *testing.T) {
+func TestAnUnreadablePauseIsRefused(t *testing.T) {
 	f := newFleet(t, nil)
 	for _, body := range []string{
 		`{"scope":"stripe","reason":"x"}`, `{"scope":"route:","reason":"x"}`, `{"scope":"workflow:w"}`, `{"scope":"workflow:w","reason":"x","for":"1s"}`,
@@ -91,7 +91,7 @@ func TestATokenPausesWhatItsOwnPatternsCover(t *testing.T) {
 	f.want(200, "", "DELETE", pausePath("workflow:stripe/*"), stripeToken, "")
 }
 
-func TestAPauseOfARouteThatNobodyKnowsHereIsMadeWithAWarning(t *testing.T) {
+func TestAPauseOfAnUnknownRouteIsMadeWithAWarning(t *testing.T) {
 	f := newFleet(t, func(o *Options) { o.Process = &process{} })
 	body := func(scope string) string { return `{"scope":"` + scope + `","reason":"x"}` }
 	for scope, want := range map[string]string{

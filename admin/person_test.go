@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAProxyNamesThePersonAndNobodyElseDoes(t *testing.T) {
+func TestOnlyATrustedProxyNamesThePerson(t *testing.T) {
 	const release = "/v1/locks/w?execution=exec_0000000000000000000000000000000a&reason=stuck"
 	proxy := Access{Tokens: rigTokens(), UserHeader: "X-Forwarded-User", UserHeaderFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 	elsewhere := proxy

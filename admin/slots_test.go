@@ -14,7 +14,7 @@ func limited(workflow, event string) idem.Lock {
 	return l
 }
 
-func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
+func TestTheAPIShowsTheSlotsAndTheSlotWaiters(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.start(limited("stripe/a", "1"), 0)
 	waiting := limited("github/b", "2")
@@ -53,7 +53,7 @@ func TestTheAPISaysWhoHasWhichSlotAndWhoWaitsForOne(t *testing.T) {
 	}
 }
 
-func TestALockOfSeveralExecutionsSaysWhoHasASlot(t *testing.T) {
+func TestALockOfSeveralExecutionsNamesThoseWithASlot(t *testing.T) {
 	f := newFleet(t, nil)
 	l := lockOf("stripe/several", "1")
 	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(l.Scope.Workflow), N: -1}}

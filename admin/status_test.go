@@ -99,7 +99,7 @@ func TestTheConfigurationInForceIsShown(t *testing.T) {
 	r.want(400, "bad_request", "POST", "/v1/config/reload?x=1", opsToken, "")
 }
 
-func TestWhoMayAskOfTheProcess(t *testing.T) {
+func TestStatusAndConfigurationNeedATokenForAllWorkflows(t *testing.T) {
 	r := newProcessRig(t, &process{})
 	for _, path := range []string{"/v1/status", "/v1/routes", "/v1/config"} {
 		r.want(401, "unauthorized", "GET", path, "", "")

@@ -179,7 +179,7 @@ func TestAKeyFileHasAsManyLinesAsItHasKeys(t *testing.T) {
 	}
 }
 
-func TestASecretThatNobodyMeansIsWarnedAbout(t *testing.T) {
+func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"fine":           {"s3cret\n", ""},
 		"fine in CRLF":   {"s3cret\r\n", ""},

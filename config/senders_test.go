@@ -53,9 +53,9 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAnEventIDThatNobodyLooksAtIsToldOf: a preset whose sender names no event switches the look for duplicates off, and an event_id alone does not switch it
+// TestAnEventIDWithoutEffectIsWarnedAbout: a preset whose sender names no event switches the look for duplicates off, and an event_id alone does not switch it
 // on.
-func TestAnEventIDThatNobodyLooksAtIsToldOf(t *testing.T) {
+func TestAnEventIDWithoutEffectIsWarnedAbout(t *testing.T) {
 	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{"idempotency.enabled": "false"}}}}
 	for text, want := range map[string]string{
 		`preset: post, event_id: "{body.id}"`: `routes[0].event_id: has no effect: idempotency.enabled is false, as the preset says: no delivery is taken for a copy of another one; ` +

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits: under fail_fast an event that was overtaken waits, and an attached copy does under whatever
+// TestSettingsOfWaitingAreIdleOnlyWhereNothingWaits: under fail_fast an event that was overtaken waits, and an attached copy does under whatever
 // strategy lets it come so far.
-func TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits(t *testing.T) {
+func TestSettingsOfWaitingAreIdleOnlyWhereNothingWaits(t *testing.T) {
 	for _, c := range []struct{ route, because string }{
 		{"lock: {strategy: wait, ", ""},
 		{"lock: {strategy: latest, ", ""},
@@ -34,8 +34,8 @@ func TestSettingsOfWaitingAreIdleOnlyWhereNobodyWaits(t *testing.T) {
 	}
 }
 
-// TestAShutdownIsShortWhereItIsShorterThanAnybodyWaits: whoever waits is a delivery as any other, and a shutdown cuts it off.
-func TestAShutdownIsShortWhereItIsShorterThanAnybodyWaits(t *testing.T) {
+// TestAShutdownIsTooShortWhereADeliveryMayWaitLonger: whoever waits is a delivery as any other, and a shutdown cuts it off.
+func TestAShutdownIsTooShortWhereADeliveryMayWaitLonger(t *testing.T) {
 	for route, waits := range map[string]bool{
 		"lock: {strategy: wait, ":   true,
 		"lock: {strategy: latest, ": true,

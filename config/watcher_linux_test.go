@@ -40,7 +40,7 @@ func TestAFileWhoseReadingHangsDoesNotHoldUpTheEndOfTheWatch(t *testing.T) {
 }
 
 // What it hung on may never end, as of a network file system that was given up and is mounted anew.
-func TestWhoReadsTheFileAfterAllEndsAReadingThatHangs(t *testing.T) {
+func TestALaterReadOfTheFileEndsOneThatHangs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
 	write(t, path, "a")
 	changes := make(chan told, 16)

@@ -164,7 +164,7 @@ func TestAWatcherMayBeStartedAndStoppedTwice(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyElseHasReadIsNotToldAndWhatCameBeforeItIs(t *testing.T) {
+func TestAChangeThatWasReadElsewhereIsNotReportedAndAnEarlierOneIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
 	write(t, path, "1")
 	got := make(chan told, 16)

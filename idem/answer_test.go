@@ -79,7 +79,7 @@ func attachedTo(t *testing.T, ended *Seen, change func(*Request, *Policy)) Admis
 	return g.Admit(t.Context(), r)
 }
 
-func TestAnAttachedCopyGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) {
+func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) {
 	answer := &Answer{Status: 500, Whole: true}
 	for name, c := range map[string]struct {
 		seen Seen
@@ -101,7 +101,7 @@ func TestAnAttachedCopyGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) 
 	}
 }
 
-func TestAnAttachedCopyWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
+func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
 	ended := &Seen{Record: &Record{Entry: Entry{Execution: "exec_first", Credentials: "alice"}, End: End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(ExecutionID) string { return func(ExecutionID) string { return name } }
 	for name, c := range map[string]struct {

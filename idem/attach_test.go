@@ -50,7 +50,7 @@ func (f *followed) Reap(_ context.Context, dead *Lock) error {
 	return f.reap
 }
 
-func TestACopyIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
+func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
 	running := Lock{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true

@@ -31,7 +31,7 @@ func TestAQuantileIsLessThanTheRootOfTwoOff(t *testing.T) {
 	})
 }
 
-func TestNothingTookNoTime(t *testing.T) {
+func TestAQuantileOfNothingIsZero(t *testing.T) {
 	var h Durations
 	if d := h.Quantile(0.5); d != 0 {
 		t.Error(d)

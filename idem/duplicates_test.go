@@ -29,7 +29,7 @@ func (c *counting) Duplicate(id ExecutionID, retention time.Duration) {
 	c.kept = retention
 }
 
-func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *testing.T) {
+func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.T) {
 	const id = ExecutionID("exec_first")
 	record := func(change func(*Record)) Seen {
 		r := &Record{Entry: Entry{Execution: id, Scope: Scope{Key: keyA}, Retention: time.Hour}, End: End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200}}}
@@ -83,7 +83,7 @@ func TestACopyThatIsAnsweredWithoutRunningCountsForTheExecutionThatItCopies(t *t
 	}
 }
 
-func TestADeliveryThatWasCancelledWhileItWaitedIsNoCopy(t *testing.T) {
+func TestADeliveryThatWasCancelledWhileItWaitedIsNoDuplicate(t *testing.T) {
 	v := Verdict{Decision: DecisionAborted, Holder: "exec_own", WhileWaiting: true}
 	if v.ofCopy() {
 		t.Error("counted")

@@ -204,7 +204,7 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 	}
 }
 
-func TestAnAttachedCopySaysWhomItWasAttachedTo(t *testing.T) {
+func TestAnAttachedDuplicateNamesTheExecutionItWasAttachedTo(t *testing.T) {
 	first := func(change func(*Record)) Seen {
 		r := &Record{Entry: Entry{Execution: "exec_first", TraceParent: "trace"}, End: End{Status: Failed, Outcome: Unknown}}
 		change(r)

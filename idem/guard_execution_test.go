@@ -87,7 +87,7 @@ func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
 	}
 }
 
-func TestAHeldExecutionIsNoLongerThisProcesss(t *testing.T) {
+func TestAHeldExecutionNoLongerBelongsToItsProcess(t *testing.T) {
 	o, clock := &oneLock{}, noon
 	g := NewGuard(GuardOptions{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return clock }})
 	x := admittedBy(t, g, testPolicy())

@@ -58,7 +58,7 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestAMismatchSaysWhatDiffersToWhoeverMayKnow(t *testing.T) {
+func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T) {
 	first := &Record{Entry: Entry{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1}, Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"}}
 	ask := func(credentials string, verified bool) Verdict {
 		return Decide(&Seen{Record: first}, &Request{

@@ -118,7 +118,7 @@ func lined(t *testing.T, l *line, change func(*Policy)) (Admission, *Guard) {
 	return g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p}), g
 }
 
-func TestWhoIsGoingToWaitBehindOthersClaimsNoLock(t *testing.T) {
+func TestADeliveryThatWillWaitBehindOthersClaimsNoLock(t *testing.T) {
 	ahead := busy()
 	l := &line{ahead: &ahead, awaits: []awaited{{seen: &Seen{}}}}
 	a, _ := lined(t, l, nil)
@@ -127,7 +127,7 @@ func TestWhoIsGoingToWaitBehindOthersClaimsNoLock(t *testing.T) {
 	}
 }
 
-func TestACopyIsAnsweredAsOneWhereAsManyWaitAsMay(t *testing.T) {
+func TestADuplicateIsAnsweredAsOneAlsoWhereTheQueueIsFull(t *testing.T) {
 	ahead, copied := busy(), busy()
 	copied.Scope.Key, copied.Fingerprint = keyA, Fingerprint{1}
 	l := &line{ahead: &ahead, lock: copied}
@@ -160,7 +160,7 @@ func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	})
 }
 
-func TestADeliveryGivesUpAfterItsTimeAndSaysWhoStoodInTheWay(t *testing.T) {
+func TestADeliveryThatTimesOutNamesTheExecutionInItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := busy()
 		closed.Cooling, closed.CoolUntil = true, time.Now().Add(90*time.Second)
@@ -306,7 +306,7 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatCannotBeLeftIsSaid(t *testing.T) {
+func TestAQueueEntryThatCannotBeLeftIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{leave: ErrStoreUnavailable}
 		if a, _ := lined(t, l, nil); a.Decision != DecisionWaitTimeout || !errors.Is(a.Err, ErrStoreUnavailable) {
@@ -315,7 +315,7 @@ func TestAPlaceThatCannotBeLeftIsSaid(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsGoesByWhatItSawLastAndBeginsWhenItHasTheLock(t *testing.T) {
+func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := busy()
 		again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
@@ -332,7 +332,7 @@ func TestWhoWaitsGoesByWhatItSawLastAndBeginsWhenItHasTheLock(t *testing.T) {
 	})
 }
 
-func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing.T) {
+func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
 	again := &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Attempt: 3}, End: End{Status: Failed, Outcome: Executed}}
 	for name, c := range map[string]struct {
 		record *Record
@@ -359,7 +359,7 @@ func TestWhoWaitedTakesANewEventsTurnOfTheRouteOnlyWhereItsEventIsNew(t *testing
 }
 
 // Who is refused a place comes after another event's lock, and is told of what concerns its own.
-func TestWhatIsRefusedAPlaceWaitsBehindAnotherEventAlone(t *testing.T) {
+func TestADeliveryThatIsRefusedAnEntryWaitsBehindAnotherEventAlone(t *testing.T) {
 	change := func(f func(*Lock)) *Seen {
 		l := busy()
 		l.Revision = 7

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestACrowdKnowsWhoHasWaitedLongest(t *testing.T) {
+func TestTheWaiterLimitKnowsSinceWhenTheOldestWaits(t *testing.T) {
 	var w waiterLimit
 	check := func(want int, since time.Time) {
 		t.Helper()

@@ -31,7 +31,7 @@ func TestAStepEndsTheOneBeforeIt(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAnExecutionEndsItsStepsAsFarAsAnybodyKnows(t *testing.T) {
+func TestTheEndOfAnExecutionEndsItsStepsAsFarAsIsKnown(t *testing.T) {
 	begun, at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2030, 1, 2, 3, 5, 0, 0, time.UTC)
 	running, done := Step{Name: "a", Status: StepRunning, StartedAt: begun}, Step{Name: "a", Status: StepDone, StartedAt: begun, FinishedAt: at}
 	skipped := Step{Name: "b", Status: StepSkipped}
@@ -61,7 +61,7 @@ func TestTheEndOfAnExecutionEndsItsStepsAsFarAsAnybodyKnows(t *testing.T) {
 	}
 }
 
-func TestPeopleSeeTheStepsOfWhereAnExecutionIs(t *testing.T) {
+func TestTheStepsOfAnExecutionFollowItsState(t *testing.T) {
 	running, skipped := Step{Name: "a", Status: StepRunning}, Step{Name: "b", Status: StepSkipped}
 	lock := func(c *Cancel) *Lock {
 		return &Lock{Entry: Entry{Steps: []Step{running}}, Plan: []string{"a", "b"}, Cancel: c}

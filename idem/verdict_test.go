@@ -33,7 +33,7 @@ func traced(s *Seen, _ *Policy) {
 }
 
 // The sender and whoever reads the log look for the execution that stood in the way by its ID and its trace.
-func TestAVerdictSaysWhoStandsInTheWay(t *testing.T) {
+func TestAVerdictNamesTheExecutionInItsWay(t *testing.T) {
 	const record1, lock1, waiter1 = "trace of the record", "trace of the lock", "trace of the waiter"
 	for name, c := range map[string]struct {
 		sees   []seenBy

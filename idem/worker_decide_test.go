@@ -133,7 +133,7 @@ func TestWhatIsKnownOfAllTriesTogether(t *testing.T) {
 	}
 }
 
-func TestWhatACarriedExecutionMayDo(t *testing.T) {
+func TestWhatAParkedExecutionMayDo(t *testing.T) {
 	can := parkedKnown{routed: true}
 	with := func(change func(*parkedKnown)) parkedKnown {
 		k := can

@@ -44,8 +44,8 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 	<-entered
 }
 
-// TestAPlaceIsGivenUpWithItsContext: who does not wait any more is in nobody's way.
-func TestAPlaceIsGivenUpWithItsContext(t *testing.T) {
+// TestAWaitForASlotEndsWithItsContext: who does not wait any more is in nobody's way.
+func TestAWaitForASlotEndsWithItsContext(t *testing.T) {
 	s := slots{running: func() int { return 1 }}
 	leave, err := s.enter(t.Context())
 	if err != nil {

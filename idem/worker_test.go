@@ -76,8 +76,8 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	}
 }
 
-// TestWhoCameBeforeTheClockWasSetBackIsNotThere: parked executions do not wait an hour for deliveries that do not come.
-func TestWhoCameBeforeTheClockWasSetBackIsNotThere(t *testing.T) {
+// TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount: parked executions do not wait an hour for deliveries that do not come.
+func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
 	now := time.Now()
 	g := NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
 	admittedBy(t, g, testPolicy())
@@ -108,8 +108,8 @@ func (a *agedLock) DeadLetter(context.Context, End) (*Record, error) {
 	return nil, ErrNotOld
 }
 
-// TestWhatSomebodyLetsRunIsTried, also where its carrier had found it too old just before, and goes on hearing so for a moment.
-func TestWhatSomebodyLetsRunIsTried(t *testing.T) {
+// TestAnExecutionThatRunNowReleasesIsTried, also where its carrier had found it too old just before, and goes on hearing so for a moment.
+func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
 		held.lock.Parked = &Parked{Tries: 1}
@@ -143,8 +143,8 @@ func (o takenOver) Request(context.Context, ExecutionID) ([]byte, error) {
 	return []byte("as it is tried"), nil
 }
 
-// TestWhoWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one takes over all that it carried.
-func TestWhoWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
+// TestATryThatWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one takes over all that it carried.
+func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, policy := &oneLock{}, testPolicy()
 		held.lock.ReleaseDelay = time.Minute
@@ -217,8 +217,8 @@ func (r ripening) Ripe(ctx context.Context) (Scope, string, error) {
 
 func (ripening) Take(context.Context, Scope, func(string) bool) (*Taken, error) { return nil, nil }
 
-// TestAChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
-func TestAChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
+// TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
+func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := ripening{scopes: make(chan Scope)}
 	c := NewParkWorker(ParkWorkerOptions{
 		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Parks: parks, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },

@@ -134,7 +134,7 @@ func TestDuplicatesOfACompletedHoldGetItsFinalAnswer(t *testing.T) {
 	decided(t, a.send(t.Context(), "w", "2"), "executed")
 }
 
-func TestACopyThatIsAttachedToAHoldThatFailedIsToldSo(t *testing.T) {
+func TestADuplicateThatIsAttachedToAHoldThatFailedIsToldSo(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); attaches(p) })
 	up.reply <- "202"
@@ -251,7 +251,7 @@ func drain(replies chan string) {
 	}
 }
 
-func TestACopyThatWasAttachedBeforeTheHoldWaitsForItsEnd(t *testing.T) {
+func TestADuplicateThatWasAttachedBeforeTheHoldWaitsForItsEnd(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	both := func(p *idem.Policy) { holds(p); attaches(p) }
 	a, b := newReplica(t, etcd, up, both), newReplica(t, etcd, up, both)

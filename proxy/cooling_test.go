@@ -10,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-func TestWhileALockCoolsNobodyIsToldThatItsExecutionRuns(t *testing.T) {
+func TestDuringTheReleaseDelayNoAnswerSaysThatTheExecutionRuns(t *testing.T) {
 	for strategy, decision := range map[idem.Strategy]string{idem.FailFast: "locked", idem.Skip: "skipped", idem.Wait: "wait_timeout"} {
 		t.Run(string(strategy), func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)

@@ -57,7 +57,7 @@ func TestASpellingThatSomeServerTakesForARouteIsAmbiguous(t *testing.T) {
 }
 
 // With unmatched: pass, what belongs to nobody's route still has to pass.
-func TestAnOrdinaryPathIsNobodysOtherSpelling(t *testing.T) {
+func TestAnOrdinaryPathIsNoOtherSpellingOfARoute(t *testing.T) {
 	for _, verified := range []bool{false, true} {
 		table := tableOf(t, verified, "/hooks/a", "/hook.php", "/shop/{account}", "/v1.0", "/api/{version}/events/{id}", "/data/feed.json")
 		for _, target := range []string{

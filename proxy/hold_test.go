@@ -107,7 +107,7 @@ func TestAHoldOutlivesTheProcessThatTookIt(t *testing.T) {
 	decided(t, b.send(t.Context(), "w", "2"), "locked")
 }
 
-func TestAHoldThatNobodyRenewsFreesTheLock(t *testing.T) {
+func TestAHoldThatIsNotRenewedFreesTheLock(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Strategy = idem.Wait; p.OnUnknown = idem.UnknownBlock })
 	up.reply <- "hold 2s"
@@ -120,7 +120,7 @@ func TestAHoldThatNobodyRenewsFreesTheLock(t *testing.T) {
 	}
 }
 
-func TestAttachedCopiesOfAHeldEventAreRefusedInTheEnd(t *testing.T) {
+func TestAttachedDuplicatesOfAHeldEventAreRefusedInTheEnd(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); attaches(p); p.AttachTimeout = 100 * time.Millisecond })
 	up.reply <- "202"
@@ -140,7 +140,7 @@ func TestWithoutLockTheEventAloneIsHeld(t *testing.T) {
 	decided(t, r.send(t.Context(), "w", "2"), "executed")
 }
 
-func TestAHoldThatCannotBeWrittenSaysSoAndGivesTheLockToNobody(t *testing.T) {
+func TestAHoldThatCannotBeWrittenSaysSoAndKeepsTheLockClosed(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	link := etcdtest.NewWire(t, etcd.Endpoint)
 	a, b := newReplicaAt(t, link.Endpoint, up, holds), newReplica(t, etcd, up, holds)
@@ -176,7 +176,7 @@ func holdsInEtcd(t *testing.T, etcd *etcdtest.Etcd, n int64) {
 	}
 }
 
-func TestWhoWaitedInVainBehindAHoldIsToldWhenItRunsOut(t *testing.T) {
+func TestADeliveryThatWaitedInVainBehindAHoldLearnsWhenItRunsOut(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); waits(p); p.WaitTimeout = 100 * time.Millisecond })
 	up.reply <- "202"

@@ -35,7 +35,7 @@ func TestADuplicateGetsTheStatusOnceTheAnswerHasLeft(t *testing.T) {
 	ran(t, up, 1)
 }
 
-func TestACopyThatWaitsElsewhereGetsAnAnswerThatIsKeptApart(t *testing.T) {
+func TestADuplicateThatWaitsElsewhereGetsAnAnswerThatIsKeptApart(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	attach := func(p *idem.Policy) { p.ReplayRetention, p.InFlight = time.Minute, idem.Attach }
 	a, b := newReplica(t, etcd, up, attach), newReplica(t, etcd, up, attach)

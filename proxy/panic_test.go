@@ -46,8 +46,8 @@ type mute struct{ *events }
 func (mute) Delivered(*Report) { panic("a bug") }
 func (mute) Passed(*Report)    { panic("a bug") }
 
-// TestABugInWhoeverIsToldOfADeliveryEndsNothing: the delivery is over by then, and its sender has its answer.
-func TestABugInWhoeverIsToldOfADeliveryEndsNothing(t *testing.T) {
+// TestABugInTheObserverOfADeliveryEndsNothing: the delivery is over by then, and its sender has its answer.
+func TestABugInTheObserverOfADeliveryEndsNothing(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(*idem.Policy) {})
 	r.handler.o.Observer = mute{r.events}

@@ -62,9 +62,9 @@ func (r *replica) exchange(t *testing.T, raw string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestASecondAnswerIsNobodys: the service took the body of an earlier request for a request, and its answer to that comes when an event
+// TestASecondAnswerIsNotTheOutcomeOfTheNextEvent: the service took the body of an earlier request for a request, and its answer to that comes when an event
 // has been sent. It is not the event's outcome, whoever the body was from.
-func TestASecondAnswerIsNobodys(t *testing.T) {
+func TestASecondAnswerIsNotTheOutcomeOfTheNextEvent(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for _, earlier := range []struct{ name, head string }{
 		{"an unmatched GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"},
@@ -137,8 +137,8 @@ func TestTheServiceIsToldWhichConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestWhoOffersAnUpgradeWithALongBodyHearsThatItIsRefused: closing with that body unread would reset the connection under the answer.
-func TestWhoOffersAnUpgradeWithALongBodyHearsThatItIsRefused(t *testing.T) {
+// TestARefusedUpgradeWithALongBodyIsAnswered: closing with that body unread would reset the connection under the answer.
+func TestARefusedUpgradeWithALongBodyIsAnswered(t *testing.T) {
 	r := newReplica(t, etcdtest.Start(t), newService(t), func(*idem.Policy) {})
 	const size = 8 << 20
 	status, body := r.exchange(t, fmt.Sprintf("POST /hooks/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n", size)+strings.Repeat("x", size))

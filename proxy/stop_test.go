@@ -52,7 +52,7 @@ func (h *lastHeld) Settle(context.Context, idem.End) (*idem.Record, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func TestWhatIsStoppedBeforeTheFirstByteReachesNobody(t *testing.T) {
+func TestACallThatIsStoppedBeforeItsFirstByteDoesNotReachTheService(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin, release error
 		code, decision string

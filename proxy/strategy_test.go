@@ -47,7 +47,7 @@ func TestWaitersRunInTheOrderOfArrivalOverReplicas(t *testing.T) {
 	}
 }
 
-func TestNobodyBargesPastTheQueue(t *testing.T) {
+func TestNoDeliveryPassesTheQueue(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	waiting, hasty := newReplica(t, etcd, up, waits), newReplica(t, etcd, up, func(*idem.Policy) {})
 	first := waiting.send(t.Context(), "w", "1")
@@ -112,7 +112,7 @@ func TestAnOvertakenEventWaitsForAMomentOnly(t *testing.T) {
 	}
 }
 
-func TestWaitingEndsWithItsTimeAndLeavesNoPlace(t *testing.T) {
+func TestAWaitThatTimesOutLeavesNoQueueEntry(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { waits(p); p.WaitTimeout = 200 * time.Millisecond })
 	first := r.send(t.Context(), "w", "1")
@@ -135,7 +135,7 @@ func TestWaitingEndsWithItsTimeAndLeavesNoPlace(t *testing.T) {
 	}
 }
 
-func TestSenderThatHangsUpGivesUpItsPlace(t *testing.T) {
+func TestASenderThatHangsUpLeavesTheQueue(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, waits)
 	first := r.send(t.Context(), "w", "1")
@@ -167,7 +167,7 @@ func TestTooManyWaitingIsRefusedAtOnce(t *testing.T) {
 	await(t, second)
 }
 
-func TestCopiesOfAWaitingEventAreInFlight(t *testing.T) {
+func TestDuplicatesOfAWaitingEventAreInFlight(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	a, b := newReplica(t, etcd, up, waits), newReplica(t, etcd, up, waits)
 	first := a.send(t.Context(), "w", "1")
@@ -185,7 +185,7 @@ func TestCopiesOfAWaitingEventAreInFlight(t *testing.T) {
 	await(t, second)
 }
 
-func TestWaiterWhoseEventWasSettledMeanwhileGetsTheAnswer(t *testing.T) {
+func TestAWaiterWhoseEventWasSettledMeanwhileGetsTheAnswer(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	a := newReplica(t, etcd, up, waits)
 	first := a.send(t.Context(), "w", "1")
@@ -227,7 +227,7 @@ func TestSkipDropsWhatMeetsAHeldLock(t *testing.T) {
 	decided(t, a.send(t.Context(), "w", "2"), "executed")
 }
 
-func TestWithoutLockOnlyCopiesMeet(t *testing.T) {
+func TestWithoutALockOnlyDuplicatesMeet(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	none := func(p *idem.Policy) { p.Strategy = idem.NoLock }
 	a, b := newReplica(t, etcd, up, none), newReplica(t, etcd, up, none)
@@ -249,7 +249,7 @@ func TestWithoutLockOnlyCopiesMeet(t *testing.T) {
 	}
 }
 
-func TestAttachedCopiesGetWhatTheFirstOneGot(t *testing.T) {
+func TestAttachedDuplicatesGetTheFirstAnswer(t *testing.T) {
 	for _, how := range []string{"", "500"} {
 		etcd, up := etcdtest.Start(t), newService(t)
 		a, b := newReplica(t, etcd, up, attaches), newReplica(t, etcd, up, attaches)
@@ -283,7 +283,7 @@ func following(t *testing.T, r *replica, n int) {
 	}
 }
 
-func TestAttachedCopyOfADeadProcessRunsNothing(t *testing.T) {
+func TestAnAttachedDuplicateOfADeadProcessRunsNothing(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	link := etcdtest.NewWire(t, etcd.Endpoint)
 	a := newReplicaAt(t, link.Endpoint, up, attaches)
@@ -318,7 +318,7 @@ func onlySession(t *testing.T, etcd *etcdtest.Etcd) clientv3.LeaseID {
 	return clientv3.LeaseID(got.Kvs[0].Lease)
 }
 
-func TestAttachedCopyWaitsOnlySoLong(t *testing.T) {
+func TestAnAttachedDuplicateWaitsNoLongerThanItsTimeout(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { attaches(p); p.AttachTimeout = 100 * time.Millisecond })
 	first := r.send(t.Context(), "w", "1")

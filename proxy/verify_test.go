@@ -133,8 +133,8 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 	}
 }
 
-// TestATokenIsAskedForWhoeverAnswersTheHandshake: one that the service answers has to bring it, too.
-func TestATokenIsAskedForWhoeverAnswersTheHandshake(t *testing.T) {
+// TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake: one that the service answers has to bring it, too.
+func TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake(t *testing.T) {
 	for _, answer := range []string{"", "{query.challenge}"} {
 		c := sender.Config{Scheme: "none"}
 		rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", TokenAt: "query.token", Token: []byte("t"), Answer: answer}

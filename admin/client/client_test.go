@@ -242,7 +242,7 @@ func TestWhatIsRefusedIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfSomebodyElseIsAProblemWithoutACode(t *testing.T) {
+func TestAnAnswerOfAnotherProgramIsAProblemWithoutACode(t *testing.T) {
 	for name, a := range map[string]answer{
 		"a page":      {404, "<html>", map[string]string{"Content-Type": "text/html"}},
 		"other JSON":  {404, `{"code":5,"message":"no such key"}`, nil},

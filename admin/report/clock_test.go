@@ -41,7 +41,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 	}
 }
 
-func TestPeopleReadTheClockAsItIsSet(t *testing.T) {
+func TestAReportShowsTheClockAsItIsSet(t *testing.T) {
 	tally, clock := newTally()
 	clock.set = year
 	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})

@@ -24,7 +24,7 @@ func near(tb testing.TB, t *Tally, want ...float64) {
 
 func about(a, b float64) bool { return a > b-0.001 && a < b+0.001 }
 
-func TestFailuresInARowAreCountedUntilTheSenderHearsASuccess(t *testing.T) {
+func TestFailuresInARowAreCountedUntilTheSenderGetsASuccess(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{InRow: 4}, Limit{InRow: 40})
 	near(t, tally, 0, 0)

@@ -60,7 +60,7 @@ func secured(t *testing.T) map[string]string {
 	}
 }
 
-func TestServeReachesAnEtcdThatAsksWhoComes(t *testing.T) {
+func TestServeReachesAnEtcdWithAuthentication(t *testing.T) {
 	for name, text := range secured(t) {
 		t.Run(name, func(t *testing.T) {
 			loaded, err := wiring.Load(&cli.Environment{}, write(t, "sidecar.yaml", text), nil, true)

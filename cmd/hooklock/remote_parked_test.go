@@ -65,7 +65,7 @@ func TestOneExecutionShowsItsTriesAndWhatIsKnownOfThem(t *testing.T) {
 	}
 }
 
-func TestAPersonsWordGoesToOneExecution(t *testing.T) {
+func TestRunSkipAndRerunGoToOneExecution(t *testing.T) {
 	letter, other := "exec_"+strings.Repeat("l", 32), "exec_"+strings.Repeat("o", 32)
 	api := serveAPI(t, map[string]string{
 		"POST /v1/executions/" + id + "/run": "200 " + blockedJSON, "POST /v1/executions/" + id + "/skip": "202 " + strings.Replace(blockedJSON, "RUNNING", "CANCEL_REQUESTED", 1),

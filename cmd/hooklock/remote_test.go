@@ -86,7 +86,7 @@ const (
 		`"steps":[{"name":"charge","status":"done","startedAt":"2026-11-21T10:00:00.000Z","finishedAt":"2026-11-21T10:00:00.250Z"},{"name":"mail","status":"skipped"}],"duplicates":4,"traceId":"t"}`
 )
 
-func TestLocksListShowsWhoHoldsWhatInColumns(t *testing.T) {
+func TestLocksListShowsEachHolderInColumns(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/locks?limit=200&prefix=s":           `200 {"locks":[` + lockJSON + `],"nextCursor":"c2"}`,
 		"GET /v1/locks?cursor=c2&limit=200&prefix=s": `200 {"locks":[` + staleJSON + `],"nextCursor":""}`,

@@ -62,7 +62,7 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 	}
 }
 
-func TestConfigShowPrintsNoYAMLToWhoAsksForJSON(t *testing.T) {
+func TestConfigShowPrintsNoYAMLWhereJSONIsAskedFor(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "sidecar.yaml")
 	if err := os.WriteFile(config, []byte("upstream: http://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)

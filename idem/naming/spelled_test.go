@@ -3,7 +3,7 @@ package naming
 import "testing"
 
 // People have an event ID from its sender, or from what Hooklock shows: either names the event.
-func TestAnEventIDIsSpelledAsItIsNamedWhoeverWroteIt(t *testing.T) {
+func TestAnEventIDIsSpelledAsItIsNamedHoweverItIsWritten(t *testing.T) {
 	for written, want := range map[string]string{
 		"evt_1": "evt_1", "ä/ö?#": "ä/ö?#", "": "", " a ": " a ",
 		"100%": "100%25", "100%25": "100%25", "order%2F17": "order%252F17", "order%252F17": "order%252F17", "%s%d": "%25s%25d", "%25s%25d": "%25s%25d",

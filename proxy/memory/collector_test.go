@@ -23,7 +23,7 @@ func TestGarbageMayPileUpToABoundAndAlwaysToWhatIsInUse(t *testing.T) {
 	}
 }
 
-func TestWhoSetsGOGCIsHeard(t *testing.T) {
+func TestASetGOGCIsLeftAlone(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	c := newCollector(Limit{Bytes: 1 << 30})
 	c.set = func(percent int) int { t.Errorf("%d was set", percent); return 0 }

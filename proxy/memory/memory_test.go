@@ -65,7 +65,7 @@ func TestMemoryIsGivenBackOnceAPeakIsOver(t *testing.T) {
 	}
 }
 
-func TestWavesDoNotPayForIt(t *testing.T) {
+func TestMemoryIsNotGivenBackBetweenWaves(t *testing.T) {
 	k, b, _, freed := newKeeper()
 	for range 100 {
 		a := b.Open()

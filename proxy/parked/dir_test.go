@@ -109,7 +109,7 @@ func listed(ctx context.Context, s Store) error {
 	return nil
 }
 
-func TestAFolderKeepsItsWord(t *testing.T) {
+func TestAFolderMeetsTheContractOfAStore(t *testing.T) {
 	storeKeepsItsWord(t, openDir(t, filepath.Join(t.TempDir(), "requests")))
 }
 

@@ -54,7 +54,7 @@ func onHanging(t *testing.T) (*Dir, *hanging) {
 	return d, h
 }
 
-func TestWhoWaitsForADiskThatHangsGivesUpWithItsContext(t *testing.T) {
+func TestAWaitForADiskThatHangsEndsWithItsContext(t *testing.T) {
 	d, h := onHanging(t)
 	over := errors.New("the sender waits no longer")
 	for name, ask := range map[string]func(ctx context.Context) error{
@@ -91,7 +91,7 @@ func TestWhoWaitsForADiskThatHangsGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestADiskIsNotAskedForSomebodyWhoHasGone(t *testing.T) {
+func TestADiskIsNotAskedForACallerThatHasGone(t *testing.T) {
 	d, h := onHanging(t)
 	close(h.released)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -97,7 +97,7 @@ func openS3(t *testing.T, o S3Options) *S3 {
 	return s
 }
 
-func TestABucketKeepsItsWord(t *testing.T) {
+func TestABucketMeetsTheContractOfAStore(t *testing.T) {
 	storeKeepsItsWord(t, openS3(t, s3Options(s3Server(t))))
 }
 
@@ -264,7 +264,7 @@ func TestAServerThatGoesAwayInTheMiddleOfAPutHasNothing(t *testing.T) {
 	}
 }
 
-func TestAServerThatSaysYesToEverythingKeepsNothing(t *testing.T) {
+func TestAServerThatAnswersEverythingWithSuccessIsNoStore(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "<html>welcome</html>")

@@ -50,7 +50,7 @@ func TestOrphansGoAfterAnHourAndNothingElse(t *testing.T) {
 	pass(t, s, 0)
 }
 
-func TestAnHourBeginsAnewWhereSomebodyKnewTheBytesMeanwhile(t *testing.T) {
+func TestTheHourOfAnOrphanBeginsAnewWhereItsBytesWereReferencedMeanwhile(t *testing.T) {
 	_, s, ledger, now := swept(1)
 	pass(t, s, 0)
 	*now = now.Add(orphanAfter - 1)

@@ -83,7 +83,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyShouldSeeToIsAWarning(t *testing.T) {
+func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 	r := open(t)
 	warned := []idem.Decision{
 		idem.DecisionStoreUnavailable, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout,

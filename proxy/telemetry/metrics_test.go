@@ -12,7 +12,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-func TestWhatIsRareIsThereFromTheStart(t *testing.T) {
+func TestRareSeriesAreShownFromTheStart(t *testing.T) {
 	r := open(t)
 	r.wants(t,
 		`hooklock_deliveries_total{decision="lock_lost",route="plain",would=""} 0`,
@@ -46,7 +46,7 @@ func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
 	}
 }
 
-func TestAHoldThatSomebodyEndedIsMeasuredAndLogged(t *testing.T) {
+func TestTheEndOfAHoldIsMeasuredAndLogged(t *testing.T) {
 	r := open(t)
 	ended := &idem.Record{
 		Entry: idem.Entry{
@@ -176,7 +176,7 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyKnownWhenSomebodyLooks(t *testing.T) {
+func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r := open(t)
 	r.o.Now = func() time.Time { return began.Add(time.Minute) }
 	err := r.Watch(Watched{
@@ -246,7 +246,7 @@ func TestADisabledSDKMeasuresNothing(t *testing.T) {
 	}
 }
 
-func TestThatEtcdIsFullIsThereFromTheFirstRequestToIt(t *testing.T) {
+func TestTheSeriesOfAFullEtcdIsShownFromTheFirstRequest(t *testing.T) {
 	r := open(t)
 	const series = `db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",error_type="RESOURCE_EXHAUSTED",server_address="etcd-0",server_port="2379"} `
 	if strings.Contains(r.page(t, ""), series) {

@@ -78,7 +78,7 @@ func attributesIn(s *spans.Span) map[string]*common.AnyValue {
 	return all
 }
 
-func TestADeliveryIsOneTraceWithItsRooms(t *testing.T) {
+func TestADeliveryIsOneTraceWithASpanForEachStage(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
@@ -255,7 +255,7 @@ func TestOpenMetricsHasTheTraceAsAnExemplar(t *testing.T) {
 	t.Errorf("no exemplar in\n%s", page)
 }
 
-func TestADeadCollectorHoldsNobodyUp(t *testing.T) {
+func TestADeadCollectorDelaysNothing(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func TestACancelKeepsItsCause(t *testing.T) {
 	}
 }
 
-func TestSaysThatNothingWasSentWhereNobodyListens(t *testing.T) {
+func TestSaysThatNothingWasSentWhereNothingListens(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

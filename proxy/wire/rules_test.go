@@ -83,7 +83,7 @@ func TestEmptyPlacesInAListOfProtocolsSayNothing(t *testing.T) {
 	}
 }
 
-func TestAnAccountThatNobodyBoundsCountsNothing(t *testing.T) {
+func TestAnUnlimitedBudgetCountsNothing(t *testing.T) {
 	for _, a := range []*Account{nil, new(Account)} {
 		a.Hold(5)
 		a.Give(5)

@@ -139,8 +139,8 @@ func TestNeverTunnelsToHTTP(t *testing.T) {
 	}
 }
 
-// TestATunnelThatNobodyTakesOverIsClosed: fasthttp does not call back when the sender's connection broke meanwhile.
-func TestATunnelThatNobodyTakesOverIsClosed(t *testing.T) {
+// TestATunnelThatIsNotTakenOverIsClosed: fasthttp does not call back when the sender's connection broke meanwhile.
+func TestATunnelThatIsNotTakenOverIsClosed(t *testing.T) {
 	ended := make(chan struct{})
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		defer close(ended)

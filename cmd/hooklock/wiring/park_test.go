@@ -42,7 +42,7 @@ park_store:
 	}
 }
 
-func TestWhatNobodyKnowsOfASenderCannotBeParkedFor(t *testing.T) {
+func TestASenderWithoutAKnownLimitCannotParkAtIt(t *testing.T) {
 	for preset, fine := range map[string]bool{"gitlab": true, "standard-webhooks": false, "github": false} {
 		text := "park_store: {single_member: true}\nroutes: [{name: a, path: /a, workflow: w, preset: " + preset + ", on_sender_limit: park, park: {enabled: true, max_age: 4m}}]"
 		_, err := Load(&cli.Environment{}, "sidecar.yaml", []byte(text), true)

@@ -80,7 +80,7 @@ func serial(t *testing.T, c etcdtest.Certificate) string {
 	return pair.Leaf.SerialNumber.String()
 }
 
-func TestARenewedCertificateIsShownToWhoeverConnectsNext(t *testing.T) {
+func TestARenewedCertificateIsUsedForTheNextConnection(t *testing.T) {
 	t.Parallel()
 	authority := etcdtest.NewAuthority(t)
 	ours := authority.Issue("127.0.0.1")

@@ -81,7 +81,7 @@ func FuzzALineIsSpelledAsSlogSpellsIt(f *testing.F) {
 	})
 }
 
-func TestPlainTextIsKnown(t *testing.T) {
+func TestTextWithoutEscapesIsRecognised(t *testing.T) {
 	for c := range 256 {
 		want := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
 		for at := range 20 {

@@ -126,7 +126,7 @@ func TestLinesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestWhoeverHasALineNeverWaitsAndWhatIsMissingIsSaidWhereItWouldHaveBeen(t *testing.T) {
+func TestALogCallNeverWaitsAndMissingLinesAreReportedInTheirPlace(t *testing.T) {
 	p := newPlace()
 	p.hangs = true
 	w := open(t, p, func(o *Options) { o.Room = 66 })
@@ -191,7 +191,7 @@ func TestReservedLinesAreWrittenAlthoughThereIsNoRoomForOthers(t *testing.T) {
 	}
 }
 
-func TestNothingIsReservedWhileNobodyReads(t *testing.T) {
+func TestNothingIsReservedWhileTheLogIsNotRead(t *testing.T) {
 	p := newPlace()
 	p.hangs = true
 	var mu sync.Mutex
@@ -369,7 +369,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 	closed(t, w)
 }
 
-func TestWhatMayNotWaitTakesWithItWhatWaits(t *testing.T) {
+func TestALineThatMayNotWaitIsWrittenWithTheLinesThatWait(t *testing.T) {
 	p := newPlace()
 	w := NewWriter(Options{To: p, Lost: func(int64) []byte { return nil }, Linger: time.Hour})
 	say(w, "an ordinary line")
