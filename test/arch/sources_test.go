@@ -64,7 +64,7 @@ func TestNothingNamesAPlaceOfOneMachine(t *testing.T) {
 	}
 }
 
-func TestTheRootHoldsOnlyWhatPeopleLookFor(t *testing.T) {
+func TestTheRootHoldsOnlyWhatAReaderLooksFor(t *testing.T) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func TestAProxyThatDoesNotStartEndsTheRunWithItsWords(t *testing.T) {
 	}
 }
 
-func TestWhoeverCannotBeHadIsNamedAndTheRestGoesOn(t *testing.T) {
+func TestAMissingPeerIsNamedAndTheOthersAreMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	var out bytes.Buffer

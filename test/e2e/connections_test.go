@@ -7,7 +7,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-func TestConnectionsWithoutARequestStarveNobody(t *testing.T) {
+func TestConnectionsWithoutARequestStarveNoOthers(t *testing.T) {
 	t.Parallel()
 	h := own(t, shared.config("idle", "limits: {max_connections: 10}"))
 	for range 30 {

@@ -214,7 +214,7 @@ func TestAHeldExecutionIsRenewedAndCompletedAtAnotherReplica(t *testing.T) {
 	passed(t, testkit.Post(t, both[1].Addr, path, "{}", key("2")), 200, "next", "executed")
 }
 
-func TestACopyThatIsAttachedToAHeldExecutionGetsItsFinalAnswer(t *testing.T) {
+func TestADuplicateThatIsAttachedToAHeldExecutionGetsItsFinalAnswer(t *testing.T) {
 	t.Parallel()
 	both := controlledFleet(t, "attached-held")
 	path := at(t, "hold-attach")

@@ -8,7 +8,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-func TestCopiesAreCountedAtEveryReplicaWithinASecond(t *testing.T) {
+func TestDuplicatesAreCountedAtEveryReplicaWithinASecond(t *testing.T) {
 	t.Parallel()
 	both := fleet(t, "copies")
 	path := at(t, "plain")

@@ -121,7 +121,7 @@ func conflict(t *testing.T, a *testkit.Answer, holder, workflow string) {
 	}
 }
 
-func TestACopyOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T) {
+func TestADuplicateOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	workflow := strings.TrimPrefix(path, "/")

@@ -80,7 +80,7 @@ func TestDrainAndReloadSignalNoGroupOfProcesses(t *testing.T) {
 	}
 }
 
-func TestWhoDoesNotReadItsAnswersFromTheAdminListenerHoldsUpNoEnd(t *testing.T) {
+func TestAClientThatDoesNotReadTheAdminListenersAnswersDelaysNoShutdown(t *testing.T) {
 	t.Parallel()
 	token, health := filepath.Join(t.TempDir(), "token"), testkit.FreePort(t)
 	write(t, token, strings.Repeat("t", 32))

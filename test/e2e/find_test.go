@@ -11,7 +11,7 @@ import (
 )
 
 // "Customer says evt_123 was not processed": each thing that somebody may have in hand leads to what became of it.
-func TestAnEventIsFoundByAnythingInHand(t *testing.T) {
+func TestAnEventIsFoundByEachOfItsNames(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
 		if r.Header.Get("Hooklock-Attempt") == "1" && r.Header.Get("Idempotency-Key") == "evt_123" {

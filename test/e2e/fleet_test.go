@@ -15,7 +15,7 @@ func fleet(t *testing.T, prefix string) [2]*testkit.Hooklock {
 	return [2]*testkit.Hooklock{own(t, shared.config(prefix, "")), own(t, shared.config(prefix, ""))}
 }
 
-func TestFiftyCopiesOfOneEventOverTwoProcessesRunOnce(t *testing.T) {
+func TestFiftyDuplicatesOfOneEventOverTwoProcessesRunOnce(t *testing.T) {
 	t.Parallel()
 	const copies = 50
 	both := fleet(t, "copies")

@@ -62,7 +62,7 @@ func TestASocketThatIsGivenIsWhereSendersComeIn(t *testing.T) {
 	leave(t, h.Process)
 }
 
-func TestASocketThatNobodyCanListenOnIsRefused(t *testing.T) {
+func TestASocketThatCannotBeListenedOnIsRefused(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open(os.DevNull)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestAHoldSurvivesTheProcessThatTookIt(t *testing.T) {
 	isHeld(t, own(t, config), path, first.Execution(), 20, 40)
 }
 
-func TestAHoldThatNobodyRenewsEndsAsUnknown(t *testing.T) {
+func TestAHoldThatIsNotRenewedEndsAsUnknown(t *testing.T) {
 	t.Parallel()
 	path := at(t, "hold")
 	shared.on(t, path, answers(asks("4500ms"), testkit.OK("next")))
@@ -137,7 +137,7 @@ func TestALongAnswerIsHeldAtItsEndAndACutOneIsNot(t *testing.T) {
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, shared.strict.Addr, cut, "{}", key("1")))
 }
 
-func TestWhereNobodyIsRefusedHoldsAreSeenAllTheSame(t *testing.T) {
+func TestInModeObserveHoldsAreSeen(t *testing.T) {
 	t.Parallel()
 	path := at(t, "hold-observe")
 	shared.on(t, path, answers(accepted))

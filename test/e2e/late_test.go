@@ -89,7 +89,7 @@ func TestAnOutcomeThatIsUnknownAfterALostSessionHasItsLineAndIsCountedOnce(t *te
 	shows(t, h, `hooklock_lock_losses_total{reason="unheard"} 1`)
 }
 
-func TestWhatSomebodyElseEndedIsCountedThereAlone(t *testing.T) {
+func TestAnExecutionThatAnotherReplicaEndedIsCountedThereAlone(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	work := shared.holds(t, path)

@@ -149,7 +149,7 @@ func TestAReaderOfTheLogThatStopsReadingStopsNoDeliveryAndItsMissingLinesAreCoun
 	h.Stderr.AwaitRecord(t, "stopped", nil)
 }
 
-func TestAProcessEndsAsAskedAlthoughNobodyReadsItsLog(t *testing.T) {
+func TestAProcessEndsAsAskedAlthoughItsLogIsNotRead(t *testing.T) {
 	t.Parallel()
 	h, reader := serveRead(t, shared.config("stalled-end", ""))
 	reader.gate.Lock()

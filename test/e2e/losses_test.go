@@ -25,7 +25,7 @@ func shows(t *testing.T, h *testkit.Hooklock, line string) {
 	testkit.Until(t, line, func() bool { return strings.Contains(h.Metrics(t), "\n"+line+"\n") })
 }
 
-func TestWhoBuriesTheDeadSaysSoAndCountsIt(t *testing.T) {
+func TestAReplicaThatReapsAnExecutionLogsAndCountsIt(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	work := shared.holds(t, path)
@@ -42,7 +42,7 @@ func TestWhoBuriesTheDeadSaysSoAndCountsIt(t *testing.T) {
 	shows(t, heir, `hooklock_lock_losses_total{reason="session_lost"} 0`)
 }
 
-func TestALockThatNobodyCanVouchForIsALoss(t *testing.T) {
+func TestALockIsLostWhereEtcdDoesNotConfirmItsSession(t *testing.T) {
 	t.Parallel()
 	etcd := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	path := at(t, "plain")

@@ -161,7 +161,7 @@ func readDashboard(t *testing.T) *grafana {
 	return d
 }
 
-func TestEachPanelSaysWhatItShowsAndOfWhom(t *testing.T) {
+func TestEachPanelHasADescriptionAndAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	ids := map[int]string{}
 	for _, p := range readDashboard(t).Panels {

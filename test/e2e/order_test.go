@@ -77,7 +77,7 @@ func TestAParkedEventThatIsOlderRunsWithTheHeaderThatSaysSo(t *testing.T) {
 	testkit.Until(t, "the older one to end", func() bool { return execution(t, h, older)["status"] == "SUCCESS" })
 }
 
-func TestTheReportCountsWhatIsStaleBeforeAnybodyEnforcesIt(t *testing.T) {
+func TestTheReportCountsStaleEventsBeforeTheirOrderIsEnforced(t *testing.T) {
 	t.Parallel()
 	h := ordering(t)
 	path := at(t, "ord-watch")

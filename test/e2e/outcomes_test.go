@@ -125,7 +125,7 @@ func TestABlockedEventIsRefusedBeforeTheLockIsAsked(t *testing.T) {
 	testkit.Receive(t, "the other answer", other)
 }
 
-func TestAfterAnUnknownOutcomeNobodyGetsTheLockForReleaseDelay(t *testing.T) {
+func TestAfterAnUnknownOutcomeTheLockStaysClosedForReleaseDelay(t *testing.T) {
 	t.Parallel()
 	path := at(t, "cooling")
 	shared.on(t, path, answers("", testkit.OK("later")))

@@ -53,7 +53,7 @@ func bodies(path string) (all []string) {
 	return all
 }
 
-func TestABlockedEventRunsWhenAPersonSaysSoAndThenTheNextOne(t *testing.T) {
+func TestABlockedEventRunsWhenAnOperatorSaysSoAndThenTheNextOne(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
 	path := at(t, "park-hold")
@@ -112,7 +112,7 @@ func TestADeadLetterWhoseBytesAreGoneSaysSo(t *testing.T) {
 	}
 }
 
-func TestDeadLettersRunAgainInTheOrderOfTheirLine(t *testing.T) {
+func TestDeadLettersRunAgainInTheOrderOfTheirQueue(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
 	path := at(t, "park-skip")
@@ -187,7 +187,7 @@ func TestABlockedEventCanBeCancelledAfterItsProcessHasLostItsSession(t *testing.
 	settles(t, h.Addr, path, "2", "2", 200, "next")
 }
 
-func TestTheRequestIsShownAsItCameToWhoeverMaySeeIt(t *testing.T) {
+func TestARequestIsShownAsItCameToATokenThatMaySeeIt(t *testing.T) {
 	t.Parallel()
 	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), `admin: {listen: "127.0.0.1:0"}`,
 		`admin: {listen: "127.0.0.1:0", tokens: [{name: ops, token_env: OPS, scopes: [read, write]}, {name: eye, token_env: EYE, scopes: [bodies]}]}`, 1)

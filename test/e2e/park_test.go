@@ -111,8 +111,8 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 	reached(t, path, 1)
 }
 
-// TestWhoWasAnsweredBeforeTheServiceIsFoundByItsEvent: its arrival says which event it was, and where it came from, as that of any other does.
-func TestWhoWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T) {
+// TestADeliveryThatWasAnsweredBeforeTheServiceIsFoundByItsEvent: its arrival says which event it was, and where it came from, as that of any other does.
+func TestADeliveryThatWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
 	path := at(t, "park-slow")
@@ -207,7 +207,7 @@ func TestAnAnswerInTimeIsTheUpstreams(t *testing.T) {
 	}
 }
 
-func TestWaitersParkInTheirPlaces(t *testing.T) {
+func TestWaitersParkInTheirOrder(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
 	path := at(t, "park-wait")
@@ -390,7 +390,7 @@ func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
 	settles(t, h.Addr, path, "{}", "1", 200, "behind the sender's back")
 }
 
-func TestAnotherReplicaCarriesOnWhatADeadOneHadAccepted(t *testing.T) {
+func TestAnotherReplicaTakesOverWhatADeadOneHadAccepted(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()
 	config := strings.Replace(parkConfig(shared.up.URL, prefix), "request_timeout: 10s", "request_timeout: 2s, session_ttl: 3s", 1)

@@ -168,7 +168,7 @@ func TestTheProbeNeedsTheAddressOfHooklockForItself(t *testing.T) {
 	says(t, lines, "front", "failed", "no URL")
 }
 
-func TestTheProbeWaitsForAFrontWhoseChecksFoundNobody(t *testing.T) {
+func TestTheProbeWaitsForAFrontWhoseChecksFoundNoReplica(t *testing.T) {
 	t.Parallel()
 	program := testkit.Program(t, "haproxy")
 	address, at := testkit.FreePort(t), testkit.FreePort(t)

@@ -88,7 +88,7 @@ func TestAfterABrokenBodyTheConnectionIsNotUsedAgain(t *testing.T) {
 }
 
 // What is refused for its head leaves a body behind, of which the first bytes may have been read already.
-func TestABodyThatNobodyReadIsNotTheNextRequest(t *testing.T) {
+func TestABodyThatWasNotReadIsNotTheNextRequest(t *testing.T) {
 	t.Parallel()
 	h := own(t, shared.config("unread", "unmatched: reject")+
 		"  - {name: sealed, path: /sealed, workflow: sealed, verify: {scheme: token, header: X-Token, secret_env: S}}\n", "S=token")

@@ -46,7 +46,7 @@ func TestReloadSaysWhetherTheConfigurationWasTakenOver(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
 }
 
-func TestReloadSignalsNobodyElse(t *testing.T) {
+func TestReloadSignalsNoOtherProcess(t *testing.T) {
 	t.Parallel()
 	config := strings.Replace(shared.config("reload-other", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1)
 	h := own(t, config)

@@ -7,8 +7,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// TestCopiesMeetWhileARouteGoesToStrategyNone: in a rolling update one replica has strategy none already, and the other one has not.
-func TestCopiesMeetWhileARouteGoesToStrategyNone(t *testing.T) {
+// TestDuplicatesMeetWhileARouteGoesToStrategyNone: in a rolling update one replica has strategy none already, and the other one has not.
+func TestDuplicatesMeetWhileARouteGoesToStrategyNone(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()[1:]
 	locks := shared.config(prefix, "")

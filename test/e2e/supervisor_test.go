@@ -73,7 +73,7 @@ func sockets(t *testing.T) map[string]string {
 	return map[string]string{"path": filepath.Join(dir, "notify"), "abstract": fmt.Sprintf("@hooklock-test-%d", os.Getpid())}
 }
 
-func TestSystemdHearsOfReadyReloadAndStop(t *testing.T) {
+func TestSystemdIsToldOfReadyReloadAndStop(t *testing.T) {
 	t.Parallel()
 	for name, address := range sockets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestSystemdHearsOfReadyReloadAndStop(t *testing.T) {
 	}
 }
 
-func TestTheWatchdogHearsOfLifeUntilTheEnd(t *testing.T) {
+func TestTheWatchdogIsServedUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	boss := newSystemd(t, sockets(t)["path"])
 	h := own(t, shared.config("watchdog", ""), boss.env, "WATCHDOG_USEC=200000")

@@ -81,7 +81,7 @@ func (c *traces) has(decisions ...string) bool {
 	return len(c.calls) > 0
 }
 
-func TestWhoeverMeetsAnExecutionLinksToItsTrace(t *testing.T) {
+func TestADeliveryThatMeetsAnExecutionLinksToItsTrace(t *testing.T) {
 	t.Parallel()
 	c := collect(t)
 	env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.url, "OTEL_METRICS_EXPORTER=none", "OTEL_BSP_SCHEDULE_DELAY=50"}

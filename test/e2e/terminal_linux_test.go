@@ -114,7 +114,7 @@ func TestEightyColumnsShowWhatMatters(t *testing.T) {
 	}
 }
 
-func TestColoursAreForTerminalsAndNotForWhoWantsNone(t *testing.T) {
+func TestColoursAreForTerminalsThatWantThem(t *testing.T) {
 	t.Parallel()
 	h, _ := crowded(t)
 	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}

@@ -112,7 +112,7 @@ func TestSkipDropsWithASuccess(t *testing.T) {
 	testkit.Receive(t, "the first answer", first)
 }
 
-func TestWithoutALockEventsOverlapAndCopiesMeet(t *testing.T) {
+func TestWithoutALockEventsOverlapAndDuplicatesMeet(t *testing.T) {
 	t.Parallel()
 	path := at(t, "none")
 	work := shared.holds(t, path)
@@ -130,7 +130,7 @@ func TestWithoutALockEventsOverlapAndCopiesMeet(t *testing.T) {
 	testkit.Receive(t, "the second answer", second)
 }
 
-func TestCopiesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
+func TestDuplicatesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
 	t.Parallel()
 	both := fleet(t, "attached")
 	for name, answer := range map[string]string{"kept": testkit.OK("once"), "not kept": "HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nonce"} {

@@ -193,7 +193,7 @@ func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 }
 
 // A session that is lost costs nothing where nobody else wants its locks: the call goes on under the next one.
-func TestALostSessionThatNobodyProfitsFromCostsNothing(t *testing.T) {
+func TestALostSessionCostsNothingWhereNoOtherDeliveryWantsItsLocks(t *testing.T) {
 	t.Parallel()
 	e := cluster.StartEtcd(t, programs, 1)
 	up := cluster.NewUpstream(t)

@@ -42,7 +42,7 @@ var lostSteps = []lostStep{
 		arrange: scripted(func(_ *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); now() })},
 }
 
-func TestACarrierThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
+func TestAParkWorkerThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	tabled(t, "parked-frozen", "The process is | Upstream saw | A late effect", lostSteps, func(t *testing.T, st lostStep) string {
 		loseCarrier(t, etcd, st)

@@ -35,7 +35,7 @@ var saidSteps = []saidStep{
 	{verb: "rerun", letter: true, lost: true, again: "409 execution_superseded", more: 1, status: "SUCCESS"},
 }
 
-func TestAProcessKilledWhileAPersonSaysSomethingDoesItOnceOrNotAtAll(t *testing.T) {
+func TestAProcessKilledDuringAnOperatorsCommandDoesItOnceOrNotAtAll(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	tabled(t, "parked-said", "Said of | Killed when | Left in etcd | Said again | Sent since | Ends as", saidSteps,
 		func(t *testing.T, st saidStep) string { return killSaid(t, etcd, st) })

@@ -15,7 +15,7 @@ import (
 
 // An etcd goes back to an earlier copy of its data, with its revisions, under processes that go on: so soon that none of their leases runs out.
 // Nothing is promised for what it has forgotten, but it is said, and whatever it makes of that, it does at once: nobody waits for what is not there.
-func TestAnEtcdThatGoesBackInTimeIsSaidAndNobodyWaitsForWhatItForgot(t *testing.T) {
+func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	member := testkit.StartEtcdIn(t, programs.Etcd, dir, testkit.MemberAddresses(t, 1))[0]

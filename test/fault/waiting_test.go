@@ -12,7 +12,7 @@ import (
 
 // A process dies while its delivery waits in the queue, behind an event that runs at the other replica. Copies of the waiting event
 // are sent to that one.
-func TestAProcessKilledWhileItWaitsGivesUpItsPlace(t *testing.T) {
+func TestAProcessKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for name, c := range map[string]struct{ inFlight, code, executed string }{
 		"conflict": {"conflict", "execution_in_flight", "no"},

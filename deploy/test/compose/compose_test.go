@@ -79,7 +79,7 @@ func nginx(t *testing.T, hooks [2]string) string {
 	return listen
 }
 
-func TestTheExampleAnswersACopyFromEitherHooklock(t *testing.T) {
+func TestTheExampleAnswersADuplicateFromEitherHooklock(t *testing.T) {
 	dir := t.TempDir()
 	program, err := kit.BuildHooklock(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestAChunkedDeliveryArrivesWhole(t *testing.T) {
 	})
 }
 
-func TestADeliveryWhoseServiceDiesIsSentOnceAndItsSenderLearnsThatNobodyKnows(t *testing.T) {
+func TestADeliveryWhoseServiceDiesIsSentOnceAndItsOutcomeIsUnknown(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		s := newStage(t, p)
 		for _, method := range []string{"POST", "PUT"} {

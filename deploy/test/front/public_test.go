@@ -121,7 +121,7 @@ func TestALongAnswerComesThroughWhole(t *testing.T) {
 	})
 }
 
-func TestASlowAnswerHoldsUpNobodyElseAndComesThrough(t *testing.T) {
+func TestASlowAnswerDelaysNoOtherAndComesThrough(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		s := newStage(t, p)
 		work := newHeld()

@@ -32,7 +32,7 @@ const (
 	growing   = "From one replica to many"
 )
 
-func TestARestartBehindTheSocketRefusesNobody(t *testing.T) {
+func TestARestartBehindTheSocketRefusesNoConnection(t *testing.T) {
 	m, s := running(t)
 	m.run(commands(t, replacing, "", 0))
 	m.run("systemctl is-active hooklock.socket hooklock")

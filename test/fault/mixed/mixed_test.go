@@ -113,7 +113,7 @@ func TestEachRespectsTheOthersLock(t *testing.T) {
 	})
 }
 
-func TestEachBuriesWhatTheOtherLeftBehind(t *testing.T) {
+func TestEachReleaseReapsWhatTheOtherLeftBehind(t *testing.T) {
 	bothWays(t, func(t *testing.T, s *stage, first, second *testkit.Hooklock) {
 		cut := testkit.GoPost(t, first.Addr, "/slow/a", "{}", key("1"))
 		testkit.Receive(t, "a request", s.came)
