@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -259,14 +260,14 @@ func (s *soaking) connectionsClosed(r *cluster.Replica, limit int) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		n := cluster.FDs(s.t, r.Pid())
+		n := openFDs(s.t, r.Pid())
 		if n <= limit {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			s.t.Errorf("%d files and connections are open after %v in quiet:\n%s", n, cluster.Patience, cluster.OpenFiles(r.Pid()))
+			s.t.Errorf("%d files and connections are open after %v in quiet:\n%s", n, cluster.Patience, openFiles(r.Pid()))
 			return
 		}
 	}
@@ -290,12 +291,12 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 			s.t.Errorf("a new replica answers %v", a)
 		}
 	}
-	files := cluster.FDs(s.t, fresh.Pid())
+	files := openFDs(s.t, fresh.Pid())
 	var most int
 	for _, r := range s.replicas {
 		s.read(r)
 		s.connectionsClosed(r, files+4)
-		most = max(most, cluster.FDs(s.t, r.Pid()))
+		most = max(most, openFDs(s.t, r.Pid()))
 	}
 	row("files and connections", "%d in a fresh process, at most %d in those that went through it", files, most)
 	least, most := s.checkGoroutines(fresh)
@@ -312,9 +313,9 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 func (s *soaking) checkGoroutines(fresh *cluster.Replica) (least, most int) {
 	s.t.Helper()
 	s.lasting(21*time.Second, 22*time.Second) // fasthttp lets idle workers go after 10 s, and looks every 10 s
-	least, by := cluster.Goroutines(s.t, fresh)
+	least, by := goroutines(s.t, fresh)
 	for _, r := range s.replicas {
-		n, other := cluster.Goroutines(s.t, r)
+		n, other := goroutines(s.t, r)
 		most = max(most, n)
 		for what, n := range other {
 			if n > 3*by[what]+5 {
@@ -326,4 +327,51 @@ func (s *soaking) checkGoroutines(fresh *cluster.Replica) (least, most int) {
 		}
 	}
 	return least, most
+}
+
+// openFDs is the number of open files and connections of a process.
+func openFDs(tb testing.TB, pid int) int {
+	tb.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		tb.Fatalf("look at the files of a process: %v", err)
+	}
+	return len(entries)
+}
+
+// openFiles shows what they are, connections with their addresses and states.
+func openFiles(pid int) string {
+	var b strings.Builder
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	table, _ := os.ReadFile("/proc/net/tcp")
+	for _, e := range entries {
+		to, _ := os.Readlink(dir + "/" + e.Name())
+		b.WriteString(to)
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			for line := range strings.Lines(string(table)) {
+				if f := strings.Fields(line); len(f) > 9 && f[9] == strings.TrimSuffix(inode, "]") {
+					b.WriteString(" " + f[1] + " " + f[2] + " state " + f[3])
+				}
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// goroutines ends a process (SIGQUIT) and counts the goroutines that it had, by what started them.
+func goroutines(tb testing.TB, r *cluster.Replica) (all int, by map[string]int) {
+	tb.Helper()
+	r.Signal(tb, syscall.SIGQUIT)
+	_ = r.ExitCode(tb)
+	by = map[string]int{}
+	for _, line := range r.Stderr.Lines() {
+		if rest, ok := strings.CutPrefix(line, "created by "); ok {
+			what, _, _ := strings.Cut(rest, " in goroutine")
+			by[what]++
+			all++
+		}
+	}
+	return all, by
 }

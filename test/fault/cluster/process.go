@@ -39,43 +39,6 @@ func Thaw(tb testing.TB, p *testkit.Process) {
 	p.Signal(tb, syscall.SIGCONT)
 }
 
-// Threads is the number of threads of a process.
-func Threads(pid int) (n int) {
-	_, _ = fmt.Sscan(status(pid, "Threads:"), &n)
-	return n
-}
-
-// FDs is the number of open files and connections of a process.
-func FDs(tb testing.TB, pid int) int {
-	tb.Helper()
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		tb.Fatalf("look at the files of a process: %v", err)
-	}
-	return len(entries)
-}
-
-// OpenFiles shows what they are, connections with their addresses and states.
-func OpenFiles(pid int) string {
-	var b strings.Builder
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, _ := os.ReadDir(dir)
-	table, _ := os.ReadFile("/proc/net/tcp")
-	for _, e := range entries {
-		to, _ := os.Readlink(dir + "/" + e.Name())
-		b.WriteString(to)
-		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
-			for line := range strings.Lines(string(table)) {
-				if f := strings.Fields(line); len(f) > 9 && f[9] == strings.TrimSuffix(inode, "]") {
-					b.WriteString(" " + f[1] + " " + f[2] + " state " + f[3])
-				}
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
 // status is a field of /proc/PID/status; "?" when the process has ended.
 func status(pid int, field string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -109,20 +72,4 @@ func AwaitMore(tb testing.TB, log *testkit.Output, n int, text string) {
 		}
 		return n < 0
 	})
-}
-
-// Goroutines ends a process (SIGQUIT) and counts the goroutines that it had, by what started them.
-func Goroutines(tb testing.TB, r *Replica) (all int, by map[string]int) {
-	tb.Helper()
-	r.Signal(tb, syscall.SIGQUIT)
-	_ = r.ExitCode(tb)
-	by = map[string]int{}
-	for _, line := range r.Stderr.Lines() {
-		if rest, ok := strings.CutPrefix(line, "created by "); ok {
-			what, _, _ := strings.Cut(rest, " in goroutine")
-			by[what]++
-			all++
-		}
-	}
-	return all, by
 }
