@@ -40,8 +40,8 @@ var etcdFaults = []etcdFault{
 	}, 2 * time.Second},
 	{"the leader stands still for longer than a session lives", func(t *testing.T, e *cluster.Etcd) func() {
 		m := e.Members[e.Leader()]
-		cluster.Freeze(t, m.Process)
-		return func() { cluster.Thaw(t, m.Process) }
+		m.Freeze(t)
+		return func() { m.Thaw(t) }
 	}, ttl + time.Second},
 	{"an endpoint takes everything and answers nothing", func(_ *testing.T, e *cluster.Etcd) func() {
 		e.Wires[0].Blackhole(true)

@@ -72,7 +72,7 @@ func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
 	s.send()
 	await(t, st.name, moment)
 	lock := s.claimed()
-	cluster.Freeze(t, s.victim.Process)
+	s.victim.Freeze(t)
 	s.sessionEnded()
 	s.journal.Await("the lock is buried", cluster.FreedAfter(lock))
 
@@ -80,7 +80,7 @@ func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
 	successor := s.sender.Begin(context.Background(), s.healthy.Door, s.delivery)
 	await(t, "the successor runs", running)
 	s.wire.Blackhole(false)
-	cluster.Thaw(t, s.victim.Process)
+	s.victim.Thaw(t)
 
 	if saw := s.sent().String(); saw != st.sender && (st.or == "" || saw != st.or) {
 		t.Errorf("the sender saw %q after the waking, not %q", saw, st.sender)

@@ -63,7 +63,7 @@ func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
 	if st.cut {
 		s.wire.Blackhole(true)
 	} else {
-		cluster.Freeze(t, s.victim.Process)
+		s.victim.Freeze(t)
 	}
 	running, finish := s.works()
 	s.startHealthy()
@@ -74,7 +74,7 @@ func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
 	}
 	s.wire.Blackhole(false)
 	if !st.cut {
-		cluster.Thaw(t, s.victim.Process)
+		s.victim.Thaw(t)
 	}
 	cluster.AwaitMore(t, s.victim.Stderr, 1, `"session.opened"`)
 	testkit.Until(t, "the old carrier's call is closed", func() bool {

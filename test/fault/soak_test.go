@@ -155,9 +155,9 @@ func (s *soaking) strike() {
 		s.replace(i)
 	case n < 9:
 		what = "replica frozen"
-		cluster.Freeze(s.t, replica.Process)
+		replica.Freeze(s.t)
 		s.lasting(time.Second, 6*time.Second)
-		cluster.Thaw(s.t, replica.Process)
+		replica.Thaw(s.t)
 	case n < 11:
 		what = "leader killed"
 		m := s.etcd.Members[s.etcd.Leader()]
@@ -168,9 +168,9 @@ func (s *soaking) strike() {
 	case n < 13:
 		what = "leader frozen"
 		m := s.etcd.Members[s.etcd.Leader()]
-		cluster.Freeze(s.t, m.Process)
+		m.Freeze(s.t)
 		s.lasting(time.Second, 5*time.Second)
-		cluster.Thaw(s.t, m.Process)
+		m.Thaw(s.t)
 	case n < 15:
 		what = "endpoint blackholed"
 		wire.Blackhole(true)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -100,14 +99,3 @@ func (m *Member) Restart(tb testing.TB) {
 	m.Kill()
 	m.Process = Start(tb, m.command)
 }
-
-// Freeze holds the member still, as a machine that hangs: its connections stay open and nothing is answered. It returns when the member
-// stands still, which on a busy machine is not at once.
-func (m *Member) Freeze(tb testing.TB) {
-	tb.Helper()
-	m.Signal(tb, syscall.SIGSTOP)
-	Until(tb, "the etcd member stands still", func() bool { return standsStill(m.Pid()) })
-}
-
-// Thaw lets it go on.
-func (m *Member) Thaw(tb testing.TB) { tb.Helper(); m.Signal(tb, syscall.SIGCONT) }

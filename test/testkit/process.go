@@ -84,6 +84,17 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
+// Freeze holds it still (SIGSTOP), as a machine that hangs: its connections stay open and nothing is answered. It returns when the process stands
+// still, which on a busy machine is not at once.
+func (p *Process) Freeze(tb testing.TB) {
+	tb.Helper()
+	p.Signal(tb, syscall.SIGSTOP)
+	Until(tb, p.name+" stands still", func() bool { return standsStill(p.Pid()) })
+}
+
+// Thaw lets it continue (SIGCONT).
+func (p *Process) Thaw(tb testing.TB) { tb.Helper(); p.Signal(tb, syscall.SIGCONT) }
+
 // Kill ends it with SIGKILL and waits; it may have ended before.
 func (p *Process) Kill() {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {

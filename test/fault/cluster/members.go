@@ -70,7 +70,7 @@ func (e *Etcd) Leader() (leader int) {
 func (e *Etcd) FreezeAll() {
 	e.tb.Helper()
 	for _, m := range e.Members {
-		Freeze(e.tb, m.Process)
+		m.Freeze(e.tb)
 	}
 }
 
@@ -78,7 +78,7 @@ func (e *Etcd) FreezeAll() {
 func (e *Etcd) ThawAll() {
 	e.tb.Helper()
 	for _, m := range e.Members {
-		Thaw(e.tb, m.Process)
+		m.Thaw(e.tb)
 	}
 }
 

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,33 +22,6 @@ func Build(dir string) (b Binaries, err error) {
 	}
 	b.Etcd, err = testkit.Build(dir, "etcd", testkit.EtcdPackage, false)
 	return b, err
-}
-
-// Freeze holds a process where it is (SIGSTOP), and returns when it stands still.
-func Freeze(tb testing.TB, p *testkit.Process) {
-	tb.Helper()
-	p.Signal(tb, syscall.SIGSTOP)
-	testkit.Until(tb, "a process stands still", func() bool { return strings.HasPrefix(status(p.Pid(), "State:"), "T") })
-}
-
-// Thaw lets it go on (SIGCONT).
-func Thaw(tb testing.TB, p *testkit.Process) {
-	tb.Helper()
-	p.Signal(tb, syscall.SIGCONT)
-}
-
-// status is a field of /proc/PID/status; "?" when the process has ended.
-func status(pid int, field string) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return "?"
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, field); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return "?"
 }
 
 // Count is the number of lines of a log that contain text.
