@@ -79,11 +79,7 @@ func TestWhatComesTogetherTravelsTogether(t *testing.T) {
 		t.Fatalf("batches of %d and %d", a, b)
 	}
 	open2(kv)
-	for _, r := range all {
-		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
-			t.Fatal(answer.Err)
-		}
-	}
+	applied(t, all...)
 }
 
 func TestOneWorkflowIsInOneUnansweredRequestAndDelaysNoOther(t *testing.T) {
@@ -153,7 +149,17 @@ func TestARequestThatHasLeftCannotBeWithdrawn(t *testing.T) {
 	}
 }
 
-// comingRequest is of one who comes where others of this process wait.
+// applied waits for the answers, and fails the test where a request was refused.
+func applied(t *testing.T, all ...*Request) {
+	t.Helper()
+	for _, r := range all {
+		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
+			t.Fatal(answer.Err)
+		}
+	}
+}
+
+// comingRequest is an enqueue of a contended workflow.
 func comingRequest(place, key string) *Request {
 	r := putRequest(place, key)
 	r.Side, r.Contended, r.HoldUntil = Enqueues, true, time.Now().Add(BatchWindow)
@@ -168,18 +174,14 @@ func TestAnEnqueueOfAContendedWorkflowCommitsWithTheNextSettle(t *testing.T) {
 	for range all {
 		kv.gate <- struct{}{}
 	}
-	for _, r := range all {
-		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
-			t.Fatal(answer.Err)
-		}
-	}
+	applied(t, all...)
 	if n := <-kv.sizes; n != 3 {
 		t.Fatalf("a batch of %d", n)
 	}
 }
 
 func TestAnEnqueueThatHasWaitedForASettleDoesNotWaitForAnother(t *testing.T) {
-	for name, before := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+	for name, before := range map[string][]*Request{"alone": nil, "beside another enqueue": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			refused, end := comingRequest("w", "refused"), putRequest("w", "end")
@@ -190,11 +192,7 @@ func TestAnEnqueueThatHasWaitedForASettleDoesNotWaitForAnother(t *testing.T) {
 			for range len(before) + 2 {
 				kv.gate <- struct{}{}
 			}
-			for _, r := range append(before, refused, end) {
-				if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
-					t.Fatal(answer.Err)
-				}
-			}
+			applied(t, append(before, refused, end)...)
 			if n := <-kv.sizes; n != 1 {
 				t.Fatalf("a batch of %d", n)
 			}
@@ -223,7 +221,7 @@ func TestAnEnqueueDoesNotWaitForTheAnswerToOneThatIsNotHeld(t *testing.T) {
 	}
 }
 
-// Who is refused a place is not kept for as long again, also where somebody else is.
+// An enqueue that is refused is not held for as long again, also where another one is.
 func TestAnEnqueueWaitsForASettleNoLongerThanTheFirstOne(t *testing.T) {
 	s, kv, _ := gatedSender(t)
 	s.mu.Lock()
@@ -234,9 +232,7 @@ func TestAnEnqueueWaitsForASettleNoLongerThanTheFirstOne(t *testing.T) {
 	first := comingRequest("w", "first")
 	s.Send(first)
 	kv.gate <- struct{}{}
-	if answer := <-first.Reply; answer.Err != nil || !answer.Succeeded {
-		t.Fatal(answer.Err)
-	}
+	applied(t, first)
 }
 
 func TestAnEnqueueOfAContendedWorkflowCommitsAloneWhereNoSettleComes(t *testing.T) {
@@ -246,18 +242,14 @@ func TestAnEnqueueOfAContendedWorkflowCommitsAloneWhereNoSettleComes(t *testing.
 	for range all {
 		kv.gate <- struct{}{}
 	}
-	for _, r := range all {
-		if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
-			t.Fatal(answer.Err)
-		}
-	}
+	applied(t, all...)
 	if n := <-kv.sizes; n != 2 {
 		t.Fatalf("a batch of %d", n)
 	}
 }
 
 func TestAClaimWaitsForNoSettle(t *testing.T) {
-	for name, company := range map[string][]*Request{"nobody has come": nil, "somebody has": {comingRequest("w", "a")}} {
+	for name, company := range map[string][]*Request{"alone": nil, "beside another enqueue": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			s.mu.Lock()
@@ -270,11 +262,7 @@ func TestAClaimWaitsForNoSettle(t *testing.T) {
 				s.Send(r)
 				kv.gate <- struct{}{}
 			}
-			for _, r := range append(company, claim) {
-				if answer := <-r.Reply; answer.Err != nil || !answer.Succeeded {
-					t.Fatal(answer.Err)
-				}
-			}
+			applied(t, append(company, claim)...)
 			for range len(company) + 1 {
 				if n := <-kv.sizes; n != 1 {
 					t.Errorf("a batch of %d: he is in one request with who came before him", n)
