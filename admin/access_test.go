@@ -59,6 +59,15 @@ func (unreachable) Pause(context.Context, idem.Pause) (*idem.Pause, error) {
 func (unreachable) Resume(context.Context, idem.PauseScope) (*idem.Pause, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) SeenMarks(context.Context) ([]idem.SeenMark, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) MarkSeen(context.Context, idem.SeenMark) (kept, before *idem.SeenMark, err error) {
+	return nil, nil, idem.ErrStoreUnavailable
+}
+func (unreachable) UnmarkSeen(context.Context, idem.Concern) (*idem.SeenMark, error) {
+	return nil, idem.ErrStoreUnavailable
+}
 func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.ExecutionPage, error) {
 	return idem.ExecutionPage{}, idem.ErrStoreUnavailable
 }
@@ -130,6 +139,9 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/pauses", `{"scope":"workflow:w","reason":"r","for":"1m"}`},
 	{"GET", "/v1/pauses/workflow:w", ""},
 	{"DELETE", "/v1/pauses/workflow:w?reason=r", ""},
+	{"GET", "/v1/seen", ""},
+	{"POST", "/v1/seen", `{"concern":"unknown:route","reason":"r","until":"1m"}`},
+	{"DELETE", "/v1/seen/unknown:route?reason=r", ""},
 	{"GET", "/v1/audit?who=ops&what=execution.&prefix=w&execution=" + anID + "&since=24h&until=1s&limit=1", ""},
 	{"GET", "/v1/report", ""},
 	{"GET", "/v1/status", ""},

@@ -328,6 +328,7 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
 		{idem.ErrNoLock, "lock_not_found", "the lock of this workflow is free"},
 		{idem.ErrNoPause, "pause_not_found", "this scope is not paused: it was resumed, or its pause has ended by itself"},
+		{idem.ErrNoMark, "mark_not_found", "nothing of this is marked as looked at: it was unmarked, or its mark has expired"},
 		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again without one"},
 		{idem.ErrStaleToken, "stale_token", "another execution has held the lock since; stop, and discard your writes"},
 		{idem.ErrLockExpired, "lock_expired", "the lock was not renewed in time; stop, because it is free for others"},

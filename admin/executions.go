@@ -71,6 +71,11 @@ func (c *call) listExecutions() error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	if q.Seen, err = c.seen(ctx); err != nil {
+		return err
+	}
 	list, err := c.listOf(q)
 	if err != nil {
 		return err
@@ -79,8 +84,6 @@ func (c *call) listExecutions() error {
 	if one := q.OneWorkflow(); one != "" && !c.caller.sees(one) {
 		return c.ok(http.StatusOK, answer)
 	}
-	ctx, cancel := c.reading()
-	defer cancel()
 	began, met := time.Now(), behind{c, map[idem.ExecutionID]*client.ArrivalBehind{}}
 	for more := true; more; more = len(answer.Executions) == 0 && c.mayGoOn(q.Cursor, began) {
 		page, err := list(ctx, q.Cursor)

@@ -12,7 +12,7 @@ import (
 // executionFilters returns the filters of a list of executions.
 func executionFilters() []string {
 	return []string{
-		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "limit", "cursor",
+		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "unseen", "limit", "cursor",
 	}
 }
 

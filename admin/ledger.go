@@ -46,6 +46,13 @@ type Ledger interface {
 	// Resume ends a pause and returns it. It returns idem.ErrNoPause.
 	Resume(ctx context.Context, s idem.PauseScope) (*idem.Pause, error)
 
+	// SeenMarks returns what people have looked at, the newest mark first.
+	SeenMarks(ctx context.Context) ([]idem.SeenMark, error)
+	// MarkSeen stores a mark. before is the one that it replaced; nil = none.
+	MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before *idem.SeenMark, err error)
+	// UnmarkSeen removes a mark and returns it. It returns idem.ErrNoMark.
+	UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark, error)
+
 	// ParkedExecutions returns a page of the executions whose request is stored. It returns idem.ErrCursor.
 	ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error)
 	// ParkedEntries is the same in short. It returns idem.ErrCursor.

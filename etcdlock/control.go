@@ -17,6 +17,7 @@ type Control struct {
 	*operate.Finder
 	*operate.Operator
 	*operate.Pauser
+	*operate.Marker
 	locker   *Locker
 	guarded  lastSeen
 	holdings *reap.Holdings

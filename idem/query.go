@@ -25,6 +25,8 @@ type ExecutionQuery struct {
 	Beginning    string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
 	Label        Label  // a label of it; without a name: one of that value; the zero value = any
+	// Seen leaves out what a person has looked at, by route; nil = nothing.
+	Seen map[string]SeenMark
 
 	Limit  int    // at most so many on a page; 0 = 100
 	Cursor string // of the page before; "" = the first page
@@ -48,9 +50,14 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 		return false
 	}
 	if f.Entry() == nil {
-		return q.takesHistory(f.Arrivals)
+		return q.takesHistory(f.Arrivals) && !q.seen(f, f.Arrivals.Route)
 	}
-	return q.takesEntry(f) && (q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
+	return q.takesEntry(f) && !q.seen(f, f.Entry().Route) && (q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
+}
+
+func (q *ExecutionQuery) seen(f *Found, route string) bool {
+	s, marked := q.Seen[route]
+	return marked && s.Covers(f.concernedAt(q.Decision))
 }
 
 func (q *ExecutionQuery) takesEntry(f *Found) bool {

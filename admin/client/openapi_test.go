@@ -44,7 +44,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 		"CountList": CountList{}, "RouteCounts": RouteCounts{}, "CountStep": CountStep{}, "Counts": Counts{}, "Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
 		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{}, "Audit": Audit{}, "RouteRules": RouteRules{}, "RouteSender": RouteSender{}, "SenderLimit": SenderLimit{}, "RouteAnswer": RouteAnswer{}, "RouteList": RouteList{}, "AuditPage": AuditPage{},
 		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
-		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "ArrivalBehind": ArrivalBehind{}, "ReleasedExecution": ReleasedExecution{}, "FailedAnswer": FailedAnswer{}, "RouteCount": RouteCount{}, "Pause": Pause{}, "PauseList": PauseList{}, "EndedPause": EndedPause{}, "PauseStatus": PauseStatus{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},
+		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "ArrivalBehind": ArrivalBehind{}, "ReleasedExecution": ReleasedExecution{}, "FailedAnswer": FailedAnswer{}, "RouteCount": RouteCount{}, "Pause": Pause{}, "PauseList": PauseList{}, "EndedPause": EndedPause{}, "SeenMark": SeenMark{}, "SeenList": SeenList{}, "PauseStatus": PauseStatus{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -60,7 +60,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
-		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
+		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodePauseNotFound, CodeMarkNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
 		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStatusChanged, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {

@@ -41,6 +41,7 @@ const (
 	CodeNotFound          = "not_found" // the path is unknown: this is not the admin API, or another release of it
 	CodeLockNotFound      = "lock_not_found"
 	CodePauseNotFound     = "pause_not_found"
+	CodeMarkNotFound      = "mark_not_found"
 	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
 	CodeExecutionNotFound = "execution_not_found"
 	CodeAnswerNotKept     = "answer_not_kept"

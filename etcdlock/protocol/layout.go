@@ -43,6 +43,7 @@ const (
 	KindAges     = "ages/"
 	KindArrivals = "arrivals/"
 	KindPauses   = "pauses/"
+	kindSeen     = "seen/"
 	KindMarks    = "marks/"
 	kindLeases   = "leases/"
 	kindIndex    = "index/"

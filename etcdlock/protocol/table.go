@@ -281,6 +281,15 @@ func Resume(key string) Op {
 		nil)
 }
 
+// Unmark removes a mark of what was looked at, which is a Note too. It does not return the mark: the sender ends the lease of what a deletion returns, and
+// marks share theirs.
+func Unmark(key string) Op {
+	return txn(
+		Compares{},
+		Writes{del(key)},
+		nil)
+}
+
 // Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in a batch: it must not be read together with the claims
 // that it is to stop. A process that knows of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
 func Fence(k Keys, at Seen, session Leased) Op {

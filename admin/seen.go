@@ -1,0 +1,119 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// seenAhead is how far a mark may be ahead of the clock of the replica that takes it: another replica's clock may be.
+const seenAhead = 5 * time.Minute
+
+// seen returns what the list leaves out: what of one kind people have looked at, by route. From a token that is limited to some workflows nothing is
+// hidden: it cannot mark.
+func (c *call) seen(ctx context.Context) (map[string]idem.SeenMark, error) {
+	kind, err := oneOf(c, "unseen", idem.ConcernKind("").Choices())
+	if err != nil || kind == "" || c.caller.limited() {
+		return nil, err
+	}
+	all, err := c.api.o.Ledger.SeenMarks(ctx)
+	marks := map[string]idem.SeenMark{}
+	for _, one := range all {
+		if string(one.Kind) == kind {
+			marks[one.Route] = one
+		}
+	}
+	return marks, err
+}
+
+func (c *call) listSeen() error {
+	if err := c.unlimited("what was looked at"); err != nil {
+		return err
+	}
+	ctx, done := c.reading()
+	defer done()
+	all, err := c.api.o.Ledger.SeenMarks(ctx)
+	if err != nil {
+		return err
+	}
+	list := client.SeenList{Seen: []client.SeenMark{}}
+	for i := range all {
+		list.Seen = append(list.Seen, viewOfMark(&all[i]))
+	}
+	return c.ok(http.StatusOK, list)
+}
+
+// concern reads what a mark is about.
+func (c *call) concern(text string) (idem.Concern, error) {
+	c.audit.workflow = cut(text)
+	if err := c.unlimited("what was looked at"); err != nil {
+		return idem.Concern{}, err
+	}
+	concern, err := idem.ParseConcern(text)
+	if err != nil {
+		return concern, refuse("bad_request", "concern: "+err.Error())
+	}
+	return concern, nil
+}
+
+func (c *call) markSeen() error {
+	var concern, until, reason string
+	if err := c.body(fields{"concern": &concern, "until": &until, "reason": &reason}); err != nil {
+		return err
+	}
+	if err := c.reason(reason); err != nil {
+		return err
+	}
+	now := c.api.o.Now()
+	mark := idem.SeenMark{By: c.caller.token.Name, Reason: reason, At: now.UTC().Truncate(time.Millisecond), Until: now}
+	var err error
+	if mark.Concern, err = c.concern(concern); err != nil {
+		return err
+	}
+	if until != "" {
+		if mark.Until, err = c.moment("until", until); err != nil {
+			return err
+		}
+	}
+	if mark.Until = mark.Until.UTC().Truncate(time.Millisecond); mark.Until.After(now.Add(seenAhead)) {
+		return refuse("bad_request", "until="+quote(until)+": what has not happened yet cannot be marked as looked at")
+	}
+	ctx, done := c.changing()
+	defer done()
+	kept, before, err := c.api.o.Ledger.MarkSeen(ctx, mark)
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	c.audit.before, c.audit.after = "not looked at", "looked at until "+kept.Until.Format(time.RFC3339)
+	if before != nil {
+		status, c.audit.before = http.StatusOK, "looked at until "+before.Until.Format(time.RFC3339)+" by "+before.By
+	}
+	return c.ok(status, viewOfMark(kept))
+}
+
+func (c *call) unmarkSeen() error {
+	c.audit.why = cut(c.query("reason"))
+	if err := checkText("reason", c.query("reason"), maxText); err != nil {
+		return err
+	}
+	concern, err := c.concern(c.name)
+	if err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	mark, err := c.api.o.Ledger.UnmarkSeen(ctx, concern)
+	if err != nil {
+		return err
+	}
+	c.audit.before, c.audit.after = "looked at until "+mark.Until.Format(time.RFC3339)+" by "+mark.By, "not looked at"
+	return c.ok(http.StatusOK, viewOfMark(mark))
+}
+
+func viewOfMark(m *idem.SeenMark) client.SeenMark {
+	return client.SeenMark{Concern: m.Concern.String(), Until: client.Time{Time: m.Until}, By: m.By, Reason: m.Reason, At: client.Time{Time: m.At}}
+}

@@ -1,0 +1,89 @@
+package idem
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ConcernKind is a kind of thing that needs attention.
+type ConcernKind string
+
+// The kinds of concerns. The first four are about executions, the others about routes.
+const (
+	ConcernDeadLetters   ConcernKind = "dead_letters"
+	ConcernBlocked       ConcernKind = "blocked"
+	ConcernUnknown       ConcernKind = "unknown"
+	ConcernReused        ConcernKind = "reused"
+	ConcernBadSignatures ConcernKind = "bad_signatures"
+	ConcernSilent        ConcernKind = "silent"
+)
+
+// Choices lists the kinds of concerns.
+func (ConcernKind) Choices() []string {
+	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernBadSignatures, ConcernSilent)
+}
+
+// Concern is what needs attention of one kind on one route.
+type Concern struct {
+	Kind  ConcernKind
+	Route string
+}
+
+// String is what ParseConcern reads.
+func (c Concern) String() string { return string(c.Kind) + ":" + c.Route }
+
+var errConcern = errors.New("give KIND:ROUTE")
+
+// ParseConcern reads KIND:ROUTE. Its error says what to give.
+func ParseConcern(text string) (Concern, error) {
+	const longest = 512 // bytes: it is a part of a key
+	kind, route, _ := strings.Cut(text, ":")
+	all := ConcernKind("").Choices()
+	if !slices.Contains(all, kind) || route == "" || len(text) > longest || strings.ToValidUTF8(text, "") != text {
+		return Concern{}, fmt.Errorf("%q: %w, where KIND is one of %s", cutText(text), errConcern, strings.Join(all, ", "))
+	}
+	return Concern{ConcernKind(kind), route}, nil
+}
+
+// SeenKept is for how long a SeenMark is kept, and MaxSeen how many are: the oldest go first.
+const (
+	SeenKept = AuditKept
+	MaxSeen  = 500
+)
+
+// ErrNoMark: nothing of a concern is marked as looked at.
+var ErrNoMark = errors.New("nothing of it is marked as looked at")
+
+// SeenMark says that a person has looked at a concern, at what happened up to Until. What is newer needs attention.
+type SeenMark struct {
+	Concern `json:"-"`
+	Until   time.Time `json:"until"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	At      time.Time `json:"at"`
+}
+
+// Covers reports whether something that happened at that time was looked at. The zero value covers nothing.
+func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
+
+// concernedAt is when something came to need attention: it ended, its latest try failed, or a delivery got that decision.
+func (f *Found) concernedAt(d Decision) (at time.Time) {
+	switch {
+	case d != "" && f.Arrivals != nil:
+		for _, a := range append([]Arrival{f.Arrivals.First}, f.Arrivals.Newest...) {
+			if (a.Decision == d || a.Would == d) && a.At.After(at) {
+				at = a.At
+			}
+		}
+	case f.Record != nil:
+		at = f.Record.FinishedAt
+	case f.Lock != nil && f.Lock.Parked != nil && f.Lock.Parked.Last != nil:
+		at = f.Lock.Parked.Last.At
+	case f.Lock != nil:
+		at = f.Lock.StartedAt
+	}
+	return at
+}
