@@ -118,7 +118,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	do, known := map[string]func(*visit) (*question, error){
-		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume,
+		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"), "all-rerun": allOf("rerun"),
 		"picked-cancel": allCancel, "picked-forget": allForget, "picked-run": pickedParked("run", "Try now", "Each is tried now, or next in its queue, also where it needs a decision."),
 		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the next event of its queue runs."), "picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),

@@ -29,10 +29,12 @@ const (
 // concern is one kind of thing that needs attention.
 type concern struct {
 	section
+	kind      idem.ConcernKind
 	one, many string             // the thing, for its count
 	found     []client.Execution // the newest of them
 	routes    []client.RouteRate
-	open      string // the screen that lists all of them
+	query     []string // that finds the executions; nil = it is about routes
+	open      string   // the screen that lists all of them
 }
 
 // needs shows everything that needs attention.
@@ -44,42 +46,50 @@ func needs(v *visit) ([]section, error) {
 	var shown []section
 	for i := range all {
 		if c := &all[i]; c.Count > 0 || c.More || c.Trouble != "" {
+			c.Asks = v.asks(c)
 			shown = append(shown, c.section)
 		}
 	}
 	if len(shown) > 0 && v.status == nil {
 		shown = append(shown, section{ID: "of-routes", Title: "Routes", Note: notAll})
 	}
-	if len(shown) > 0 {
-		return shown, nil
+	if len(shown) == 0 {
+		shown = []section{{ID: "none", Title: "Nothing needs attention", Note: checked}}
 	}
-	return []section{{ID: "none", Title: "Nothing needs attention", Note: checked}}, nil
+	return append(shown, v.lookedAt(all)), nil
 }
 
-// concerns returns all kinds, also empty ones, and a sentence that says what was checked. A new kind of list is an entry here.
-func (v *visit) concerns() (all []concern, checked string, err error) {
-	all = []concern{
+// ofExecutions are the kinds of concerns about executions. A new kind of list is an entry here.
+func ofExecutions() []concern {
+	return []concern{
 		{section: section{ID: "letters", Title: "Dead letters", Note: "Accepted, tried and given up. The request is kept: retry it when the service is ready.",
-			Asks: []ask{asking("Retry all…", "all-rerun", "state", string(client.ParkDeadLetter))}}, one: "dead letter", many: "dead letters",
-			open: to("find", "state", string(client.ParkDeadLetter))},
-		{section: section{ID: "blocked", Title: "Blocked queues", Note: "The first event of the queue keeps failing and needs a decision: try it now, or skip it."}, one: "blocked queue", many: "blocked queues",
-			open: to("find", "state", string(client.ParkBlocked))},
+			Asks: []ask{asking("Retry all…", "all-rerun", "state", string(client.ParkDeadLetter))}}, kind: idem.ConcernDeadLetters, one: "dead letter", many: "dead letters",
+			query: []string{"parked", "true", "state", string(client.ParkDeadLetter)}, open: to("find", "state", string(client.ParkDeadLetter))},
+		{section: section{ID: "blocked", Title: "Blocked queues", Note: "The first event of the queue keeps failing and needs a decision: try it now, or skip it."},
+			kind: idem.ConcernBlocked, one: "blocked queue", many: "blocked queues",
+			query: []string{"parked", "true", "state", string(client.ParkBlocked)}, open: to("find", "state", string(client.ParkBlocked))},
 		{section: section{ID: "unknown", Title: "Unknown outcome", Note: "The request was sent and no whole answer came. Check the service, then allow the event again if it took no effect."},
-			one: "unknown outcome", many: "unknown outcomes", open: to("find", "outcome", string(client.Unknown), "status", string(client.Failed))},
+			kind: idem.ConcernUnknown, one: "unknown outcome", many: "unknown outcomes",
+			query: []string{"outcome", string(client.Unknown), "status", string(client.Failed)}, open: to("find", "outcome", string(client.Unknown), "status", string(client.Failed))},
 		{section: section{ID: "reused", Title: "Reused event IDs", Note: "An event ID came again with another request and was refused, in the last 24 h: two events share an ID, or the sender changes what it sends."},
-			one: "reused event ID", many: "reused event IDs", open: to("find", "decision", string(idem.DecisionMismatch), "since", reusedSince)},
+			kind: idem.ConcernReused, one: "reused event ID", many: "reused event IDs",
+			query: []string{"decision", string(idem.DecisionMismatch), "since", reusedSince}, open: to("find", "decision", string(idem.DecisionMismatch), "since", reusedSince)},
 	}
-	queries := [][]string{
-		{"parked", "true", "state", string(client.ParkDeadLetter)}, {"parked", "true", "state", string(client.ParkBlocked)},
-		{"outcome", string(client.Unknown), "status", string(client.Failed)}, {"decision", string(idem.DecisionMismatch), "since", reusedSince},
+}
+
+// concerns returns all kinds, also empty ones, and a sentence that says what was checked. What was looked at is left out.
+func (v *visit) concerns() (all []concern, checked string, err error) {
+	away, err := v.readMarks()
+	if err != nil {
+		return nil, "", err
 	}
-	away := false
+	all = ofExecutions()
 	for i := range all {
 		if away { // each further request would wait for etcd as long
 			all[i].Trouble, all[i].Asks = etcdAway, nil
 			continue
 		}
-		if err := v.list(&all[i], queries[i]); err != nil {
+		if err := v.list(&all[i], needsPage); err != nil {
 			return nil, "", err
 		}
 		away = all[i].Trouble == etcdAway
@@ -88,13 +98,13 @@ func (v *visit) concerns() (all []concern, checked string, err error) {
 	return append(all, ofRoutes...), checked, err
 }
 
-// list adds the executions that a query finds.
-func (v *visit) list(c *concern, query []string) error {
+// list adds the executions that the query of a concern finds, at most so many.
+func (v *visit) list(c *concern, most int) error {
 	page := &client.ExecutionPage{}
 	for range needsReads {
 		cursor := page.NextCursor
 		page = &client.ExecutionPage{}
-		err := v.api.get("/v1/executions", values(append(query, "limit", fmt.Sprint(needsPage-len(c.found)), "cursor", cursor)...), page)
+		err := v.api.get("/v1/executions", values(append(slices.Clone(c.query), "unseen", string(c.kind), "limit", fmt.Sprint(most-len(c.found)), "cursor", cursor)...), page)
 		if is(err, client.CodeStoreUnavailable) {
 			c.Trouble, c.Asks = etcdAway, nil
 			return nil
@@ -102,7 +112,7 @@ func (v *visit) list(c *concern, query []string) error {
 		if err != nil {
 			return err
 		}
-		if c.found = append(c.found, page.Executions...); page.NextCursor == "" || len(c.found) >= needsPage {
+		if c.found = append(c.found, page.Executions...); page.NextCursor == "" || len(c.found) >= most {
 			break
 		}
 	}
@@ -113,7 +123,7 @@ func (v *visit) list(c *concern, query []string) error {
 		c.Links = []link{{"All", c.open}}
 	case c.More:
 		c.Trouble, c.Asks = "No match among the newest records; there are older ones.", nil
-		c.Links = []link{{"Search further", to("find", append(query, "cursor", page.NextCursor)...)}}
+		c.Links = []link{{"Search further", to("find", append(slices.Clone(c.query), "cursor", page.NextCursor)...)}}
 	default:
 		c.Asks = nil
 	}
@@ -129,18 +139,22 @@ func (v *visit) ofRoutes() (all []concern, checked string, err error) {
 		}
 		return nil, "", err
 	}
+	no := "No"
+	if len(v.marks) > 0 {
+		no = "Besides what was looked at: no"
+	}
 	up := story.Span(s.At.Sub(s.StartedAt.Time))
-	checked = "No dead letter, blocked queue, unknown outcome or reused event ID on any replica; on this replica, which started " + up + " ago, no route with " +
+	checked = no + " dead letter, blocked queue, unknown outcome or reused event ID on any replica; on this replica, which started " + up + " ago, no route with " +
 		fmt.Sprint(spike) + " bad signatures in " + story.Span(looksBack(s)) + " and no silent route."
-	forged := concern{one: "route with bad signatures", many: "routes with bad signatures", open: "#routes",
+	forged := concern{kind: idem.ConcernBadSignatures, one: "route with bad signatures", many: "routes with bad signatures", open: "#routes",
 		section: section{ID: "unverified", Title: "Bad signatures", Note: "A secret changed on one side, or someone guessing. This replica, last " + story.Span(looksBack(s)) + "."}}
-	silent := concern{one: "silent route", many: "silent routes", open: "#routes",
+	silent := concern{kind: idem.ConcernSilent, one: "silent route", many: "silent routes", open: "#routes",
 		section: section{ID: "silent", Title: "Silent routes", Note: "No delivery for an hour, after earlier ones: the sender may have disabled this endpoint."}}
 	for _, r := range s.Routes {
-		if r.Decisions[string(idem.DecisionUnverified)] >= spike {
+		if r.Decisions[string(idem.DecisionUnverified)] >= spike && !v.looked(forged.kind, r.Route, s.At.Add(-looksBack(s))) {
 			forged.routes = append(forged.routes, r)
 		}
-		if !r.LastAt.IsZero() && s.At.Sub(r.LastAt.Time) > silentAfter {
+		if !r.LastAt.IsZero() && s.At.Sub(r.LastAt.Time) > silentAfter && !v.looked(silent.kind, r.Route, r.LastAt.Time) {
 			silent.routes = append(silent.routes, r)
 		}
 	}
@@ -184,6 +198,9 @@ func (v *visit) summary() (section, error) {
 		return section{}, err
 	}
 	s := section{ID: "attention", Title: "Needs attention"}
+	if n := len(v.marks); n > 0 {
+		s.Links = []link{{fmt.Sprintf("%d looked at", n), "#needs"}}
+	}
 	all = slices.DeleteFunc(all, func(c concern) bool { return c.Count == 0 && c.Trouble == "" })
 	for i := range all {
 		s.Count += all[i].Count
@@ -213,9 +230,9 @@ func (v *visit) summary() (section, error) {
 		{"Cause", func(c *concern) cell { return c.newest(func(x *client.Execution) cell { return cut(why(x)) }) }},
 		{"Actions", func(c *concern) cell {
 			if len(c.found) == 1 {
-				return cell{Asks: asksOf(&c.found[0])}
+				c.Asks = asksOf(&c.found[0])
 			}
-			return cell{Asks: c.Asks}
+			return cell{Asks: v.asks(c)}
 		}},
 	}, all, func(c *concern) string { return c.ID })
 	return s, nil

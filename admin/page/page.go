@@ -191,6 +191,8 @@ type visit struct {
 	now    time.Time
 	status *client.ReplicaStatus // once replica has been called
 	kept   *kept                 // of a stream; nil = none
+	marks  []client.SeenMark     // once readMarks has been called
+	marker bool                  // readMarks was called, and the token may see them
 }
 
 // replica returns the status of this replica.

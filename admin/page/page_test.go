@@ -113,7 +113,7 @@ func everything(text string) *scripted {
 	slots := filled[client.SlotPage](text)
 	slots.Slots[0].Number, slots.Slots[1].Number = 0, -1
 	return &scripted{answers: map[string]any{
-		"/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
+		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
 		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/routes/counts": filled[client.CountList](text),
 		"/v1/executions/run": &client.BulkResult{Matched: 3, Executions: []client.BulkItem{}}, "/v1/executions/skip": &client.BulkResult{Matched: 3}, "/v1/executions/rerun": &client.BulkResult{Matched: 1},
@@ -293,7 +293,7 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 503} {
 		p := &client.Problem{Status: status, Code: "some_code", Detail: "give a <token>"}
 		api := &scripted{answers: map[string]any{}}
-		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit"} {
+		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit"} {
 			api.set(path, p)
 		}
 		server := newPage(t, api)

@@ -261,6 +261,44 @@ func TestTimesAreInOneZoneThatIsNamedAndTheTabCountsWhatNeedsAttention(t *testin
 	b.says("#found", "evt_broken")
 }
 
+func TestWhatWasLookedAtLeavesThePageUntilSomethingNewOfItComes(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	d.deliver("/orders/acme?broken", "evt_broken")
+	b := signedIn(d)
+	titled := func(title string) {
+		t.Helper()
+		b.until("the tab is titled "+title, fmt.Sprintf(`document.title === %q`, title))
+	}
+	b.visit(d.url, "needs", "Needs attention")
+	titled("(1) Needs attention · Hooklock")
+	b.ask("seen&kind=unknown")
+	b.says("#question", "orders: 1 unknown outcome, up to ")
+	b.confirm("TICKET-42")
+	b.says("#result", "unknown:orders is marked as looked at")
+	b.closed()
+	b.says("#none", "Besides what was looked at: no dead letter")
+	b.says("#seen", "TICKET-42")
+	titled("Needs attention · Hooklock")
+	b.accessible("what was looked at")
+	b.visit(d.url, "now", "Overview")
+	b.says("#attention", "1 looked at")
+
+	d.deliver("/orders/globex?broken", "evt_newer")
+	b.visit(d.url, "needs", "Needs attention")
+	titled("(1) Needs attention · Hooklock")
+	b.says("#unknown", "evt_newer")
+	if eval[bool](b, `document.querySelector("#unknown").innerText.includes("evt_broken")`) {
+		t.Error("what was looked at is shown again")
+	}
+	b.ask("unseen")
+	b.confirm("it was not the cause")
+	b.says("#result", "unknown:orders is shown again")
+	b.closed()
+	b.says("#unknown", "evt_broken")
+	titled("(2) Needs attention · Hooklock")
+	b.until("nothing is looked at", `!document.querySelector("#seen").checkVisibility()`)
+}
+
 func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	d := newDesk(t, embedded, "")
 	id := d.start("/orders/acme?sleep", "evt_keys", "RUNNING")
