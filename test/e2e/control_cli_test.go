@@ -51,6 +51,7 @@ routes:
   - {name: slow, path: "/slow/{w}", workflow: "slow/{path.w}", lock: {release_delay: 0s, strategy: wait, wait_timeout: 20s}}
   - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", hold: {on_status: [202], ttl: 30m}}
   - {name: fail, path: "/fail/{w}", workflow: "fail/{path.w}"}
+  - {name: letters, path: "/letters/{w}", workflow: "letters/{path.w}", park: {attempts: 1, on: [failed], on_failure: skip}}
 `
 
 func (s *scene) act(r *testkit.Received) string {
@@ -66,7 +67,7 @@ func (s *scene) act(r *testkit.Received) string {
 		}
 	case strings.HasPrefix(r.Target, "/hold/"):
 		return testkit.Reply(202, "taken")
-	case strings.HasPrefix(r.Target, "/fail/"):
+	case strings.HasPrefix(r.Target, "/fail/"), strings.HasPrefix(r.Target, "/letters/"):
 		return testkit.Reply(500, "broken")
 	}
 	return testkit.OK("done")

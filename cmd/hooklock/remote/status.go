@@ -29,7 +29,7 @@ func NewStatus(e *cli.Environment) *cobra.Command {
 		Short: "see how a running hooklock is doing: session, etcd, upstream, configuration, and what runs and waits",
 		Long: `See how a running hooklock is doing, by what it has seen itself: it asks no other process, and answers while etcd is away.
 
-attention lists what a person has to look at, with the command that shows it. etcd and upstream say what came of the latest request: a member of
+attention lists what a person has to look at, with the command that shows it, but for what was looked at ("hooklock seen"). etcd and upstream say what came of the latest request: a member of
 etcd is asked when the one before it fails. "running" and "waiting" are those of the process that is asked, "held" and "parked" those of all
 replicas. The counts of routes are those of all replicas, of the last 24 hours, also from before a restart; while etcd is away they are those of this
 process, of the last five minutes. Three count requests to the service, those of forwarded deliveries and of tries of parked events:
@@ -59,7 +59,13 @@ A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate
 				if err != nil {
 					return err
 				}
-				return d.object(withCounts(s, counts), func() error { return d.printStatus(s, counts) })
+				return d.object(withCounts(s, counts), func() error {
+					seen, err := d.leaveOutSeen(ctx, s)
+					if err != nil {
+						return err
+					}
+					return d.printStatus(s, counts, seen)
+				})
 			})
 		},
 	}
@@ -70,15 +76,24 @@ A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate
 
 // dayCounts asks for the counts of the last day; nil where they are not known: etcd is away, or the server is older.
 func (d *Desk) dayCounts(ctx context.Context, s *client.ReplicaStatus) (*client.CountList, error) {
-	if len(s.Etcd.Members) > 0 && !slices.ContainsFunc(s.Etcd.Members, func(m client.Contact) bool { return m.State != client.ContactFails }) {
+	if etcdAway(s) {
 		return nil, nil
 	}
 	counts, err := d.Counts(ctx, "24h", "15m")
+	return counts, unlessUnknown(err)
+}
+
+func etcdAway(s *client.ReplicaStatus) bool {
+	return len(s.Etcd.Members) > 0 && !slices.ContainsFunc(s.Etcd.Members, func(m client.Contact) bool { return m.State != client.ContactFails })
+}
+
+// unlessUnknown returns err, or nil if it says that the server does not know: etcd is away, or the server is older.
+func unlessUnknown(err error) error {
 	var p *client.Problem
-	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound) {
-		return nil, nil
+	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound || p.Code == client.CodeBadRequest) {
+		return nil
 	}
-	return counts, err
+	return err
 }
 
 // withCounts returns the status as JSON, with the counts if they are known.
@@ -90,7 +105,7 @@ func withCounts(s *client.ReplicaStatus, counts *client.CountList) []byte {
 	return slices.Concat(status, []byte(`,"counts":`), counts.RawJSON(), []byte("}"))
 }
 
-func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList) error {
+func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts) error {
 	ago := func(t client.Time) string {
 		if t.IsZero() {
 			return ""
@@ -118,13 +133,14 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList) er
 			t.Add("", "  "+problem)
 		}
 	}
-	for i, text := range attention(s) {
-		name := ""
-		if i == 0 {
-			name = "attention"
-		}
+	name := "attention"
+	for _, text := range attention(s, seen) {
 		t.Add(name, text)
 		t.Paint(cli.Bad)
+		name = ""
+	}
+	if n := seen.blocked + seen.letters; n > 0 {
+		t.Add(name, fmt.Sprintf("%d looked at: hooklock seen", n))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -133,11 +149,11 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList) er
 }
 
 // attention returns what needs attention, beside what the other lines say, with the command that shows it.
-func attention(s *client.ReplicaStatus) (all []string) {
-	if n := s.Parked.Blocked; n > 0 {
+func attention(s *client.ReplicaStatus, seen seenCounts) (all []string) {
+	if n := s.Parked.Blocked - seen.blocked; n > 0 {
 		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")
 	}
-	if n := s.Parked.DeadLetters; n > 0 {
+	if n := s.Parked.DeadLetters - seen.letters; n > 0 {
 		all = append(all, story.Count(n, "dead letter", "dead letters")+": hooklock events --dead-letters")
 	}
 	accepted := ""
