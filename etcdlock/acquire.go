@@ -13,7 +13,7 @@ import (
 
 // What Do, TryAcquire, Acquire and Unlock return, beside the context's error.
 var (
-	// ErrLockLost: the lock is not ours any more, or nobody can vouch for it. Somebody else may have it.
+	// ErrLockLost: the lock is not ours any more, or this cannot be confirmed. Another process may have it.
 	ErrLockLost = idem.ErrLockLost
 	// ErrUnavailable: etcd does not answer or refuses, so nothing was acquired. The text says why.
 	ErrUnavailable = idem.ErrStoreUnavailable
@@ -21,10 +21,10 @@ var (
 	ErrNotReleased = errors.New("lock not given back yet")
 )
 
-// HeldError is why TryAcquire has no lock: somebody else has it, or it is free and others wait for it.
+// HeldError says why TryAcquire has no lock: another execution has it, or it is free and others wait for it.
 type HeldError struct {
 	Workflow string
-	// Holder is the process that has the lock, for people: Options.Holder and its session. "" = the lock is on its way to who waits first.
+	// Holder names the process that has the lock: Options.Holder and its session. "" = the lock is being handed to the first waiter.
 	Holder string
 	// Execution is what it runs. "" as with Holder.
 	Execution idem.ExecutionID
@@ -85,7 +85,7 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 }
 
 // await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
-// ended, or idem.ErrCancelled where somebody ended the wait.
+// ended, or idem.ErrCancelled where an operator ended the wait.
 func (s *Locker) await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
 	held, v, err := idem.AwaitLock(ctx, s.ledger, &waiter{locker: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
 	switch {
@@ -94,7 +94,7 @@ func (s *Locker) await(ctx context.Context, lock func() idem.Lock) (idem.Held, e
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case v.Decision != "":
-		return nil, idem.ErrCancelled // nothing else can happen to an event that nobody else has
+		return nil, idem.ErrCancelled // nothing else can happen to an event that is unique
 	}
 	return nil, err
 }
@@ -143,7 +143,7 @@ func (w *waiter) Request() (context.Context, context.CancelFunc) { return w.ctx,
 // Now implements idem.Waiter.
 func (w *waiter) Now() time.Time { return w.locker.clock.Now() }
 
-// lockOnly is an execution of an event that nobody else has: all that it shares with others is its workflow.
+// lockOnly returns an execution of a unique event: it shares only its workflow with others.
 func (s *Locker) lockOnly(workflow string) idem.Lock {
 	key, _ := idem.RandomKey(rand.Reader) // never fails
 	var random [4]byte
@@ -167,8 +167,8 @@ func (s *Locker) acquired(ctx context.Context, workflow string, held idem.Held) 
 	return l, nil
 }
 
-// Token is larger than the token of every earlier holder of the workflow. Send it along with what you do, and let who gets it refuse
-// one that is below the largest that it has seen: this is what protects when a lock was lost and its holder does not know it yet.
+// Token is larger than the token of every earlier holder of the workflow. Send it with each write, and let the receiver refuse a
+// token below the largest that it has seen: this protects when a lock was lost and its holder does not know it yet.
 func (l *Lock) Token() int64 { return l.owned.Lock().Token }
 
 // Execution names this holding of the lock: others see it in a HeldError.
@@ -180,8 +180,8 @@ func (l *Lock) Lost() <-chan struct{} { return l.life.Done() }
 // Err says why Lost is closed, or nil.
 func (l *Lock) Err() error { return context.Cause(l.life) }
 
-// Unlock gives the lock back, and leaves nothing in etcd. nil means that nobody else had it until now. ErrLockLost: somebody did not
-// hear of this process and ended its hold. ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
+// Unlock gives the lock back, and leaves nothing in etcd. nil means that no other process had it until now. ErrLockLost: the
+// hold was ended, because this process was taken for dead. ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := l.owned.Release(ctx)
 	if errors.Is(err, ErrUnavailable) {

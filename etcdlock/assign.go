@@ -42,7 +42,7 @@ func (s *core) assign(l *idem.Lock) (*session.Session, error) {
 	return session, nil
 }
 
-// holder names the session for people.
+// holder returns the name of the session that operators see.
 func (s *core) holder(session *session.Session) string {
 	if s.o.Holder == "" {
 		return session.Name

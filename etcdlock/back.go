@@ -4,7 +4,7 @@ import "hooklock/etcdlock/session"
 
 // wentBack is told that etcd was put back to an earlier state under this process, with its revisions. What is known here by a revision is worth nothing
 // then, and what has become of the rest only etcd can say: so the session ends, and all begins anew with the next one. That what runs still has its lock
-// shows when that is adopted. The session's key may have come back with locks that were given up long ago; its lease runs out, because nobody renews it.
+// shows when that is adopted. The session's key may have come back with locks that were given up long ago; its lease runs out, because no process renews it.
 func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)

@@ -104,7 +104,7 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 			return true, nil
 		}
 		left, err := s.finisher.TimeLeft(ctx, at.Lock)
-		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or nobody knows
+		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or the time left is unknown
 			return err == nil, err
 		}
 		found, err = s.beat(ctx, at, ttl, left)
@@ -187,7 +187,7 @@ func (s *core) ended(record *idem.Record, recorded bool) {
 	}
 }
 
-// onBehalf is a lock that somebody elsewhere has, for what only its holder may do. Its record is told apart from all others.
+// onBehalf returns the lock of another process, to do what only its holder may do. Its record is told apart from all others.
 func (s *Control) onBehalf(at *history.State) *owned {
 	h := newOwned(s.core, *at.Lock, at.Keys, nil)
 	h.writer, h.worked, h.ending = session.NewName(), true, true

@@ -16,10 +16,9 @@ import (
 	"hooklock/idem"
 )
 
-// How a process comes to carry a parked execution. It claims the first one of a line as who waits there claims; or it carries on the one in the
-// lock whose process is gone, with one transaction that proves this (protocol.Carry). Where the lock names its own session, and nobody here has it,
-// that is an Adopt. Others may do the same at any moment: what
-// is refused is theirs.
+// How a process comes to run a parked execution. It claims the first one of a queue as a waiter does; or it takes over the one in the lock whose
+// process is gone, with one transaction that proves this (protocol.Carry). Where the lock names this process's session, but no call here has it,
+// that is an Adopt. Other processes may do the same at any moment: if a transaction is refused, another one has it.
 
 // Parked implements idem.ParkLedger.
 func (s *Ledger) Parked() idem.ParkedCount { return s.parked.Count() }
@@ -67,14 +66,14 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	defer s.tasks.Leave()
 	key := s.layout.Lock(scope)
 	if !s.parked.BeginLook(key) {
-		return nil, nil // somebody in this process is at it, and looks again
+		return nil, nil // another call of this process looks, and looks again
 	}
 	t := &taking{core: s.core, scope: scope, key: key, mine: mine}
 	t.parts.Store(1)
 	defer t.over()
 	taken, err := t.take(ctx)
 	switch {
-	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // somebody else has it, or a new look finds out
+	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // another process has it, or a new look finds out
 		s.parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
@@ -261,7 +260,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	return &idem.Taken{Held: held, TooOld: t.parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
-// carry takes the lock over. nil, nil: its process lives after all, or somebody else was faster.
+// carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), t.holder(session), false, 0

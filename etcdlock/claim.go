@@ -17,18 +17,18 @@ import (
 // How a lock is claimed. One transaction takes it (protocol.Claim); these are its answers, and what follows from each:
 //
 //	applied                            the lock is ours
-//	refused: the lock, who waits for
-//	it, or the record is in the way    the caller decides on what it sees, which says whether the lock's owner is dead
+//	refused: the lock, a waiter, or
+//	the record is in the way           the caller decides on what it sees, which says whether the lock's owner is dead
 //	refused: the lock under the other
 //	strategy has changed               again, with its revision now; a copy of the event, or a client, that has it is in the way
 //	refused: a slot has been taken, or
-//	somebody waits for one             again with another one, or the limit that has none is in the way
+//	another execution waits for one    again with another one, or the limit that has none is in the way
 //	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
 //	not sent, because it is paused     the caller decides on what there is besides
 //	an error that is definite          it was not applied and never will be
 //	no answer                          fence, so that it never will be, and read whether it was
 //
-// A claim of who is first in the queue and one of a client of the lock API are other transactions with the same answers.
+// The claim of the first waiter and that of a client of the lock API are other transactions with the same answers.
 
 // Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
 // back by the Store.
@@ -53,15 +53,15 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	return c.run(ctx)
 }
 
-// claim takes r, which is on its way, to a definite end. When nobody is closed, nobody waits for the result any more.
-func (c *claimer) claim(life context.Context, nobody <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
+// claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits for the result any more.
+func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
 	defer func() {
 		if result.held == nil {
 			c.unchoose()
 		}
 	}()
 	for ; r != nil; r, epoch = c.depart() {
-		switch answer := c.await(nobody, r); {
+		switch answer := c.await(abandoned, r); {
 		case answer.Err == nil && answer.Succeeded:
 			return c.applied(answer)
 		case answer.Err == nil:
@@ -260,12 +260,12 @@ func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protoc
 	return c.store.look(life, c.keys)
 }
 
-// await is the answer to r. A request that has not left is taken back when nobody waits for it.
-func (c *claimer) await(nobody <-chan struct{}, r *commit.Request) commit.Reply {
+// await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is closed.
+func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Reply {
 	select {
 	case answer := <-r.Reply:
 		return answer
-	case <-nobody:
+	case <-abandoned:
 		if c.store.sender.Withdraw(r) {
 			return commit.Reply{Err: link.ErrNotSent}
 		}
@@ -290,7 +290,7 @@ func (c *claimer) markIn(won commit.Reply) *mvccpb.KeyValue {
 	if c.keys.M == "" {
 		return nil
 	}
-	for _, answer := range slices.Backward(won.Responses) { // what it writes is before and behind, and who is first in the queue before
+	for _, answer := range slices.Backward(won.Responses) { // its writes are before and behind, and the first waiter is read before
 		if answer.GetResponseRange() != nil {
 			return protocol.First(answer)
 		}
@@ -311,7 +311,7 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	return claimed{held: c.store.hold(l, c.keys, c.session)}
 }
 
-// giveBack releases a lock that nobody wants any more: its sender has been told that nothing was claimed.
+// giveBack releases a lock that is not wanted any more: its sender has been told that nothing was claimed.
 func (c *claimer) giveBack(life context.Context, r claimed) {
 	if r.held != nil {
 		r.held.startEnding()

@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// Control is for people and upstreams, at any process: it finds executions and locks wherever they are, and ends them. The methods for people are those of
+// Control is for operators and upstreams, at any process: it finds executions and locks in all processes, and ends them. The methods for operators are in
 // packages history and operate, whose caller has to know that it may; those for upstreams and clients of the lock API ask for the callback key of an execution.
 type Control struct {
 	*core

@@ -65,7 +65,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	return p, nil, nil
 }
 
-// mayBeHandedTheLock reports whether whoever settles may make l the owner of the lock without asking it.
+// mayBeHandedTheLock reports whether the holder that settles may make l the owner of the lock without asking it.
 func (p *Place) mayBeHandedTheLock(l *idem.Lock) bool {
 	return !l.MayPark && !l.Scope.PerEvent && p.limits == nil && p.replacing == nil
 }

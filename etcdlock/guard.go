@@ -15,7 +15,7 @@ import (
 	"hooklock/idem"
 )
 
-// roomToEnd is what steps leave free in a lock: for a cancel, and for who adopts it.
+// roomToEnd is how many bytes steps leave free in a lock: for a cancel, and for the next session's name.
 const roomToEnd = 16 << 10
 
 // Guard says whether an execution may go on with its next step, and proves its token current. step, where it is not "", is the one that begins now:
@@ -51,7 +51,7 @@ func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan
 	return found, err
 }
 
-// pass is the check itself. It returns the lock as it is then; nil: l is not how things stand, or nobody knows.
+// pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave no answer.
 func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
 	next := l.BeginStep(step, plan, s.clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {

@@ -15,7 +15,7 @@ import (
 )
 
 // How an execution replaces the one that waits, under strategy latest. It reads the queue, and the transaction that takes its place compares what it
-// saw. Whose turn it is, because the lock is free, is left alone: a flood that replaced him each time would let nobody run.
+// saw. An execution whose turn it is, because the lock is free, is not replaced: in a flood of events none would run.
 
 // newestRead bounds how many places of a queue are read, the newest first. Under strategy latest alone there are two at most.
 const newestRead = 8
@@ -26,9 +26,9 @@ type replacing struct {
 	lock   *idem.Lock // what takes the place
 	quiet  idem.Series
 	seen   protocol.Latest
-	over   *idem.Lock // whom it replaces; nil = nobody
+	over   *idem.Lock // what it replaces; nil = nothing
 	record *idem.Record
-	lease  clientv3.LeaseID // of his record
+	lease  clientv3.LeaseID // of the record
 	// forgets is how often a lease was missing.
 	forgets int
 }
@@ -42,8 +42,8 @@ func newReplacing(s *core, l *idem.Lock) *replacing {
 	return &replacing{store: s, lock: &own, quiet: *l.Latest}
 }
 
-// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It returns who waits and is newer than this
-// execution, by what their order says: then this one is not to wait.
+// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It returns the waiter that is newer than
+// this execution, by its order: then this one does not wait.
 func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
 	answers, _, err := r.store.pool.Read(ctx, clientv3.OpGet(k.W, newest...))
@@ -70,24 +70,24 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 	return nil, nil
 }
 
-// compare reports whether one of the two is to replace the other, and whether the execution is the older one. Where nobody can tell by their order, who
-// comes later is newer.
+// compare reports whether one of the two is to replace the other, and whether the execution is the older one. Where their order
+// does not tell, the later one is newer.
 func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
-	mine, his := r.lock.Order, waits.Order
+	mine, theirs := r.lock.Order, waits.Order
 	switch {
 	case waits.Latest == nil || waits.Scope.Key == r.lock.Scope.Key:
 		return false, false
-	case mine == nil || his == nil:
+	case mine == nil || theirs == nil:
 		return true, false
-	case mine.Mark != his.Mark: // they are about different things
+	case mine.Mark != theirs.Mark: // they are about different things
 		return false, false
 	}
 	at, known := idem.ParsePosition(mine.At)
-	than, known2 := idem.ParsePosition(his.At)
+	than, known2 := idem.ParsePosition(theirs.At)
 	return true, known && known2 && at.Before(than)
 }
 
-// rests reports whether who is first in the queue is not about to take the lock, although that is free.
+// rests reports whether the first waiter does not take the lock yet, although it is free.
 func (r *replacing) rests(l *idem.Lock) bool {
 	return l.Latest.Rests(r.store.clock.Now()) > 0 || r.store.pauses.Of(l.Route, l.Scope.Workflow) != nil
 }
@@ -113,7 +113,7 @@ func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
 	return protocol.EncodeLock(r.lock)
 }
 
-// end makes the record of who is replaced.
+// end makes the record of the replaced execution.
 func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	k := r.store.layout.Keys(r.over)
 	r.over.Token = 0 // it never had the lock

@@ -23,17 +23,17 @@ type owned struct {
 	store  *core
 	keys   protocol.Keys
 	writer string // marks the record that it writes
-	// worked: it speaks for somebody elsewhere who may have been at work.
+	// worked: it acts for another process, which may have called the upstream.
 	worked bool
 
 	mu      sync.Mutex
 	since   link.Instant     // when this process got it, or the latest try of a parked one began
 	lock    *idem.Lock       // as last seen in etcd; replaced, never changed
 	session *session.Session // that vouches for it
-	ending  bool             // Settle or Release was called: nobody runs any more
-	line    protocol.Line    // who was known to wait in the queue when it got the lock
+	ending  bool             // Settle or Release was called: no call runs any more
+	line    protocol.Line    // the known waiters when it got the lock
 	handing bool             // handing it over was tried
-	rewound bool             // etcd went back since it was taken: what it was after that nobody can tell
+	rewound bool             // etcd went back since it was taken: its later states are lost
 	stopped error            // why the call has to stop
 	onStop  func(error)
 }
@@ -84,7 +84,7 @@ func (h *owned) Begin() error {
 		return stopped
 	case lock.Cancel != nil:
 		return idem.ErrCancelled
-	case err != nil && lock.Parked != nil: // the next session adopts it, if nobody was faster
+	case err != nil && lock.Parked != nil: // the next session adopts it, if no other process was faster
 		return fmt.Errorf("%w: %w: %w", idem.ErrLockLost, idem.ErrUnheard, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
@@ -119,8 +119,8 @@ func (h *owned) stopNow(cause error) {
 	}
 }
 
-// unheardLocked reports whether all that stopped a parked execution is that nobody could vouch for its session. A call that ran was closed then; the
-// execution itself goes on under the next session, if nobody was faster.
+// unheardLocked reports whether a parked execution stopped only because its session could not be confirmed. A call that ran was closed then; the
+// execution itself goes on under the next session, if no other process was faster.
 func (h *owned) unheardLocked() bool {
 	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
 }
@@ -137,7 +137,7 @@ func (h *owned) see(l *idem.Lock) {
 	if l.Stale == nil {
 		l.Stale = h.lock.Stale // was found as the lock was taken, and is written with what is put next
 	}
-	if l.Token == h.lock.Token { // who handed it over may have another clock
+	if l.Token == h.lock.Token { // the process that handed it over may have another clock
 		l.StartedAt = h.lock.StartedAt
 	}
 	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
@@ -149,7 +149,7 @@ func (h *owned) see(l *idem.Lock) {
 	}
 }
 
-// lookAgain is after somebody has changed the lock.
+// lookAgain reads the lock after another process has changed it.
 func (h *owned) lookAgain(life context.Context) {
 	st, err := h.store.look(life, h.keys)
 	switch {
@@ -161,7 +161,7 @@ func (h *owned) lookAgain(life context.Context) {
 	}
 }
 
-// taken is when somebody else has the lock, or has ended it. Whoever ends a delivery finds that out, and then lets go of it; nobody ends what rests.
+// taken is called when another process has the lock, or has ended it. The end of a delivery finds that out, and forgets the lock; a resting one has no end.
 func (h *owned) taken() {
 	if h.Lock().Parked == nil {
 		h.stopNow(idem.ErrLockLost)
@@ -236,7 +236,7 @@ func (h *owned) settleAs(ctx context.Context, e ending) (*idem.Record, error) {
 		if late.err == nil {
 			h.store.ended(late.record, true)
 		}
-		if errors.Is(late.err, idem.ErrNotOld) { // nobody here waits for that any more
+		if errors.Is(late.err, idem.ErrNotOld) { // no call here waits for that any more
 			_ = h.putDown(life)
 		}
 	})
@@ -364,7 +364,7 @@ func (h *owned) settle(life context.Context, e ending, sent *conclusion) (*idem.
 	}
 }
 
-// endedBy tells an end that is ours, whose answer got lost, from one that somebody else wrote. Where the event has run again since, our
+// endedBy tells an end that is ours, whose answer got lost, from one that another process wrote. Where the event has run again since, our
 // record is not there any more, and etcd is asked how it was.
 func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record, error) {
 	l := h.Lock()
@@ -388,7 +388,7 @@ func (h *owned) endedBy(life context.Context, st *protocol.State) (*idem.Record,
 }
 
 // freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
-// event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; nobody can claim meanwhile.
+// event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; no process can claim meanwhile.
 func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 	switch err := h.release(life); {
 	case err == nil:
@@ -400,7 +400,7 @@ func (h *owned) freeWithoutRecord(life context.Context, e idem.End) error {
 }
 
 // Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead. ErrLockLost: its record
-// says that somebody else ended it.
+// says that another process ended it.
 func (h *owned) Release(ctx context.Context) error {
 	h.startEnding()
 	released, err := commit.InTime(ctx, h.store.tasks.Start, h.release, func(_ context.Context, late error) {
@@ -508,7 +508,7 @@ func (h *owned) adopted(l *idem.Lock, by *session.Session) {
 	h.see(l)
 }
 
-// adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or the lock is somebody else's.
+// adoptRefused reports whether nothing is left to adopt: an earlier attempt has done it, or another process has the lock.
 func (h *owned) adoptRefused(st *protocol.State, to *session.Session) bool {
 	switch {
 	case !h.mine(st):

@@ -11,9 +11,9 @@ import (
 	"hooklock/idem"
 )
 
-// AcquireLock takes the lock of a workflow for somebody who is no delivery: it lives on a hold of its own, whatever becomes of this process.
+// AcquireLock takes the lock of a workflow for a client, without a delivery: it lives on a hold of its own, whatever happens to this process.
 // With a wait it queues, first come, first served. The error is an *idem.LockHeldError, also when the time is over,
-// idem.ErrCancelled where somebody ended the wait, or idem.ErrStoreUnavailable.
+// idem.ErrCancelled where an operator ended the wait, or idem.ErrStoreUnavailable.
 func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
 	held, err := s.acquireNow(ctx, &q)
 	var taken *idem.LockHeldError
@@ -48,7 +48,7 @@ func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest
 	return &idem.Acquired{Lock: &l, CallbackKey: callbackKey}, nil
 }
 
-// heldBy is who has the lock now, after the time to wait is over; or else who had it.
+// heldBy returns the holder now, after the time to wait is over; or else the holder before.
 func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
 	st, err := s.look(ctx, s.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
@@ -57,7 +57,7 @@ func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.Lock
 	return &idem.LockHeldError{Holder: st.Lock}
 }
 
-// clientLock is an execution of an event that nobody else has, and its callback key.
+// clientLock returns an execution of a unique event, and its callback key.
 func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -67,7 +67,7 @@ func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	return l, callbackKey
 }
 
-// acquireNow takes the lock, if it is free and nobody waits for it.
+// acquireNow takes the lock, if it is free and has no waiter.
 func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
 	if !s.tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)

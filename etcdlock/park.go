@@ -15,9 +15,9 @@ import (
 	"hooklock/idem"
 )
 
-// How a delivery becomes a parked execution. What parks it also writes what is kept of it (protocol.Parking): so that is there exactly as long as
-// the execution has not ended. A parked place is everybody's, so one that may have been parked is never taken back: its sender is told that
-// nobody knows.
+// How a delivery becomes a parked execution. The transaction that parks it also writes its request (protocol.Parking): so that is there exactly as
+// long as the execution has not ended. Any process may run a parked entry, so one that may have been parked is never withdrawn: its sender is told
+// that the outcome is unknown.
 
 // parkedAs is p with what the ledger keeps of it from now on.
 func parkedAs(p idem.Parked, kept *idem.Kept) *idem.Parked {
@@ -32,7 +32,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	if err != nil {
 		return nil, err
 	}
-	l.Alive = "" // nobody's
+	l.Alive = "" // no process has it
 	value, err := protocol.EncodeLock(&l)
 	if err != nil {
 		return nil, commit.Unavailable(err)
@@ -76,7 +76,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error { return p.park(life, ctx.Done(), parkedAs(as, &kept), &kept) },
 		func(life context.Context, late error) {
-			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and nobody waits with it: it would hold up its line
+			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
 				_ = p.leave(life)
 			}
 		})
@@ -94,9 +94,9 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	return err
 }
 
-// park sends until the answer is definite, which is safe: the place is the same, and so is what is written. When nobody is closed, nobody waits for the
-// result any more: what etcd has refused until then is not tried again.
-func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Parked, kept *idem.Kept) error {
+// park sends until the answer is definite, which is safe: the place is the same, and so is what is written. When abandoned is closed, no caller waits
+// for the result any more: what etcd has refused until then is not tried again.
+func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.Parked, kept *idem.Kept) error {
 	k := p.keys()
 	tried, full := false, false
 	for pause := link.NewBackoff(); ; {
@@ -120,7 +120,7 @@ func (p *Place) park(life context.Context, nobody <-chan struct{}, as *idem.Park
 			tried = tried || !link.Definite(err)
 		}
 		switch {
-		case !tried && (tooLarge(err) || isClosed(nobody)):
+		case !tried && (tooLarge(err) || isClosed(abandoned)):
 			return commit.Unavailable(err)
 		case pause.Wait(life) != nil:
 			return commit.Unknown(err)

@@ -47,7 +47,7 @@ type Options struct {
 	// Alone says that no other process uses this etcd, and that there is no other Store in this one: right for an embedded etcd. The
 	// locks of the process before are then freed at the start, not a TTL later.
 	Alone bool
-	// Holder names this process for people, usually host/pid; the session's name is appended.
+	// Holder names this process to operators, usually host/pid; the session's name is appended.
 	Holder string
 	Logger *slog.Logger // nil = silent
 
@@ -71,9 +71,9 @@ type Options struct {
 	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked each time, because it may be reloaded. 0 = there
 	// is no such limit, any more. It must not block. Nil: there are no limits.
 	Limit func(route string, slot idem.Slot) int
-	// OnForget is called when somebody forgot the record of an execution. It must not block.
+	// OnForget is called when an operator forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
-	// OnReset is called when forgets may have been missed: whoever caches records drops them all. It must not block.
+	// OnReset is called when forgets may have been missed: caches of records drop them all. It must not block.
 	OnReset func()
 	// Counted returns what this process has counted of its routes since it was called before. It is called about once a minute, and must not block. Nil:
 	// nothing is counted here.
@@ -109,7 +109,7 @@ func (o *Options) size(route string, slot idem.Slot) int {
 	return o.Limit(route, slot)
 }
 
-// Target is which etcd o names, and as whom.
+// Target returns the etcd that o names, and the user.
 func (o *Options) Target() *link.Target {
 	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
 }
@@ -132,8 +132,8 @@ const (
 	minTTL        = 2 * time.Second // etcd's own, with its default election timeout
 )
 
-// Store keeps the session of this process, and is what each of its faces works with: Ledger for who runs executions, Control for who looks
-// at them and ends them, Locker for everybody else. Make one with Open, and Close it.
+// Store keeps the session of this process, and has an interface for each caller: Ledger runs executions, Control shows and ends them, Locker
+// is a lock for other code. Make one with Open, and Close it.
 type Store struct {
 	*core
 	*Ledger
@@ -295,7 +295,7 @@ func (s *core) newKeeper() *session.Keeper {
 	})
 }
 
-// lookAgain is after somebody has changed the lock of an execution that this process may run.
+// lookAgain reads the lock of an execution that this process may run, after another process has changed it.
 func (s *core) lookAgain(id idem.ExecutionID) {
 	if h := s.own.changed(id, s.clock.Now()); h != nil {
 		s.tasks.Help(h.lookAgain)
@@ -366,7 +366,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// writeIndexes has the indexes of the leases written that this process has put keys on. Without them, those who search read the keys.
+// writeIndexes writes the indexes of the leases that this process has put keys on. Without them, a search reads the keys.
 func (s *core) writeIndexes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
 	defer cancel()
@@ -390,7 +390,7 @@ func (s *core) sessionEnded(session *session.Session) {
 	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
-// sessionExpired stops the calls whose lock nobody can vouch for any more.
+// sessionExpired stops the calls whose lock cannot be confirmed any more.
 func (s *core) sessionExpired(session *session.Session) {
 	for _, l := range s.own.which(func(l *owned) bool { return l.boundTo(session) }) {
 		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))

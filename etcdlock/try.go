@@ -96,7 +96,7 @@ type rewriting struct {
 	encode func(*idem.Lock) ([]byte, error)
 	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
 	done   func(*idem.Lock) bool // the lock shows that an attempt whose answer got lost was applied
-	runs   bool                  // something is to be sent after it: nobody may have asked to stop
+	runs   bool                  // something is to be sent after it: no cancel may have been asked
 }
 
 // rewrite sends until the answer is definite, or ctx ends. What an attempt without an answer did is found out by the next call.
@@ -229,7 +229,7 @@ func (h *owned) follow(ctx context.Context) error {
 	return nil
 }
 
-// lose gives up what this process carried: whoever finds the lock without a process carries it on.
+// lose gives up what this process ran: another one finds the lock without a process, and takes it over.
 func (h *owned) lose() error {
 	h.stopNow(idem.ErrLockLost)
 	h.store.letGo(h)
@@ -242,7 +242,7 @@ func (h *owned) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error
 	return h.settleAs(ctx, ending{e, true})
 }
 
-// putDown gives a parked execution to whoever carries it on: its lock is nobody's, and the index says so to every process. A try whose end is not written
+// putDown gives a parked execution up for any process: no process has its lock, and the index says so to every process. A try whose end is not written
 // down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
 func (h *owned) putDown(life context.Context) error {
 	for pause := link.NewBackoff(); ; {

@@ -70,9 +70,9 @@ func (p *Place) keys() protocol.Keys {
 	return p.store.layout.Keys(&l)
 }
 
-// Await waits until it is this place's turn: nobody is before it, nothing of it is paused and the lock is free, or dead and to be buried first; or until the
-// event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
-// idem.ErrCancelled: somebody cancelled this execution, and the record found is its own. Other errors are the context's; the place
+// Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock is free, or its owner is dead and to be reaped first; or
+// until the event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
+// idem.ErrCancelled: an operator cancelled this execution, and the record found is its own. Other errors are the context's; the place
 // is then still taken. What it waits for, protocol.Next says.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if p.before != "" {
@@ -134,7 +134,7 @@ func (p *Place) told(ctx context.Context) *position {
 		return at
 	}
 	if l := p.store.queues.behindOurs(p); l != nil {
-		// Its own place was there when the queue was read, which may be before l was taken: who was cancelled between would not hear of it.
+		// Its own place was there when the queue was read, which may be before l was taken: a cancel between would be missed.
 		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.q)}}
 		return at
 	}
@@ -249,11 +249,11 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 	return &idem.Seen{Record: r, RecordRevision: r.Revision}
 }
 
-// awaitLock waits for the end of the lock, or of who holds it. A lock of our own goes with it from session to session.
+// awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.store.layout
 	keys := []string{y.Lock(st.Lock.Scope)}
-	if !st.Lock.IsParked() { // otherwise it ends with its lock, whoever runs it
+	if !st.Lock.IsParked() { // otherwise it ends with its lock, in whatever process
 		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
 		if !protocol.IsHold(st.Lock.Alive) && !p.store.own.has(st.Lock.Execution) {
 			keys = append(keys, y.Alive(st.Lock.Alive))
@@ -262,7 +262,7 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	p.awaitGone(ctx, nil, st.Revision, keys...)
 }
 
-// ClaimHead takes the lock for l, which has the execution ID of the place, if nobody is before it and the event's record is at
+// ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	if p.session.Err() != nil {
@@ -290,7 +290,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		if held != nil {
 			p.unregister()
 		} else {
-			p.store.queues.unlearn(k.L) // should somebody be before it after all, it has to read that
+			p.store.queues.unlearn(k.L) // should another one be before it after all, it has to read that
 		}
 		return held, seen, err
 	}
@@ -354,7 +354,7 @@ func (p *Place) leave(life context.Context) error {
 	}
 }
 
-// giveBack releases the lock that the place has become by a claim whose answer nobody waited for.
+// giveBack releases the lock that the place has become by a claim whose caller was gone.
 func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.execution) || st.Lock.Parked != nil {
 		return nil
@@ -362,7 +362,7 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	return p.store.take(p, st).giveBack(life)
 }
 
-// giveBack releases a lock that nobody waited for. Where somebody has ended the execution, or asked for that, it has no lock either.
+// giveBack releases a lock whose caller is gone. Where an operator has ended the execution, or asked for that, it has no lock either.
 func (h *owned) giveBack(life context.Context) error {
 	h.startEnding()
 	err := h.release(life)

@@ -15,7 +15,7 @@ import (
 // How a place reads how things stand. To read the queue itself has etcd look at each entry that went since its last compaction, while it serves nothing else:
 // docs/adr/0015-hand-off.md has what that costs, so it is read where nothing else tells.
 
-// maxLooks is how many places read at a time. When a watch breaks everybody reads again, and more at once would only time out.
+// maxLooks is how many places read at a time. When a watch breaks, all read again, and more at once would only time out.
 const maxLooks = 32
 
 // queueState is how things stand around a place.
@@ -58,7 +58,7 @@ func leftWaiting(ctx context.Context) error {
 	return fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
 }
 
-// read repeats until there is an answer, or nobody wants one any more.
+// read repeats until there is an answer, or none is wanted any more.
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
 	if gone := p.store.queues.goneAt(p); gone != 0 {
 		if at := p.readGone(life, gone); at != nil {
@@ -106,7 +106,7 @@ func (p *Place) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	if st.Lock == nil && p.limits != nil {
 		st.Lock = st.HoldsBack(p.waits())
 	}
-	st.Other = nil // else the Enqueue has compared it, and nobody claims it past a place
+	st.Other = nil // else the Enqueue has compared it, and no claim passes a place
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn at the limit that has no slot for it, at the
-// smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another one from those who could use it.
+// smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another limit from executions that could use it.
 
-// turnAtOnce are the keys and the turn of an Enqueue behind nobody's lock, a client's least of all: the limit was in the way.
+// turnAtOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
 func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
 	if p.limits == nil {
 		return k, protocol.Leased{}
@@ -30,7 +30,7 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 	return k, protocol.Leased{Value: turn, Lease: p.session.Lease}
 }
 
-// leaveLine is for who waits for something else, or no more.
+// leaveLine gives up its turn at a limit, when it waits for something else, or no more.
 func (p *Place) leaveLine() {
 	if p.limits != nil {
 		p.store.slots.LeaveLine(p.execution)
