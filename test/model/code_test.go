@@ -25,6 +25,7 @@ type written struct {
 var besideTheModel = map[string]string{
 	"note":   "writes{put(key, v)}",
 	"resume": "writes{take(key)}",
+	"unmark": "writes{del(key)}",
 }
 
 // TestTheCodeAndTheModelHaveTheSameTransactions fails when one of the two tables has a row, a compare or a write that the other has not.
