@@ -10,7 +10,7 @@ import (
 // How a lock is handed off. The transaction that settles an execution also writes the lock for the head of the queue (protocol.HandOver). The new owner learns
 // of it so:
 //
-//	it waits in this process      the answer of the transaction says so, and wakes it
+//	it waits in this process      the answer of the transaction says so, and the waiter wakes
 //	it waits in another process   that sees that its entry is gone, and reads that it has the lock
 //	the answer got lost           as if it waited in another process
 //

@@ -54,7 +54,7 @@ const (
 	MaxSeen  = 500
 )
 
-// ErrNoMark: nothing of a concern is marked as looked at.
+// ErrNoMark says that nothing of a concern is marked as looked at.
 var ErrNoMark = errors.New("nothing of it is marked as looked at")
 
 // SeenMark says that a person has looked at a concern, at what happened up to Until. What is newer needs attention.

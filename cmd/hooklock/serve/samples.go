@@ -15,7 +15,10 @@ func sendSamples(ctx context.Context, door string, service *receiver) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	slow.Go(func() { sendSample(ctx, client, door+"/hooks/initech?sleep=2s", "evt_slow") })
-	for !service.has("/hooks/initech") && pause(ctx, 10*time.Millisecond) {
+	for !service.has("/hooks/initech") {
+		if !pause(ctx, 10*time.Millisecond) {
+			return
+		}
 	}
 	for _, one := range [][2]string{
 		{"/hooks/initech", "evt_refused"}, // while evt_slow runs
