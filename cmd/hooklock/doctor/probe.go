@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
 	"hooklock/idem/naming"
@@ -173,7 +174,7 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		if len(came) > 0 && a.err == nil && string(a.body) == text {
 			continue
 		}
-		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks && pause(ctx, 500*time.Millisecond) {
+		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks && cli.Pause(ctx, 500*time.Millisecond) {
 			i--
 			continue
 		}
@@ -192,18 +193,6 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		return f
 	}
 	return f
-}
-
-// pause waits. It returns false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // sentHeaders returns the headers with signatures and event IDs of senders, and those that the configuration reads. Each has a value of its own.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hooklock/cmd/hooklock/cli"
 )
 
 // sendSamples sends the deliveries that a newcomer finds on the page of the demo. It returns when all are answered, or when ctx is done.
@@ -16,7 +18,7 @@ func sendSamples(ctx context.Context, door string, service *receiver) {
 	defer slow.Wait()
 	slow.Go(func() { sendSample(ctx, client, door+"/hooks/initech?sleep=2s", "evt_slow") })
 	for !service.has("/hooks/initech") {
-		if !pause(ctx, 10*time.Millisecond) {
+		if !cli.Pause(ctx, 10*time.Millisecond) {
 			return
 		}
 	}
@@ -45,20 +47,8 @@ func sendSample(ctx context.Context, client *http.Client, target, event string) 
 				return
 			}
 		}
-		if !pause(ctx, time.Second) {
+		if !cli.Pause(ctx, time.Second) {
 			return
 		}
-	}
-}
-
-// pause waits, and reports whether ctx is not done by then.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
