@@ -13,7 +13,7 @@ import (
 	"hooklock/idem"
 )
 
-// unreachable is a ledger whose store does not answer: whoever gets 503 was let in.
+// unreachable is a ledger whose store does not answer: a caller that gets 503 was let in.
 type unreachable struct{}
 
 func (unreachable) Execution(context.Context, idem.ExecutionID) (*idem.Found, error) {

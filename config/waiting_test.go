@@ -34,7 +34,7 @@ func TestSettingsOfWaitingAreIdleOnlyWhereNothingWaits(t *testing.T) {
 	}
 }
 
-// TestAShutdownIsTooShortWhereADeliveryMayWaitLonger: whoever waits is a delivery as any other, and a shutdown cuts it off.
+// TestAShutdownIsTooShortWhereADeliveryMayWaitLonger: a waiting delivery is one as any other, and a shutdown cuts it off.
 func TestAShutdownIsTooShortWhereADeliveryMayWaitLonger(t *testing.T) {
 	for route, waits := range map[string]bool{
 		"lock: {strategy: wait, ":   true,

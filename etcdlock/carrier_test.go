@@ -72,7 +72,7 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay: the upstream may be at work on it, and whoever waited for that has gone.
+// TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay: the upstream may be at work on it, and the process that waited for it has gone.
 func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second

@@ -181,7 +181,7 @@ func TestAWatchFromARevisionThatIsCompactedEndsAtOnce(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	e.Compact(t)
 	ctx := within(t, patience)
-	s.pool.AwaitChange(ctx, 1, "never changes") // and whoever waits reads again
+	s.pool.AwaitChange(ctx, 1, "never changes") // it returns, and its caller reads again
 	if ctx.Err() != nil {
 		t.Fatal("it waited for news that have been thrown away")
 	}

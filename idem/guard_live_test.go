@@ -70,7 +70,7 @@ func TestLocksPerEventDoNotMeet(t *testing.T) {
 	}
 }
 
-// Under the race detector: whoever was first in the queue may note its lock while the claim of another one is being decided.
+// Under the race detector: the first waiter may note its lock while the claim of another one is being decided.
 func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	var l live
 	claims, _, err := l.enter(t.Context(), Scope{Workflow: "w", Key: keyA})

@@ -48,8 +48,8 @@ func (p *parkingLock) Park(_ context.Context, as Parked, _ Kept) error {
 	return nil
 }
 
-// TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried, for whoever finds the lock of a process that died before it had judged that: he would try it again at
-// once, whatever on_unknown says.
+// TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried: a process that finds the lock of one that died before it had judged the try would try again at once,
+// whatever on_unknown says.
 func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
 	for outcome, trying := range map[Outcome]bool{Unknown: true, NotExecuted: false, Executed: false} {
 		held := &parkingLock{}

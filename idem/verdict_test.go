@@ -32,7 +32,7 @@ func traced(s *Seen, _ *Policy) {
 	}
 }
 
-// The sender and whoever reads the log look for the execution that stood in the way by its ID and its trace.
+// The sender and a reader of the log look for the execution that stood in the way by its ID and its trace.
 func TestAVerdictNamesTheExecutionInItsWay(t *testing.T) {
 	const record1, lock1, waiter1 = "trace of the record", "trace of the lock", "trace of the waiter"
 	for name, c := range map[string]struct {

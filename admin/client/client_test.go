@@ -271,7 +271,7 @@ func TestAnAnswerOfAnotherProgramIsAProblemWithoutACode(t *testing.T) {
 	}
 }
 
-// A service that answers {} to everything is no empty Hooklock: whoever looks for an event there would take it for one that never came, and a pause
+// A service that answers {} to everything is no empty Hooklock: a caller would take an event for one that never came, and a pause
 // that nobody has made for one that holds.
 func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 	cb := Callback{"exec_a", 7, "secret"}

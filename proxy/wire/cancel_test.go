@@ -263,7 +263,7 @@ func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 		x.Begin(time.Now(), time.Hour)
 		lives("it has begun again")
 		x.End()
-		time.Sleep(2 * time.Hour) // nobody is there
+		time.Sleep(2 * time.Hour) // no call runs
 		lives("it is over")
 	})
 }

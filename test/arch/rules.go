@@ -77,7 +77,7 @@ var Rules = []Rule{
 	{
 		Packages: []string{"hooklock/proxy", "hooklock/idem", "hooklock/etcdlock"},
 		Never:    []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
-		Why:      "whoever does the work says what became of it, in its own words; who counts, traces and reports it is behind a small interface",
+		Why:      "the code that does the work reports its outcome in its own words; counting, tracing and reporting are behind a small interface",
 	},
 	{
 		Packages: []string{"hooklock/admin/report"},
@@ -93,13 +93,13 @@ var Rules = []Rule{
 		Packages: []string{"hooklock/proxy/parked"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
 		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/kept"},
-		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that whoever parks and whoever carries can share it; the proxy knows what is kept (proxy/kept), and not where",
+		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that parking and the park worker can share it; the proxy knows what is kept (proxy/kept), and not where",
 	},
 	{
 		Packages: []string{"hooklock/..."},
 		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/parked"}, around...),
 		Never:    []string{"github.com/minio/minio-go/v7/..."},
-		Why:      "the S3 client is the affair of proxy/parked, and comes along with whoever parks: deciding, the ledger and the API do not",
+		Why:      "the S3 client belongs to proxy/parked, and comes with parking: deciding, the ledger and the API do not",
 	},
 	{
 		Packages: []string{"hooklock/proxy/sender"},

@@ -137,7 +137,7 @@ func TestTheOldFileIsInForceAgainAfterABadOneThatASignalHadRead(t *testing.T) {
 	config := shared.config("unseen", "")
 	h := own(t, config)
 	write(t, h.Config, config+"nonsense: 1\n")
-	h.Signal(t, syscall.SIGHUP) // before whoever watches the folder has looked, which is when it was quiet for a moment
+	h.Signal(t, syscall.SIGHUP) // before the watch of the folder has looked, which it does after a quiet moment
 	h.Stderr.AwaitRecord(t, "config.refused", nil)
 	write(t, h.Config, config)
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)

@@ -52,7 +52,7 @@ type state struct {
 	revision int64
 }
 
-// exclusion is the model of a ledger whose sessions live: at most one holder, growing tokens, the record of whoever ended last.
+// exclusion is the model of a ledger whose sessions live: at most one holder, growing tokens, the record of the last end.
 var exclusion = model(func(s state, in input, out output) []state {
 	switch {
 	case out.unknown:

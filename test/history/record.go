@@ -130,7 +130,7 @@ func (c *client) once() bool {
 	case seen != nil:
 		c.refused(n, call, in, seen)
 		if seen.Lock != nil && seen.Lock.Dead {
-			_ = c.ledger.Reap(ctx, seen.Lock) // whoever comes next finds it as it is
+			_ = c.ledger.Reap(ctx, seen.Lock) // the next call finds it as it is
 		}
 	case errors.Is(err, idem.ErrNotClaimed):
 		c.h.withdrawn()

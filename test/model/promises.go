@@ -450,7 +450,7 @@ func (m *model) someSlotFree(s *state, p uint8) bool {
 			return true
 		}
 	}
-	for i := range m.lockCount { // who has one and is dead is buried, by whoever sweeps up after its session
+	for i := range m.lockCount { // a dead owner of one is reaped, after its session has ended
 		if l := s.locks[i]; l.slot != 0 && (s.isDead(l) || s.uncarried(l)) {
 			return true
 		}

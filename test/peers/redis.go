@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leased is Redis as it is mostly used for this: a lock is a key with a time to live, and only whoever wrote it deletes it. Nothing fences a
+// leased is Redis as it is mostly used for this: a lock is a key with a time to live, and only its writer deletes it. Nothing fences a
 // holder whose time is over.
 type leased struct{ client *redis.Client }
 
@@ -59,7 +59,7 @@ func (l *leased) run(ctx context.Context, workflow, event string, work func() []
 			}
 			return body, err
 		}
-		// Nobody is told that a lock is free: whoever waits asks again, as clients' libraries do, and more often than most of them.
+		// Nothing tells that a lock is free: a waiter asks again, as clients' libraries do, and more often than most of them.
 		select {
 		case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)):
 		case <-ctx.Done():

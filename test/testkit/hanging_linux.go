@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// HangingFolder is a folder on a file system that answers nobody, as one of a network that is away: whoever asks for the folder waits until free is called, or
-// the test ends. A process with a thread that waits so does not go away. asked is closed when somebody asks.
+// HangingFolder is a folder on a file system that never answers, as one of a network that is away: a call on the folder waits until free is called, or the test
+// ends. A process with a thread that waits so does not go away. asked is closed by the first call.
 func HangingFolder(tb testing.TB) (folder string, asked <-chan struct{}, free func()) {
 	tb.Helper()
 	device, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
