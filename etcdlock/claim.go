@@ -161,7 +161,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	return claimed{err: commit.Unavailable(cause)}
 }
 
-// whilePaused is what there is for a claim that was not sent. Where etcd does not say, the pause stays in force all the same. Who has a place keeps it.
+// whilePaused returns the answer to a claim that was not sent. If etcd does not answer, the pause stays in force all the same. A place is kept.
 func (c *claimer) whilePaused(ctx context.Context) claimed {
 	if c.q != 0 {
 		return claimed{err: idem.ErrNotClaimed}

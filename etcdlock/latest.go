@@ -62,7 +62,7 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 		case !same || r.over != nil:
 		case older:
 			return l, nil
-		case behind == 0 && int64(i) == queue.Count-1 && !r.rests(l): // it is his turn
+		case behind == 0 && int64(i) == queue.Count-1 && !r.rests(l): // it is its turn
 		default:
 			r.over, r.seen.Q = l, l.Revision
 		}

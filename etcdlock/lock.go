@@ -462,7 +462,7 @@ func (h *owned) abort(life context.Context) error {
 	return err
 }
 
-// adopt moves the lock to a new session, for as long as the call runs and the session lives. Somebody may have buried it since the
+// adopt moves the lock to a new session, for as long as the call runs and the session lives. Another process may have reaped it since the
 // old session went.
 func (h *owned) adopt(life context.Context, to *session.Session) {
 	for pause := link.NewBackoff(); ; {

@@ -344,7 +344,7 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 const LastWords = link.TxnTimeout + link.AttemptTimeout
 
 // Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
-// are lost, and buried by others at once. The error says that something was left unresolved. Only the first call does anything.
+// are lost, and reaped by other processes at once. The error says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
