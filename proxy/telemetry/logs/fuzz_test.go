@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,8 +42,9 @@ func FuzzEachLineIsWrittenOrCounted(f *testing.F) {
 			}
 			say(w, line)
 		}
-		for !idle(w) {
-			runtime.Gosched()
+		awaitIdle(w)
+		if w.size != 0 {
+			t.Errorf("nothing waits, and takes %d bytes", w.size)
 		}
 		closed(t, w)
 		lost, last, written := 0, -1, 0
@@ -76,9 +76,11 @@ func FuzzEachLineIsWrittenOrCounted(f *testing.F) {
 	})
 }
 
-// idle reports whether everything that was handed over has been written.
-func idle(w *Writer) bool {
+// awaitIdle waits until everything that was handed over has been written.
+func awaitIdle(w *Writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.queue) == 0 && w.missing == 0 && w.done == w.taken && w.failed == nil
+	for len(w.queue) > 0 || w.missing > 0 || w.done < w.taken || w.failed != nil {
+		w.written.Wait()
+	}
 }

@@ -146,12 +146,12 @@ func (w *Writer) putBack(b batch) {
 	if b.empty() {
 		return
 	}
+	w.size += len(b.text) // before then, which adds what is counted already
 	if len(w.queue) == 0 {
 		w.queue = append(w.queue, b)
 	} else {
 		w.queue[0] = b.then(w.queue[0])
 	}
-	w.size += len(b.text)
 }
 
 // memory returns an empty chunk. The caller holds mu.

@@ -255,6 +255,25 @@ func TestAfterAnErrorOrdinaryLinesAreCountedAndReservedOnesAreWrittenLater(t *te
 	}
 }
 
+func TestLinesThatWaitBehindAnErrorTakeNoRoomAfterwards(t *testing.T) {
+	p := newPlace()
+	p.hangs = true
+	const line = "0123456789abcdef0123456789abcdef"
+	w := open(t, p, func(o *Options) { o.Room = 2 * len(line) })
+	say(w, "first")
+	p.await(func(p *place) bool { return p.inside == 1 })
+	say(w, line)
+	p.set(func(p *place) { p.hangs, p.fails = false, errors.New("no space left on device") })
+	p.await(func(p *place) bool { return p.calls > 2 })
+	p.set(func(p *place) { p.fails = nil })
+	w.Flush(context.Background())
+	say(w, line)
+	closed(t, w)
+	if got := strings.Join(p.lines(), ", "); got != "lost 2, "+line {
+		t.Errorf("%s; %d lost", got, w.Lost())
+	}
+}
+
 func TestTheEndWaitsForABoundedTime(t *testing.T) {
 	p := newPlace()
 	p.hangs = true
