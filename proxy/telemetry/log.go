@@ -123,7 +123,7 @@ func appendClosed(attrs []slog.Attr, r *proxy.Report) []slog.Attr {
 	return append(attrs, slog.Time("closed_until", r.ClosedUntil.UTC()))
 }
 
-// SetEventIDs sets whether lines have the event ID.
+// SetEventIDs sets whether lines have the event ID and the labels, and spans the labels.
 func (t *Telemetry) SetEventIDs(shown bool) { t.eventIDs.Store(shown) }
 
 // appendEvent appends the event ID, and the labels, if lines have them.

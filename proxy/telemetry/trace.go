@@ -79,6 +79,9 @@ func (d *delivery) End(r *proxy.Report) {
 	d.stage("settle", r.Stages.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
+	if d.t.eventIDs.Load() {
+		d.span.SetAttributes(labelsOn(r.Labels)...)
+	}
 	if link := spanContextOf(idem.ParseTrace(r.Met)); link.IsSampled() {
 		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
 	}
@@ -150,6 +153,15 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Stages.Settle.For},
 	} {
 		attrs = append(attrs, attribute.Float64("hooklock.time."+stage.name, stage.took.Seconds()))
+	}
+	return attrs
+}
+
+// labelsOn returns the labels of an event as attributes of a span.
+func labelsOn(labels idem.Labels) []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, len(labels))
+	for i, l := range labels {
+		attrs[i] = attribute.String("hooklock.label."+l.Name, l.Value)
 	}
 	return attrs
 }

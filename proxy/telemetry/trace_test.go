@@ -122,6 +122,24 @@ func TestADeliveryIsOneTraceWithASpanForEachStage(t *testing.T) {
 	}
 }
 
+func TestASpanHasTheLabelsOfItsEventWhereLinesHaveThem(t *testing.T) {
+	for _, shown := range []bool{true, false} {
+		url, got := take(t)
+		r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
+		r.SetEventIDs(shown)
+		d := full()
+		r.Begin(d, idem.TraceContext{}, nil).End(d)
+		r.Try(d, idem.ParseTrace(firstTrace)).End(d)
+		want := map[bool]string{true: "1042"}[shown]
+		all := flush(t, r, got)
+		for _, name := range []string{"POST /plain/{account}", "try /plain/{account}"} {
+			if label := attributesIn(all[name])["hooklock.label.order"].GetStringValue(); all[name] == nil || label != want {
+				t.Errorf("log.event_id %v: %s has %q, want %q", shown, name, label, want)
+			}
+		}
+	}
+}
+
 func TestADeliveryThatDidNotRunLinksToTheExecutionItMet(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_TRACES_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url+"/v1/traces")
