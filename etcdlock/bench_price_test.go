@@ -55,17 +55,17 @@ func benchAgainst(b *testing.B, e *benchMember, parallel int, base, f func(n int
 
 // claimAndSettle is a pair of what lock makes.
 func claimAndSettle(s *Store, lock func(n int) idem.Lock) func(n int) error {
-	return claimAndSettleWith(s, lock, "ok")
+	return claimAndSettleWith(s, lock, func() idem.End { return success("ok") })
 }
 
-func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, body string) func(n int) error {
+func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, end func() idem.End) func(n int) error {
 	ctx := context.Background()
 	return func(n int) error {
 		held, seen, err := s.Claim(ctx, lock(n), 0)
 		if err != nil || held == nil {
 			return fmt.Errorf("claim: %+v %w", seen, err)
 		}
-		_, err = held.Settle(ctx, success(body))
+		_, err = held.Settle(ctx, end())
 		return err
 	}
 }
@@ -92,7 +92,7 @@ func BenchmarkAnswerApart(b *testing.B) {
 					l := lockFor(fmt.Sprint(name, n), "one")
 					l.ReplayBody, l.ReplayFor = size, apart
 					return l
-				}, strings.Repeat("a", size))
+				}, func() idem.End { return success(strings.Repeat("a", size)) })
 			}
 			benchAgainst(b, e, 64, kept("with", 0), kept("apart", 10*time.Minute))
 		})

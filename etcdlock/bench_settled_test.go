@@ -3,7 +3,6 @@
 package etcdlock
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,9 +10,8 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +40,7 @@ func BenchmarkSettledEvents(b *testing.B) {
 	claimed := min(b.N, 200_000)
 	began := e.cpu(b)
 	b.ResetTimer()
-	settleEvents(b, s, claimed)
+	spread(b, e, 256, -1, claimed, claimAndSettleWith(s, func(n int) idem.Lock { return settledEvent(n, b.N) }, settledEnd))
 	b.StopTimer()
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "events/s")
@@ -83,6 +81,61 @@ func BenchmarkSettledEvents(b *testing.B) {
 	b.ReportMetric(float64(e.cpu(b).Milliseconds()), "restart-cpu-ms")
 }
 
+// BenchmarkBesideSettled is how long 16 callers wait for a claim and its settle, beside b.N settled events and, in turns with that, in an empty
+// etcd: the medians of the turns, of both and of how many times as long it is.
+//
+//	go test -run '^$' -bench BesideSettled -benchtime 1000000x -timeout 1h ./etcdlock
+func BenchmarkBesideSettled(b *testing.B) {
+	if testing.Short() {
+		b.Skip("a few events say nothing")
+	}
+	if b.N == 1 { // the testing package tries one first
+		return
+	}
+	const turns, pairs = 41, 1024
+	kinds, percentiles := [2]func(turn int) []float64{}, []int{50, 99}
+	for i := range kinds {
+		e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof", "--snapshot-catchup-entries", "100")
+		s := openStore(b, Options{Endpoints: []string{e.endpoint}, Holder: "webhooks-5d8f7c9b6-x2x7q/1"})
+		run := claimAndSettleWith(s, func(n int) idem.Lock { return settledEvent(b.N+n, b.N) }, settledEnd)
+		kinds[i] = func(turn int) (ms []float64) {
+			took := make([]time.Duration, pairs)
+			spread(b, e, 16, turn, pairs, func(n int) error {
+				began := time.Now()
+				err := run(n)
+				took[n%pairs] = time.Since(began)
+				return err
+			})
+			slices.Sort(took)
+			for _, p := range percentiles {
+				ms = append(ms, float64(took[pairs*p/100].Microseconds())/1000)
+			}
+			return ms
+		}
+		if i == 1 {
+			putSettled(b, s, e, 0, b.N)
+		}
+		memberSize(b, e) // compacts it
+	}
+	var of [2][turns][]float64
+	b.ResetTimer()
+	for turn := range turns {
+		for i := range kinds {
+			of[i][turn] = kinds[i](turn)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, p := range percentiles {
+		for name, ms := range map[string]func(turn int) float64{
+			"empty-ms-p":  func(turn int) float64 { return of[0][turn][i] },
+			"beside-ms-p": func(turn int) float64 { return of[1][turn][i] },
+			"x-p":         func(turn int) float64 { return of[1][turn][i] / of[0][turn][i] },
+		} {
+			b.ReportMetric(median(of[0][:], ms), name+strconv.Itoa(p))
+		}
+	}
+}
+
 // settledEvent is the n-th event, as the proxy names it.
 func settledEvent(n, all int) idem.Lock {
 	event := fmt.Sprintf("evt_1PqR%016d", n)
@@ -106,29 +159,6 @@ func settledEnd() idem.End {
 		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
 		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
 	}
-}
-
-// settleEvents claims and settles the first n events.
-func settleEvents(b *testing.B, s *Store, n int) {
-	b.Helper()
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range 256 {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				held, seen, err := s.Claim(context.Background(), settledEvent(i, b.N), 0)
-				if err != nil || held == nil {
-					b.Errorf("claim: %+v %v", seen, err)
-					return
-				}
-				if _, err := held.Settle(context.Background(), settledEnd()); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
 }
 
 // putSettled puts the events from one to another.

@@ -50,7 +50,7 @@ func benchTurns(b *testing.B, parallel int) {
 	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].cpu().Seconds() / turns[0][i].cpu().Seconds() }), "x-mutex-cpu")
 }
 
-func median(turns []turn, of func(i int) float64) float64 {
+func median[T any](turns []T, of func(i int) float64) float64 {
 	values := make([]float64, len(turns))
 	for i := range turns {
 		values[i] = of(i)
