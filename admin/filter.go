@@ -22,11 +22,8 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
 	}
-	if text := c.query("label"); text != "" {
-		if q.Label = idem.ParseLabel(text); q.Label.Value == "" {
-			return q, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, or a value")
-		}
-		q.Label.Value = naming.SpelledLabel(q.Label.Value)
+	if q.Label, err = labelOf(c.query("label")); err != nil {
+		return q, err
 	}
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
@@ -50,6 +47,18 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))
 	return q, err
+}
+
+// labelOf reads a label of a filter; "" is none.
+func labelOf(text string) (l idem.Label, err error) {
+	if text == "" {
+		return l, nil
+	}
+	if l = idem.ParseLabel(text); l.Value == "" {
+		return l, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, or a value")
+	}
+	l.Value = naming.SpelledLabel(l.Value)
+	return l, nil
 }
 
 // oneOf reads a query parameter that is one of some words, or not given.

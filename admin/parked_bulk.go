@@ -35,8 +35,8 @@ type bulk struct {
 	action                 *action
 	reason                 string
 	workflow, route, state string
-	since, until           string
-	between                idem.ExecutionQuery // Since and Until
+	since, until, label    string
+	narrow                 idem.ExecutionQuery // Since, Until and Label
 	dryRun                 bool
 	rate, limit            int
 	cursor                 string
@@ -46,7 +46,7 @@ type bulk struct {
 func many(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
-		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until)}
+		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label)}
 		err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &b.cursor})
 		if err != nil {
 			return err
@@ -56,7 +56,10 @@ func many(a *action) func(*call) error {
 		if err := b.check(); err != nil {
 			return err
 		}
-		if b.between.Since, b.between.Until, err = c.period(b.since, b.until); err != nil {
+		if b.narrow.Since, b.narrow.Until, err = c.period(b.since, b.until); err != nil {
+			return err
+		}
+		if b.narrow.Label, err = labelOf(b.label); err != nil {
 			return err
 		}
 		if !b.dryRun {
@@ -98,8 +101,8 @@ func (b *bulk) check() error {
 	switch {
 	case err != nil:
 		return err
-	case b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "":
-		return refuse("bad_request", "give a filter: a workflow, a route, a state or a time")
+	case b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "" && b.label == "":
+		return refuse("bad_request", "give a filter: a workflow, a route, a state, a label or a time")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
 	case b.rate < 1 || b.rate > maxRate:
@@ -190,10 +193,10 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 	return all, nil
 }
 
-// within returns the executions that ended, or began if they have not ended, in the time that b names; nil = b names none. The index of stored
-// requests does not have these times.
+// within returns the executions that have the label of b, and that ended, or began if they have not ended, in its time; nil = b names neither. The
+// index of stored requests has no labels and not these times.
 func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
-	if b.between.Since.IsZero() && b.between.Until.IsZero() {
+	if b.since == "" && b.until == "" && b.label == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
 	fits := map[idem.ExecutionID]bool{}
@@ -205,7 +208,7 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 			return nil, err
 		}
 		for i := range page.Executions {
-			if f := &page.Executions[i]; b.between.Takes(f) {
+			if f := &page.Executions[i]; b.narrow.Takes(f) {
 				fits[f.ID()] = true
 			}
 		}

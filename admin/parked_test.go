@@ -26,6 +26,7 @@ func keptRequests(o *Options) {
 func (f *fleet) park(workflow, event, kept string) string {
 	f.t.Helper()
 	l := lockOf(workflow, event)
+	l.Labels = idem.Labels{{Name: "order", Value: "SO-" + event}}
 	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: int64(len(kept))}
 	var seen *idem.Seen
 	err := f.applied(func(ctx context.Context) (err error) {
@@ -302,7 +303,7 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 		// A variable that is not set would let it be done with more than was meant.
 		`{"reason":"r","filter":{"workflow":"","state":"dead_letter"}}`, `{"reason":"r","filter":{"route":"","workflow":"w"}}`,
 		`{"reason":"r","filter":{"state":"","workflow":"w"}}`, `{"reason":"r","filter":{"since":""}}`, `{"reason":"r","filter":{"until":"soon"}}`,
-		`{"reason":"r","filter":{"since":"1m","until":"1h"}}`,
+		`{"reason":"r","filter":{"since":"1m","until":"1h"}}`, `{"reason":"r","filter":{"label":""}}`, `{"reason":"r","filter":{"label":"order="}}`,
 	} {
 		f.want(400, "bad_request", "POST", path, opsToken, bad)
 	}
@@ -314,6 +315,12 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 	inOrderOf(t, f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","since":"1h","until":"0s"},"dryRun":true}`), ids)
 	if a = f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","until":"1h"},"dryRun":true}`); a.json["matched"] != 0.0 {
 		t.Errorf("what ended later is matched: %s", a.body)
+	}
+	for filter, want := range map[string][]string{
+		`"label":"order=SO-2"`: {ids[2]}, `"label":"SO-3","workflow":"w"`: {ids[3]}, `"label":"shop=SO-2"`: nil, `"label":"order=SO-1","since":"1h"`: {ids[1], other},
+		`"label":"order=SO-2","until":"1h"`: nil,
+	} {
+		inOrderOf(t, f.want(200, "", "POST", path, opsToken, `{"filter":{`+filter+`},"dryRun":true}`), want)
 	}
 	a = f.want(200, "", "POST", path, opsToken, `{"reason":"repaired","filter":{"workflow":"w"},"limit":3,"rate":1000}`)
 	if a.json["matched"] != 4.0 || a.json["done"] != 3.0 || a.text("nextCursor") == "" {

@@ -82,6 +82,7 @@ type BulkFilter struct {
 	State    ParkState `json:"state,omitempty"` // Rerun is for dead letters, Run and Skip are for the others
 	Since    string    `json:"since,omitempty"` // as in ExecutionQuery
 	Until    string    `json:"until,omitempty"`
+	Label    string    `json:"label,omitempty"`
 }
 
 // BulkResult is the result of one request of a bulk.

@@ -486,7 +486,7 @@ func allForget(v *visit) (*question, error) {
 var stateFlags = map[client.ParkState]string{client.ParkBlocked: " --blocked", client.ParkDeadLetter: " --dead-letters"}
 
 // bulkFilters are the filters that bulk requests take besides a state.
-var bulkFilters = []string{"workflow", "route"}
+var bulkFilters = []string{"workflow", "route", "label"}
 
 // allOf asks about everything that is parked and matches a filter. Its count comes from a dry run.
 func allOf(do string) func(*visit) (*question, error) {

@@ -432,8 +432,8 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 		t.Errorf("asked %v", api.asked)
 	}
 	api = &scripted{answers: map[string]any{"/v1/executions/rerun": &client.BulkResult{Matched: 37}}}
-	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r")
-	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Retry 37 events") || !strings.Contains(text, "executions rerun --route 'r' --dead-letters --reason") {
+	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
+	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "executions rerun --route 'r' --label 'order=1' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
 	api.answers["/v1/executions/run"] = &client.BulkResult{Matched: 2}
@@ -451,8 +451,8 @@ func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 	}}
 	api := &scripted{answers: map[string]any{"/v1/executions": page}}
 	server := newPage(t, api)
-	_, text := get(t, server, "/page/find?state=blocked&route=r")
-	if !strings.Contains(text, "mine") || !strings.Contains(text, "do=all-skip&amp;route=r&amp;state=blocked") {
+	_, text := get(t, server, "/page/find?state=blocked&route=r&label=order%3D1")
+	if !strings.Contains(text, "mine") || !strings.Contains(text, "do=all-skip&amp;label=order%3D1&amp;route=r&amp;state=blocked") {
 		t.Errorf("%s", text)
 	}
 	if !strings.Contains(api.asked[0], "parked=true&route=r&state=blocked") {

@@ -96,7 +96,7 @@ func TestRunSkipAndRerunGoToOneExecution(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][]string{
-		{"run"}, {"run", id}, {"run", id, "--blocked", "--reason", "r"}, {"run", id, "other", "--reason", "r"}, {"rerun", id, "--dry-run"}, {"rerun", "--dead-letters"}, {"request"},
+		{"run"}, {"run", id}, {"run", id, "--blocked", "--reason", "r"}, {"run", id, "other", "--reason", "r"}, {"run", "--label=", "--blocked", "--reason", "r"}, {"rerun", id, "--dry-run"}, {"rerun", "--dead-letters"}, {"request"},
 	} {
 		if code, _, problems := command(t, nil, append([]string{"executions", at}, wrong...)...); code != cli.ExitUsage {
 			t.Errorf("%v: %d %s", wrong, code, problems)
@@ -112,11 +112,11 @@ func TestManyGoOnPartByPart(t *testing.T) {
 		"*":                         `200 {"matched":2,"done":0,"refused":0,"executions":[],"nextCursor":"c"}`,
 	})
 	at := "--admin=" + api.url
-	code, out, problems := command(t, nil, "executions", "rerun", "--dead-letters", "--route", "orders", "--rate", "50", "--reason", "repaired", at)
+	code, out, problems := command(t, nil, "executions", "rerun", "--dead-letters", "--route", "orders", "--label", "order=1042", "--rate", "50", "--reason", "repaired", at)
 	if code != cli.ExitFine || !strings.Contains(out, "exec_new") || !strings.Contains(problems, "1 match, 1 done, 0 refused") {
 		t.Errorf("%d %s%s", code, out, problems)
 	}
-	if want := `{"reason":"repaired","filter":{"route":"orders","state":"dead_letter"},"rate":50}`; !strings.HasSuffix(api.last(), want) {
+	if want := `{"reason":"repaired","filter":{"route":"orders","state":"dead_letter","label":"order=1042"},"rate":50}`; !strings.HasSuffix(api.last(), want) {
 		t.Errorf("asked %s", api.last())
 	}
 	if code, out, _ = command(t, nil, "executions", "run", "--blocked", "--reason", "repaired", at); code != cli.ExitRefused || !strings.Contains(out, "it ended") {

@@ -132,6 +132,9 @@ func TestDeadLettersRunAgainInTheOrderOfTheirQueue(t *testing.T) {
 	if dry["matched"] != 3.0 || dry["done"] != 0.0 || len(bodies(path)) != 3 {
 		t.Errorf("a dry run did %v", dry)
 	}
+	if one := word(t, h, 200, "rerun", `{"dryRun":true,"filter":{"label":"number=1","workflow":"`+workflow+`"}}`); one["matched"] != 1.0 || !strings.Contains(fmt.Sprint(one), ids[1]) {
+		t.Errorf("of a label: %v", one)
+	}
 	if done := word(t, h, 200, "rerun", `{"reason":"repaired","rate":1000,`+filter+`}`); done["done"] != 3.0 || done["nextCursor"] != "" {
 		t.Errorf("%v", done)
 	}

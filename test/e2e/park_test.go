@@ -30,7 +30,7 @@ routes:
   - {name: park-wait, path: "/park-wait/{w}", workflow: "pw/{path.w}", lock: {strategy: wait, wait_timeout: 30s}, park: {enabled: true, after: 300ms}}
   - {name: park-failed, path: "/park-failed/{w}", workflow: "pf/{path.w}", lock: {release_delay: 0s}, park: {enabled: true, on: [failed, locked], after: 60s}}
   - {name: park-now, path: "/park-now/{w}", workflow: "now/{path.w}", park: {enabled: true, after: 0s, answer: 204}}
-  - {name: park-skip, path: "/park-skip/{w}", workflow: "ps/{path.w}", park: {enabled: true, after: 0s, on_failure: skip, attempts: 2}}
+  - {name: park-skip, path: "/park-skip/{w}", workflow: "ps/{path.w}", labels: {number: "{header.Idempotency-Key}"}, park: {enabled: true, after: 0s, on_failure: skip, attempts: 2}}
   - {name: park-hold, path: "/park-hold/{w}", workflow: "ph/{path.w}", park: {enabled: true, after: 0s, attempts: 1}}
 `
 

@@ -204,12 +204,13 @@ code is 4 where something was refused; the same command goes on with what is lef
 	}
 	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "this workflow, or those that match a pattern: orders/*")
 	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
+	cmd.Flags().StringVar(&b.Filter.Label, "label", "", "all with this label: order=1042, or the value alone")
 	cmd.Flags().StringVar(&b.Filter.Since, "since", "", "all that ended (or began, if it has not ended) since "+momentsHelp)
 	cmd.Flags().StringVar(&b.Filter.Until, "until", "", "all that ended (or began, if it has not ended) until then")
 	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
 	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
 	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
-	NoFiles(cmd, "workflow", "route", "since", "until", "rate")
+	NoFiles(cmd, "workflow", "route", "label", "since", "until", "rate")
 	reasonFlag(cmd, &b.Reason)
 	return cmd
 }
@@ -217,12 +218,12 @@ code is 4 where something was refused; the same command goes on with what is lef
 // many reports whether the command is about all that match the filter of b, and not about the one of args. It refuses what is neither, and a lack of a
 // reason.
 func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, error) {
-	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "since": b.Filter.Since, "until": b.Filter.Until} {
+	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until} {
 		if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
 			return false, cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
 		}
 	}
-	filter := "a filter (--" + p.flag + ", --workflow, --route, --since, --until)"
+	filter := "a filter (--" + p.flag + ", --workflow, --route, --label, --since, --until)"
 	many := b.Filter != (client.BulkFilter{})
 	if many && len(args) > 0 || !many && b.DryRun {
 		return false, cli.Misuse(errors.New("give an ID, or " + filter + ", and --dry-run with a filter"))
