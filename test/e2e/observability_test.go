@@ -44,9 +44,9 @@ func (e exported) read(page string) {
 }
 
 // busyMetrics is the page of metrics of a process of which everything was asked, so that it shows all that it can.
-func busyMetrics(t *testing.T, name string) string {
+func busyMetrics(t *testing.T) string {
 	t.Helper()
-	h := own(t, shared.config(name, "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
+	h := own(t, shared.config(ownPrefix()[1:], "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
 		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
 		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
 		"park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n", "SIGNED="+planted)
@@ -71,7 +71,7 @@ func busyMetrics(t *testing.T, name string) string {
 func busy(t *testing.T) exported {
 	t.Helper()
 	all := exported{}
-	all.read(busyMetrics(t, "observability"))
+	all.read(busyMetrics(t))
 	all["db_client_operation_duration_seconds_count"]["error_type"] = nil // only a failing etcd makes one
 	res, err := http.Get(shared.etcd.Endpoint + "/metrics")
 	if err != nil {
