@@ -162,6 +162,24 @@ func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
 	}
 }
 
+func TestTheEndOfTheDemoDoesNotWaitForItsSampleService(t *testing.T) {
+	t.Parallel()
+	p, _ := demo(t)
+	said := regexp.MustCompile(`reach it at http://([^/]+)/hooks/acme, the legacy receiver behind it is at http://([^/]+)/ `).FindStringSubmatch(p.Stdout.String())
+	answer := testkit.GoPost(t, said[1], "/hooks/acme?sleep=1m", `{"id":"evt_nap"}`)
+	testkit.Until(t, "the service sleeps", func() bool {
+		page := testkit.Exchange(t, said[2], "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		return strings.Contains(string(page.Body), "evt_nap")
+	})
+	p.Signal(t, syscall.SIGTERM)
+	if a := testkit.Receive(t, "the answer", answer); a == nil || a.Status != 200 || !strings.Contains(string(a.Body), "receipt") {
+		t.Errorf("%+v", a)
+	}
+	if code := p.ExitCode(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.Stderr)
+	}
+}
+
 func TestTheDemoLeavesNothingBehindUnlessItIsGivenAFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

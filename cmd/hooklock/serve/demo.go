@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +62,9 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	if err != nil {
 		return cli.Misuse(fmt.Errorf("%w (or use --auto-ports)", err))
 	}
-	sample := &receiver{now: time.Now}
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	sample := &receiver{now: time.Now, ended: sending.Done()}
 	legacy := &http.Server{Handler: sample, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- legacy.Serve(ln) }()
@@ -79,11 +83,17 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 		return err
 	}
 	log := OpenLog(e, loaded)
-	sending, stop := context.WithCancel(ctx)
 	var samples sync.WaitGroup
 	defer samples.Wait()
 	defer stop()
 	return serve(ctx, e, path, loaded, log, func(s *Service) {
+		// The signal that ends serve also ends what the sample service and its sender do. serve listens to it before this.
+		signalled, done := signal.NotifyContext(sending, syscall.SIGINT, syscall.SIGTERM)
+		samples.Go(func() {
+			defer done()
+			<-signalled.Done()
+			stop()
+		})
 		// The first curl line should not meet a store that is starting. After this time the answers say why.
 		patience := time.NewTimer(10 * time.Second)
 		defer patience.Stop()

@@ -11,7 +11,8 @@ import (
 
 // receiver is a sample service: it acts on every request, and shows what it did. It knows nothing of Hooklock.
 type receiver struct {
-	now func() time.Time
+	now   func() time.Time
+	ended <-chan struct{} // closed when the demo ends: its requests sleep no longer
 
 	mu       sync.Mutex
 	events   []received
@@ -58,6 +59,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		case <-r.ended:
 		case <-req.Context().Done():
 		}
 	}
