@@ -39,13 +39,18 @@ func (h *tenures) begin() *tenure {
 
 // most is how many there were at one time.
 func (h *tenures) most() (most int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	type edge struct {
 		at time.Time
 		by int
 	}
 	var edges []edge
 	for _, t := range h.all {
-		edges = append(edges, edge{t.from, 1}, edge{t.to, -1})
+		edges = append(edges, edge{t.from, 1})
+		if !t.to.IsZero() { // else it is under way
+			edges = append(edges, edge{t.to, -1})
+		}
 	}
 	slices.SortFunc(edges, func(a, b edge) int {
 		if c := a.at.Compare(b.at); c != 0 {
