@@ -10,7 +10,7 @@ import (
 
 const (
 	maxStreams = 64               // open at a time
-	writeTime  = 15 * time.Second // for one event
+	writeTime  = 15 * time.Second // for one event, and for the end of a stream
 )
 
 // change is one event of a stream: new and changed rows of the table, removed rows, and changed sections, as HTML.
@@ -36,6 +36,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := &stream{page: p, w: w, sections: map[string]string{}, rows: map[string]string{}}
+	defer s.extend()
 	ticker := time.NewTicker(p.o.Every)
 	defer ticker.Stop()
 	for first := true; ; first = false {
@@ -146,8 +147,12 @@ func (s *stream) event(name string, data any) {
 	if err != nil {
 		panic(err) // of texts and numbers
 	}
-	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // without one, the kernel notices a client that stopped reading
+	s.extend()
 	_, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", name, text)
-	s.broken = err != nil || control.Flush() != nil
+	s.broken = err != nil || http.NewResponseController(s.w).Flush() != nil
+}
+
+// extend sets the deadline of the next write. Without one, the kernel notices a client that stopped reading.
+func (s *stream) extend() {
+	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(writeTime))
 }
