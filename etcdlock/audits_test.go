@@ -46,9 +46,8 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 			Why: fmt.Sprint(i), Workflow: fmt.Sprintf("w%d", i%5), Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
-	for _, s := range []*Store{a, b} {
-		s.audits.Finish(within(t, patience))
-	}
+	written(t, a)
+	written(t, b)
 	for _, s := range []*Store{a, b} {
 		for _, limit := range []int{0, 1, 7} {
 			all := allAudits(t, s, idem.AuditQuery{Limit: limit})
@@ -82,7 +81,7 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
-	s.audits.Finish(within(t, patience))
+	written(t, s)
 	got, err := e.Client.Get(within(t, patience), s.layout.Root+protocol.KindAudits, clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 1 {
 		t.Fatal(got, err)
@@ -90,16 +89,6 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(got.Kvs[0].Lease))
 	if err != nil || left.TTL < int64(idem.AuditKept/time.Second)-60 || left.TTL > int64((idem.AuditKept+idem.Slack(idem.AuditKept))/time.Second) {
 		t.Errorf("its lease lasts for %d s: %v", left.TTL, err)
-	}
-}
-
-// writeAudits writes all that wait.
-func writeAudits(t *testing.T, s *Store) {
-	t.Helper()
-	for ctx := within(t, patience); s.audits.Pending(); {
-		if !s.audits.Write(ctx) {
-			t.Fatal("etcd does not take them")
-		}
 	}
 }
 
@@ -112,7 +101,7 @@ func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 	for i := range all {
 		s.Audited(idem.Audit{At: start.Add(time.Duration(i) * time.Millisecond), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 	}
-	writeAudits(t, s)
+	written(t, s)
 	eventually(t, "the oldest are gone", func() bool { // what wrote the last of them may be about to look
 		n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits)
 		return err == nil && n >= 400 && n <= 420
@@ -138,11 +127,8 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 		t.Fatalf("written through a black hole, or %d shed", s.ShedAudits())
 	}
 	wire.Blackhole(false)
-	ctx := within(t, patience)
-	for s.audits.Pending() && ctx.Err() == nil {
-		s.audits.Write(ctx)
-	}
-	if n, err := e.Count(ctx, s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.Room) {
+	written(t, s)
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.Room) {
 		t.Errorf("%d are written, want %d: %v", n, s.audits.Room, err)
 	}
 }
@@ -158,7 +144,7 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
-	s.audits.Finish(within(t, patience))
+	written(t, s)
 	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != history.AuditBatch {
 		t.Fatalf("%d of %d", len(all), history.AuditBatch)
 	}
@@ -173,10 +159,12 @@ func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *test
 		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
-	s.audits.Finish(within(t, patience))
+	written(t, s)
 	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != 50 {
 		t.Errorf("%d of 50 audits", len(all))
 	}
-	eventually(t, "the copies are written", func() bool { return len(keysBelow(t, e, "/hooklock/v1/duplicates/")) == 50 })
+	if n := len(keysBelow(t, e, "/hooklock/v1/duplicates/")); n != 50 {
+		t.Errorf("%d of 50 copies", n)
+	}
 	mustSettle(t, h)
 }

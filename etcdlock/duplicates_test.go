@@ -39,17 +39,8 @@ func TestDuplicatesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 	if f := mustFind(t, a, id); f.Duplicates < 50 {
 		t.Errorf("the process that counted knows of %d", f.Duplicates)
 	}
-	ctx := within(t, patience)
-	for _, s := range []*Store{a, b} { // a write for each process, and then all is known to both
-		r := <-e.Client.Watch(ctx, s.layout.Counts(id)+s.writer, clientv3.WithPrefix(), clientv3.WithRev(1))
-		if r.Err() != nil || len(r.Events) == 0 {
-			t.Fatal(r.Err())
-		}
-	}
 	for _, s := range []*Store{a, b} {
-		if f := mustFind(t, s, id); f.Duplicates != 100 {
-			t.Errorf("%d copies", f.Duplicates)
-		}
+		eventually(t, "all is known", func() bool { return mustFind(t, s, id).Duplicates == 100 })
 		for _, f := range allExecutions(t, s, idem.ExecutionQuery{}) {
 			if want := map[idem.ExecutionID]int64{id: 100, other: 0}[f.ID()]; f.Duplicates != want {
 				t.Errorf("%d copies of %s in the list, want %d", f.Duplicates, f.ID(), want)
@@ -73,17 +64,35 @@ func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
 	}
 }
 
+func TestWhatIsBeingWrittenWhenTheStoreClosesIsWritten(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	a := openReady(t, Options{Endpoints: []string{wire.Endpoint}})
+	id := endedNow(t, a, "event")
+	held := wire.HoldRequest(string(id))
+	a.Duplicate(id, time.Hour)
+	<-held
+	if !a.duplicates.Pending() { // which Close waits for
+		t.Error("it counts as written")
+	}
+	wire.Blackhole(false)
+	closeStore(t, a)
+	if n := countOf(t, openStore(t, Options{Endpoints: []string{e.Endpoint}}), id); n != 1 {
+		t.Errorf("%d copies", n)
+	}
+}
+
 func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	wire.Blackhole(true)
 	ids := make([]idem.ExecutionID, 3*history.CountBatch)
 	for i := range ids {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
 		a.Duplicate(ids[i], time.Hour)
 	}
-	wire.Blackhole(true)
 	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
 	defer cancel()
 	if a.duplicates.Write(short) {
@@ -93,10 +102,8 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 		a.Duplicate(id, time.Hour)
 	}
 	wire.Blackhole(false)
+	written(t, a)
 	ctx := within(t, patience)
-	for a.duplicates.Pending() && ctx.Err() == nil {
-		a.duplicates.Write(ctx)
-	}
 	for _, id := range ids {
 		answers, _, err := b.pool.Read(ctx, b.ReadCounts(id))
 		if err != nil {
@@ -120,11 +127,9 @@ func TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testi
 	}
 	a.Duplicate(ids[0], time.Hour)
 	ctx := within(t, patience)
-	if !a.duplicates.Write(ctx) { // and there is a lease
-		t.Fatal("not written")
-	}
-	a.Duplicate(ids[0], time.Hour)
+	written(t, a) // and there is a lease
 	left := wire.SwallowRequest(string(ids[0]))
+	a.Duplicate(ids[0], time.Hour)
 	done := make(chan struct{})
 	go func() { defer close(done); a.duplicates.Write(ctx) }()
 	<-left
@@ -135,7 +140,7 @@ func TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testi
 	for _, id := range ids[1:] {
 		a.Duplicate(id, time.Hour)
 	}
-	eventually(t, "all of them are written", func() bool { return a.duplicates.Write(ctx) && !a.duplicates.Pending() })
+	written(t, a)
 	for i, id := range ids {
 		if f := countOf(t, b, id); f != []int64{3, 1, 1}[i] {
 			t.Errorf("%d: %d copies", i, f)
@@ -158,22 +163,17 @@ func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testin
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	id := endedNow(t, s, "event")
 	s.Duplicate(id, time.Hour)
-	ctx := within(t, patience)
 	s.duplicates.Most = 10
 	for i := range s.duplicates.Most - 1 {
 		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
-	for s.duplicates.Pending() && ctx.Err() == nil {
-		s.duplicates.Write(ctx)
-	}
+	written(t, s)
 	s.Duplicate("exec_of_another", time.Hour)
 	if n := s.duplicates.Counted(); n != 1 {
 		t.Fatalf("%d tallies", n)
 	}
 	s.Duplicate(id, time.Hour)
-	for s.duplicates.Pending() && ctx.Err() == nil {
-		s.duplicates.Write(ctx)
-	}
+	written(t, s)
 	if f := mustFind(t, s, id); f.Duplicates != 2 {
 		t.Errorf("%d copies", f.Duplicates)
 	}
@@ -187,9 +187,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	leases := map[int64]bool{}
 	for range 5 {
 		s.Duplicate(id, time.Hour)
-		for s.duplicates.Pending() && ctx.Err() == nil {
-			s.duplicates.Write(ctx)
-		}
+		written(t, s)
 		got, err := e.Client.Get(ctx, s.layout.Counts(id), clientv3.WithPrefix())
 		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
 			t.Fatalf("%+v %v", got, err)
@@ -206,9 +204,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 		}
 	}
 	s.Duplicate(id, time.Hour)
-	for s.duplicates.Pending() && ctx.Err() == nil {
-		s.duplicates.Write(ctx)
-	}
+	written(t, s)
 	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Counts(id), "/")); err != nil || n != 1 {
 		t.Errorf("%d counts: %v", n, err)
 	}
@@ -262,7 +258,7 @@ func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.
 		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
 		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
-	s.duplicates.Finish(within(t, patience))
+	written(t, s)
 	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.CountBatch {
 		t.Fatalf("%d of %d, %v", n, history.CountBatch, err)
 	}

@@ -17,7 +17,7 @@ func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	refuse := func(workflow, event string) {
 		s.Arrived(lockFor(workflow, event).Scope, "r", event, idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
-		eventually(t, "the arrival is written", func() bool { return !s.duplicates.Pending() && s.duplicates.Write(within(t, patience)) })
+		written(t, s)
 	}
 	var inWorkflow, ofEvent []string // the newest last
 	for i := range 6 {

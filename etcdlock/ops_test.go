@@ -16,7 +16,6 @@ import (
 const fewOps = 12
 
 func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
-	t.Parallel()
 	e := etcdtest.StartWithTxnOps(t, fewOps)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.AuditBatch {
@@ -24,8 +23,7 @@ func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 		s.Duplicate(lockFor("w", fmt.Sprint(i)).Execution, time.Hour)
 		s.Arrived(lockFor("w", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
-	s.audits.Finish(within(t, patience))
-	s.duplicates.Finish(within(t, patience))
+	written(t, s)
 	for kind, want := range map[string]int64{protocol.KindAudits: history.AuditBatch, "duplicates/": history.AuditBatch, protocol.KindArrivals: history.AuditBatch} {
 		if n, err := e.Count(within(t, patience), s.layout.Root+kind); err != nil || n != want {
 			t.Errorf("%d below %s, want %d: %v", n, kind, want, err)
@@ -34,7 +32,6 @@ func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 }
 
 func TestListsAreReadInPartsWhereEtcdTakesLess(t *testing.T) {
-	t.Parallel()
 	e := etcdtest.StartWithTxnOps(t, fewOps)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var ended, running []idem.ExecutionID
@@ -45,7 +42,7 @@ func TestListsAreReadInPartsWhereEtcdTakesLess(t *testing.T) {
 		running = append(running, l.Execution)
 		s.Arrived(lockFor("refused", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
-	s.duplicates.Finish(within(t, patience))
+	written(t, s)
 	slices.Reverse(ended)
 	slices.Reverse(running)
 	if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{})), append(running, ended...); !slices.Equal(got, want) {

@@ -149,7 +149,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 	id := endedAs(t, b, "w", "ran", nil, success("body"))
 	b.Arrived(mustFind(t, b, id).Record.Scope, "r", "evt_2", idem.Arrival{At: now, Decision: idem.DecisionReplayed, Status: 200}, time.Hour)
 	for _, s := range []*Store{a, b} {
-		eventually(t, "the arrivals are written", func() bool { return !s.duplicates.Pending() && s.duplicates.Write(within(t, patience)) })
+		written(t, s)
 	}
 	for _, limit := range []int{0, 1} {
 		for decision, want := range map[idem.Decision]int{idem.DecisionLocked: 1, idem.DecisionUpstreamUnreachable: 1, idem.DecisionReplayed: 1, idem.DecisionMismatch: 0} {

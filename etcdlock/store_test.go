@@ -45,6 +45,14 @@ func openReady(tb testing.TB, o Options) *Store {
 	return s
 }
 
+// written waits until etcd has the audits and the duplicates of s.
+func written(tb testing.TB, s *Store) {
+	tb.Helper()
+	ctx := within(tb, patience)
+	eventually(tb, "the audits are written", func() bool { return !s.audits.Pending() || s.audits.Write(ctx) && !s.audits.Pending() })
+	eventually(tb, "the duplicates are written", func() bool { return !s.duplicates.Pending() || s.duplicates.Write(ctx) && !s.duplicates.Pending() })
+}
+
 // must fails the test where a call fails.
 func must(tb testing.TB, call func(context.Context) error) {
 	tb.Helper()

@@ -111,7 +111,7 @@ func (d *Duplicates) Counted() int {
 
 // resetLocked drops all tallies, if all are written.
 func (d *Duplicates) resetLocked() bool {
-	if len(d.queue) > 0 || d.out > 0 {
+	if d.pendingLocked() {
 		return false
 	}
 	clear(d.tallies)
@@ -149,12 +149,14 @@ func (d *Duplicates) Run(ctx context.Context) {
 	}
 }
 
-// Pending reports whether some counts are not written yet.
+// Pending reports whether some counts are not written yet, also those that are being written.
 func (d *Duplicates) Pending() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.queue) > 0
+	return d.pendingLocked()
 }
+
+func (d *Duplicates) pendingLocked() bool { return len(d.queue) > 0 || d.out > 0 }
 
 // Finish writes what is left, if etcd takes it at once.
 func (d *Duplicates) Finish(ctx context.Context) {
