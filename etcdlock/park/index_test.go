@@ -50,31 +50,25 @@ func TestOneLookAtAQueueAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 // The race detector has seen it in CI: a queue got its route while a caller of Next read it.
 func TestAQueueMayChangeWhileItIsReturned(t *testing.T) {
 	x, _ := newIndex()
-	const times = 1000
-	done := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
 	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		for range times {
-			if _, route, err := x.Next(ctx); err != nil || route != "r" {
+		defer close(over)
+		for ctx.Err() == nil {
+			if _, route, err := x.Next(ctx); ctx.Err() == nil && (err != nil || route != "r") {
 				t.Errorf("%q, %v", route, err)
-				return
 			}
 		}
 	}()
 	in := entryOf("exec_a", "r", idem.ParkWaiting, time.Now())
-	for given := false; !given; {
+	for range 100_000 {
 		x.mu.Lock()
 		x.known.put(in)
 		x.ready.add(x.known.queues["lock"])
 		x.mu.Unlock()
-		select {
-		case <-done:
-			given = true
-		default:
-		}
 	}
+	stop()
+	<-over
 }
 
 func TestAQueueInWhichNothingIsParkedIsNotFollowed(t *testing.T) {
