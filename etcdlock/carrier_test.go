@@ -121,6 +121,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		return err
 	}
 	tooOld := func(h idem.Held) error {
+		e.Expire(t, s.layout.Ages()+string(h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
 		_, err := h.DeadLetter(within(t, patience), idem.End{
 			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld},
@@ -148,11 +149,9 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		{"too old", tooOld, idem.Unknown, 0, true},
 		{"out of tries, after an answer to an earlier one", answered, idem.Executed, time.Hour, true},
 	} {
-		l, kept := parkedLock(c.name, "event"), keep("body")
-		l.ReleaseDelay, kept.MaxAge = time.Minute, time.Second
-		if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
-			t.Fatalf("%+v %v", seen, err)
-		}
+		l := parkedLock(c.name, "event")
+		l.ReleaseDelay = time.Minute
+		mustPark(t, s, l, 0)
 		h := takeNext(t, s).Held
 		mustAttempt(t, h)
 		p := *h.Lock().Parked

@@ -311,7 +311,6 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 		t.Fatalf("while it runs: %v", err)
 	}
 	mustSettle(t, held)
-	began := time.Now()
 	found, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
 	if err != nil || found.Record == nil || found.Record.Execution != id {
 		t.Fatalf("%+v %v", found, err)
@@ -325,9 +324,6 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("a replica was never told")
 		}
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("again: %v", err)

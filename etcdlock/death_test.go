@@ -97,22 +97,22 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 		"a hold that did not arrive": {0, func(ctx context.Context, s *Store, dies func()) *idem.Lock {
 			h := claimed(s)
 			dies()
-			_ = h.Hold(ctx, time.Second)
+			_ = h.Hold(ctx, time.Hour)
 			return h.Lock()
 		}, nil, nil, "FAILED unknown lock_lost"},
 		"a hold without an answer": {1, func(ctx context.Context, s *Store, dies func()) *idem.Lock {
 			h := claimed(s)
 			dies()
-			_ = h.Hold(ctx, time.Second)
+			_ = h.Hold(ctx, time.Hour)
 			return h.Lock()
 		}, nil, nil, "FAILED unknown hold_expired"},
-		"a cancel that did not arrive": {0, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+		"a cancel that did not arrive": {0, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
 		}, "FAILED unknown hold_expired"},
-		"a cancel without an answer": {1, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+		"a cancel without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
 		}, "ABORTED unknown ops"},
-		"a complete that did not arrive": {0, nil, held(time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
+		"a complete that did not arrive": {0, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
 		}, "FAILED unknown hold_expired"},
 		"a complete without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
@@ -121,8 +121,8 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 		"a force release without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false))
 		}, "ABORTED unknown ops"},
-		"a heartbeat without an answer": {1, nil, held(3 * time.Second), func(ctx context.Context, s *Store, l *idem.Lock) {
-			_, _ = s.Heartbeat(ctx, callbackOf(l), time.Second)
+		"a heartbeat without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
+			_, _ = s.Heartbeat(ctx, callbackOf(l), time.Hour)
 		}, "FAILED unknown hold_expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +141,10 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 				dies()
 				c.ask(ctx, s, l)
 			})
+			holds := other.layout.Root + protocol.KindHolds
+			if n, err := e.Count(within(t, patience), holds); err != nil || n > 0 {
+				e.Expire(t, holds)
+			}
 			eventually(t, "it ends", func() bool { return mustFind(t, other, l.Execution).Record != nil })
 			r := mustFind(t, other, l.Execution).Record
 			got := fmt.Sprintf("%s %s", r.Status, r.Outcome)
@@ -154,7 +158,7 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 			count(t, e, other.layout.Locks(), 0)
-			count(t, e, other.layout.Root+protocol.KindHolds, 0)
+			count(t, e, holds, 0)
 			mustClaim(t, other, lockFor("w", "two"), 0)
 		})
 	}

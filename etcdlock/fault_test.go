@@ -244,11 +244,6 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}})
 	proxy.DropAnswers(true)
 	l := lockFor("w", "one")
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	if _, _, err := s.Claim(ctx, l, 0); !errors.Is(err, idem.ErrStoreUnavailable) {
-		t.Fatalf("got %v", err)
-	}
 	locks := func() int64 {
 		got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
@@ -256,8 +251,13 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 		}
 		return got.Count
 	}
-	if locks() != 1 {
-		t.Fatal("the claim did not arrive")
+	ctx, cancel := context.WithCancel(context.Background())
+	claimed := make(chan error, 1)
+	go func() { _, _, err := s.Claim(ctx, l, 0); claimed <- err }()
+	eventually(t, "the claim arrives", func() bool { return locks() == 1 })
+	cancel()
+	if err := <-claimed; !errors.Is(err, idem.ErrStoreUnavailable) {
+		t.Fatalf("got %v", err)
 	}
 	proxy.Reset()
 	proxy.DropAnswers(false)
@@ -346,7 +346,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
-	l.ReleaseDelay = time.Second // etcd makes 2 s of it at its default settings, less here
+	l.ReleaseDelay = time.Hour
 	held := mustClaim(t, s, l, 0)
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
 	rec, err := held.Settle(within(t, patience), end)
@@ -357,6 +357,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead || seen.Lock.CoolUntil.IsZero() {
 		t.Fatalf("%+v %v", seen, err)
 	}
+	e.Expire(t, s.layout.Root+protocol.KindHolds)
 	eventually(t, "the lock is free", func() bool {
 		won, seen, err := tryClaim(t, s, lockFor("w", "one"), rec.Revision)
 		if err != nil {
@@ -546,7 +547,7 @@ func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	hangs, works := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
-	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 4 * time.Second}
+	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 8 * time.Second}
 	o.OnSession = func(e SessionEvent) {
 		if !e.Opened {
 			t.Errorf("session lost: %v", e.Reason)

@@ -103,14 +103,10 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	e.Fill(t)
-	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := held.Settle(ctx, success("the answer")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the sender waited %v for its answer", took)
 	}
 	_, seen, err := tryClaim(t, other, lockFor("w", "two"), 0)
 	if err == nil && (seen == nil || seen.Lock == nil) {
@@ -126,12 +122,12 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile
 func TestAFullStoreKeepsItsSessionsAndOpensNone(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.StartWithQuota(t, 1<<20)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: 2 * time.Second})
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, SessionTTL: 5 * time.Second})
 	before := currentSession(t, s)
 	e.Fill(t)
 	began := time.Now()
 	eventually(t, "a renewal past the first TTL", func() bool {
-		return before.Confirmed().At.Sub(began) > 2*time.Second
+		return before.Confirmed().At.Sub(began) > 5*time.Second
 	})
 	if currentSession(t, s) != before {
 		t.Error("another session")

@@ -87,12 +87,9 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
 	l := parkedLock("w", "event")
-	kept := keep("body")
-	kept.MaxAge = time.Second
-	if seen, err := s.EnqueueParked(within(t, patience), l, 0, holder.Lock().Created, kept); seen != nil || err != nil {
-		t.Fatalf("%+v %v", seen, err)
-	}
-	_ = s.Parked() // it begins to follow
+	mustPark(t, s, l, holder.Lock().Created)
+	eventually(t, "it is known", func() bool { return s.Parked().Events == 1 })
+	e.Expire(t, s.layout.Ages())
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	mustSettle(t, holder)
 	got := takeNext(t, s)
@@ -114,13 +111,10 @@ func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	l, kept := parkedLock("w", "event"), keep("body")
-	kept.MaxAge = time.Second
-	if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
-		t.Fatalf("%+v %v", seen, err)
-	}
+	mustPark(t, s, parkedLock("w", "event"), 0)
 	h := takeNext(t, s).Held
 	leaveToAPerson(t, h)
+	e.Expire(t, s.layout.Ages())
 	if taken := takeNext(t, s); !taken.TooOld || taken.Held.Lock().Parked.Blocked == "" {
 		t.Fatalf("%+v", taken.Held.Lock())
 	}
@@ -353,12 +347,10 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	l, kept := parkedLock("w", "event"), keep("body")
-	kept.MaxAge = time.Second
-	if seen, err := s.EnqueueParked(within(t, patience), l, 0, 0, kept); seen != nil || err != nil {
-		t.Fatalf("%+v %v", seen, err)
-	}
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
 	h := takeNext(t, s).Held
+	e.Expire(t, s.layout.Ages())
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
 		t.Fatal(err)

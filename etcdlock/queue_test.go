@@ -127,7 +127,6 @@ func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 
 // More wait than one reading of the queue says, at three processes; some leave or are cancelled, some of them together.
 func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
-	t.Parallel()
 	e := etcdtest.Start(t)
 	stores := make([]*Store, 3)
 	for i := range stores {
@@ -145,7 +144,7 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 	for i := range n {
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		p := mustEnqueue(t, stores[(i*i)%3], l)
-		ctx, leave := context.WithCancel(within(t, patience))
+		ctx, leave := context.WithCancel(t.Context())
 		all[i] = waits{l, leave}
 		waiting.Go(func() {
 			defer leave()

@@ -436,12 +436,8 @@ func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { _, err := inTurn(within(t, patience), p, l); got <- err }()
 	eventually(t, "the burial", func() bool { return len(takenSlots(t, e, survivor)) == 0 || len(got) > 0 })
-	freed := time.Now()
 	if err := <-got; err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(freed); took > 5*time.Second {
-		t.Errorf("the waiter got the slot %v after it was free", took)
 	}
 }
 

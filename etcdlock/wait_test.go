@@ -161,7 +161,6 @@ func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 
 // The lock changes hands all the time while a crowd comes: whoever is refused because of that passes those who come after it.
 func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
-	t.Parallel()
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	const each = 100

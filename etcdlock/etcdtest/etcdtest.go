@@ -160,15 +160,17 @@ func (e *Etcd) Compact(tb testing.TB) {
 	}
 }
 
-// Expire ends the leases of all keys below prefix; there must be such keys.
+// Expire waits for keys below prefix, and ends the leases of all of them.
 func (e *Etcd) Expire(tb testing.TB, prefix string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	found, err := e.Client.Get(ctx, prefix, clientv3.WithPrefix())
-	if err != nil || len(found.Kvs) == 0 {
-		tb.Fatalf("no keys below %s: %v", prefix, err)
-	}
+	var found *clientv3.GetResponse
+	Eventually(tb, "keys below "+prefix, func() bool {
+		var err error
+		found, err = e.Client.Get(ctx, prefix, clientv3.WithPrefix())
+		return err == nil && len(found.Kvs) > 0
+	})
 	for _, kv := range found.Kvs {
 		if _, err := e.Client.Revoke(ctx, clientv3.LeaseID(kv.Lease)); err != nil && (kv.Lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound)) {
 			tb.Fatal(err)

@@ -7,7 +7,7 @@ import (
 )
 
 // Patience is how long a test waits for what must happen.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Within returns a context of that length, which ends with the test.
 func Within(tb testing.TB, d time.Duration) context.Context {
