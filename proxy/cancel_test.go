@@ -29,14 +29,10 @@ func TestACancelAtAnyReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
 		first := a.send(t.Context(), "w", "1")
 		await(t, up.begun)
 		id := executionOf(t, b, "w", "1")
-		asked := time.Now()
 		if _, _, err := r.store.Cancel(t.Context(), id, byOps); err != nil {
 			t.Fatal(err)
 		}
 		await(t, up.closed)
-		if took := time.Since(asked); took > time.Second { // 15 ms in the middle, 70 ms at most of 20; the rest is for a busy machine
-			t.Errorf("the call was closed after %s", took)
-		}
 		told(t, await(t, first), "execution_aborted", "aborted", "unknown")
 		found, err := b.store.Execution(t.Context(), id)
 		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" {

@@ -69,10 +69,10 @@ func TestANewerEventReplacesTheOneThatWaitsAtAnyReplica(t *testing.T) {
 
 func TestTheNewestThatWaitedInVainComesAgain(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	r := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.WaitTimeout = 300 * time.Millisecond })
+	a, r := newReplica(t, etcd, up, newest), newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.WaitTimeout = 300 * time.Millisecond })
 	first := r.send(t.Context(), "w", "1")
 	await(t, up.begun)
-	second := r.send(t.Context(), "w", "2")
+	second := a.send(t.Context(), "w", "2")
 	queued(t, etcd, 1)
 	third := r.send(t.Context(), "w", "3")
 	mustBeSuperseded(t, await(t, second))
@@ -149,11 +149,12 @@ func TestWithAnOrderTheNewerByItIsTheOneThatWaits(t *testing.T) {
 
 func TestTheNewestRunsAfterSilence(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	r := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Second, time.Hour })
-	first := r.send(t.Context(), "w", "1")
+	a := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Hour, time.Hour })
+	b := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Second, time.Hour })
+	first := a.send(t.Context(), "w", "1")
 	queued(t, etcd, 1)
 	began := time.Now()
-	second := r.send(t.Context(), "w", "2")
+	second := b.send(t.Context(), "w", "2")
 	mustBeSuperseded(t, await(t, first))
 	if body := await(t, up.begun); body != "event 2" || time.Since(began) < time.Second {
 		t.Errorf("%s ran after %s", body, time.Since(began))
@@ -164,10 +165,11 @@ func TestTheNewestRunsAfterSilence(t *testing.T) {
 
 func TestASeriesThatDoesNotEndRunsAtMaxWait(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	r := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Hour, time.Second })
-	first := r.send(t.Context(), "w", "1")
+	a := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Hour, time.Hour })
+	b := newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.Quiet, p.MaxWait = time.Hour, time.Second })
+	first := a.send(t.Context(), "w", "1")
 	queued(t, etcd, 1)
-	r.send(t.Context(), "w", "2")
+	b.send(t.Context(), "w", "2")
 	mustBeSuperseded(t, await(t, first))
 	if body := await(t, up.begun); body != "event 2" {
 		t.Errorf("%s ran", body)

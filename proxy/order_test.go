@@ -39,7 +39,7 @@ type objects struct {
 
 func newObjects(t *testing.T) *objects {
 	o := &objects{state: map[string]int{}, stale: map[int]string{}}
-	server := &http.Server{Handler: o, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: o, ReadHeaderTimeout: patience}
 	ln := local(t)
 	go server.Serve(ln)
 	t.Cleanup(func() { server.Close() })

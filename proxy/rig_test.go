@@ -21,7 +21,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // service is the legacy service of a test: it runs an event when the test lets it.
 type service struct {
@@ -39,7 +39,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	s := &service{begun: make(chan string, 1000), calls: make(chan idem.Callback, 1000), closed: make(chan string, 1000), reply: make(chan string, 1000)}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: patience}
 	ln := local(t)
 	go server.Serve(ln)
 	t.Cleanup(func() { server.Close() })
