@@ -30,17 +30,6 @@ func Disturb(ctx context.Context, wires []*etcdtest.Wire) {
 	}
 }
 
-// Hiccup holds all that goes over one wire after the other back, a little longer than a transaction is waited for, until ctx ends:
-// requests that were given up arrive in the end.
-func Hiccup(ctx context.Context, wires []*etcdtest.Wire) {
-	for i := 0; ctx.Err() == nil; i++ {
-		w := wires[i%len(wires)]
-		w.Blackhole(true)
-		pause(ctx, 1300*time.Millisecond)
-		w.Blackhole(false)
-	}
-}
-
 // Isolate cuts one pair of wires after the other off, each for long, until ctx ends. A store with that pair loses its session when
 // long is longer than it lives.
 func Isolate(ctx context.Context, wires []*etcdtest.Wire, long time.Duration) {
