@@ -47,7 +47,7 @@ func FuzzAskedHold(f *testing.F) {
 // holds is a route on which 202 means that the work goes on.
 func holds(p *idem.Policy) {
 	p.HoldOn.Add(202, 202)
-	p.HoldTTL = 10 * time.Minute
+	p.HoldTTL = 55 * time.Second
 }
 
 // retryAfter is what a refusal says of when to come again.
@@ -61,7 +61,7 @@ func retryAfter(t *testing.T, a answer) int {
 }
 
 func TestAHeldExecutionKeepsItsLockAndItsEventAtEveryReplica(t *testing.T) {
-	for name, how := range map[string]string{"by its status": "202", "by its header": "hold 10m", "by a header that cannot be read": "hold soon"} {
+	for name, how := range map[string]string{"by its status": "202", "by its header": "hold 55s", "by a header that cannot be read": "hold soon"} {
 		t.Run(name, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			a, b := newReplica(t, etcd, up, holds), newReplica(t, etcd, up, holds)
@@ -76,8 +76,8 @@ func TestAHeldExecutionKeepsItsLockAndItsEventAtEveryReplica(t *testing.T) {
 					if got.status != 409 || got.decision != decision || got.header.Get("Hooklock-Execution") != first.header.Get("Hooklock-Execution") {
 						t.Errorf("event %s: %+v", event, got)
 					}
-					if s := retryAfter(t, got); s < 500 || s > 600 {
-						t.Errorf("event %s comes again after %d s of 600", event, s)
+					if s := retryAfter(t, got); s < 20 || s > 55 {
+						t.Errorf("event %s comes again after %d s of 55", event, s)
 					}
 				}
 			}
@@ -154,7 +154,7 @@ func TestAHoldThatCannotBeWrittenSaysSoAndKeepsTheLockClosed(t *testing.T) {
 	decided(t, b.send(t.Context(), "w", "2"), "locked")
 	link.Blackhole(false)
 	holdsInEtcd(t, etcd, 1)
-	if got := await(t, b.send(t.Context(), "w", "1")); got.decision != "in_flight" || retryAfter(t, got) < 500 {
+	if got := await(t, b.send(t.Context(), "w", "1")); got.decision != "in_flight" || retryAfter(t, got) < 10 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestADeliveryThatWaitedInVainBehindAHoldLearnsWhenItRunsOut(t *testing.T) {
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); waits(p); p.WaitTimeout = 100 * time.Millisecond })
 	up.reply <- "202"
 	await(t, r.send(t.Context(), "w", "1"))
-	if got := await(t, r.send(t.Context(), "w", "2")); got.decision != "wait_timeout" || retryAfter(t, got) < 500 {
+	if got := await(t, r.send(t.Context(), "w", "2")); got.decision != "wait_timeout" || retryAfter(t, got) < 20 {
 		t.Errorf("got %+v", got)
 	}
 }
