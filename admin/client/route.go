@@ -7,11 +7,13 @@ import (
 
 // RouteRules is what a route of the process does, and what is known of its sender.
 type RouteRules struct {
-	Route   string        `json:"route"`
-	Mode    string        `json:"mode"`             // enforce or observe
-	Path    string        `json:"path"`             // the pattern
-	Sender  *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
-	Answers []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
+	Route string `json:"route"`
+	Mode  string `json:"mode"` // enforce or observe
+	Path  string `json:"path"` // the pattern
+	// OnUnknown is what an event gets whose outcome is unknown when it comes again: retry runs it, block refuses it; "" = an older replica.
+	OnUnknown string        `json:"onUnknown,omitempty"`
+	Sender    *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
+	Answers   []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
 }
 
 // RouteSender is what is known of the sender that a route names.
@@ -41,6 +43,16 @@ type RouteAnswer struct {
 // RouteList is the routes of a process, in the order of its configuration.
 type RouteList struct {
 	Routes []RouteRules `json:"routes"`
+}
+
+// Of returns the rules of the route with that name; nil = the process has none of that name.
+func (l *RouteList) Of(route string) *RouteRules {
+	for i := range l.Routes {
+		if l.Routes[i].Route == route {
+			return &l.Routes[i]
+		}
+	}
+	return nil
 }
 
 // Routes returns what the routes of the process that answers do.

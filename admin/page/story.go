@@ -38,7 +38,7 @@ func event(v *visit) ([]section, error) {
 	if x.ExecutionID != "" && !x.Status.Terminal() {
 		lock = v.lockOf(x)
 	}
-	told := story.Story{Execution: x, Lock: lock, Sender: v.sender(x.Route), Now: v.now, Stamp: marked}
+	told := story.Story{Execution: x, Lock: lock, Rules: v.rules(x.Route), Now: v.now, Stamp: marked}
 	facts, details := eventFacts(x)
 	head := section{ID: "event", Title: cmp.Or(eventName(x), "Event"), Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: facts, Asks: asksOf(x)}
 	items = append(items, lockItems(x, lock, v.now)...)
@@ -89,18 +89,13 @@ func (v *visit) event() (*client.Execution, error) {
 	return whole, v.api.get("/v1/executions/"+escape(x.ExecutionID), nil, whole)
 }
 
-// sender returns what is known of the sender of a route; nil = nothing, or not visible to this token.
-func (v *visit) sender(route string) *client.RouteSender {
+// rules returns what a route does; nil = nothing is known, or not visible to this token.
+func (v *visit) rules(route string) *client.RouteRules {
 	list := &client.RouteList{}
 	if v.api.get("/v1/routes", nil, list) != nil {
 		return nil
 	}
-	for i := range list.Routes {
-		if list.Routes[i].Route == route {
-			return list.Routes[i].Sender
-		}
-	}
-	return nil
+	return list.Of(route)
 }
 
 func eventName(x *client.Execution) string {

@@ -16,10 +16,10 @@ import (
 // Story is what is known of one event.
 type Story struct {
 	*client.Execution
-	Lock   *client.Lock           // of its workflow; nil = it is free, or not known
-	Sender *client.RouteSender    // of its route; nil = not known
-	Now    time.Time              // decides between "until" and "had until"
-	Stamp  func(time.Time) string // spells a time
+	Lock  *client.Lock           // of its workflow; nil = it is free, or not known
+	Rules *client.RouteRules     // of its route; nil = not known
+	Now   time.Time              // decides between "until" and "had until"
+	Stamp func(time.Time) string // spells a time
 }
 
 // Name returns the sender's ID of an event, or the first half of its key.
@@ -74,7 +74,7 @@ func (s *Story) Todo() string {
 	case !s.Status.Terminal():
 		return "Wait, or cancel it if it is stuck."
 	case s.Outcome == client.Unknown && s.Status == client.Failed:
-		return join("Check the service for this event, then allow it again if it took no effect", s.kept())
+		return s.unclear()
 	case s.SupersededBy != "":
 		return ""
 	case s.Final:
@@ -263,6 +263,18 @@ func (s *Story) duplicates() string {
 	return " " + Count(s.Duplicates, "duplicate", "duplicates") + " answered without running it again."
 }
 
+// unclear says what to do about an unknown outcome. An event that runs again by itself need not be allowed.
+func (s *Story) unclear() string {
+	const check = "Check the service for this event"
+	switch {
+	case s.Rules == nil || s.Rules.OnUnknown != string(idem.UnknownRetry):
+		return join(check+", then allow it again if it took no effect", s.kept())
+	case s.RequestKept:
+		return check + ", then retry it if it took no effect: its request is kept. Its next delivery runs it again, too."
+	}
+	return join(check+": its next delivery runs it again", s.again(true))
+}
+
 // kept says that the request is stored and can be sent again.
 func (s *Story) kept() string {
 	if !s.RequestKept {
@@ -276,15 +288,15 @@ func (s *Story) again(refused bool) string {
 	if !refused {
 		return ""
 	}
-	if s.Sender == nil || s.Sender.RetriesFor == 0 {
+	if s.Rules == nil || s.Rules.Sender == nil || s.Rules.Sender.RetriesFor == 0 {
 		return "Whether its sender sends it again depends on the sender."
 	}
 	first := s.StartedAt.Time
 	if s.Arrivals != nil && (first.IsZero() || s.Arrivals.First.At.Before(first)) {
 		first = s.Arrivals.First.At.Time
 	}
-	until := first.Add(time.Duration(s.Sender.RetriesFor * float64(time.Second)))
-	name := Sentence(s.Sender.Preset)
+	until := first.Add(time.Duration(s.Rules.Sender.RetriesFor * float64(time.Second)))
+	name := Sentence(s.Rules.Sender.Preset)
 	name = name[:len(name)-1]
 	if until.Before(s.Now) {
 		return name + " sent it again until " + s.Stamp(until) + " at most: resend it there."

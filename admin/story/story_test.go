@@ -72,7 +72,7 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 				x.FinishedAt = ended
 			}
 			s := Story{
-				Execution: &x, Lock: c.lock, Sender: &client.RouteSender{Preset: "stripe", RetriesFor: 86400}, Now: ended.Time, Stamp: func(at time.Time) string { return at.Format("15:04:05") },
+				Execution: &x, Lock: c.lock, Rules: &client.RouteRules{OnUnknown: "block", Sender: &client.RouteSender{Preset: "stripe", RetriesFor: 86400}}, Now: ended.Time, Stamp: func(at time.Time) string { return at.Format("15:04:05") },
 			}
 			if got := s.Happened(); !strings.Contains(got, c.happened) {
 				t.Errorf("happened: %s", got)
@@ -87,10 +87,29 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 func TestASenderThatHasGivenUpDoesNotSendAgain(t *testing.T) {
 	s := Story{
 		Execution: &client.Execution{Status: client.Failed, Outcome: client.Executed, StartedAt: began, FinishedAt: ended, Response: &client.Response{Status: 500}},
-		Sender:    &client.RouteSender{Preset: "stripe", RetriesFor: 60}, Now: began.Add(time.Hour), Stamp: func(at time.Time) string { return at.Format("15:04:05") },
+		Rules:     &client.RouteRules{Sender: &client.RouteSender{Preset: "stripe", RetriesFor: 60}}, Now: began.Add(time.Hour), Stamp: func(at time.Time) string { return at.Format("15:04:05") },
 	}
 	if got, want := s.Todo(), "Repair the service. Stripe sent it again until 02:14:27 at most: resend it there."; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestAnEventOfUnknownOutcomeThatRunsAgainByItselfNeedsNoPermission(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept bool
+		want string
+	}{
+		"not kept": {false, "Check the service for this event: its next delivery runs it again. Whether its sender sends it again depends on the sender."},
+		"kept":     {true, "Check the service for this event, then retry it if it took no effect: its request is kept. Its next delivery runs it again, too."},
+	} {
+		s := Story{Execution: &client.Execution{Status: client.Failed, Outcome: client.Unknown, StartedAt: began, FinishedAt: ended, RequestKept: c.kept}, Rules: &client.RouteRules{OnUnknown: "retry"}}
+		if got := s.Todo(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		s.Rules = nil // as for a token that may not see the routes
+		if got := s.Todo(); !strings.HasPrefix(got, "Check the service for this event, then allow it again if it took no effect.") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 		"GET /v1/executions?event=evt_2&limit=200":        `200 {"executions":[` + refused + `],"nextCursor":""}`,
 		"GET /v1/executions?limit=200&text=stripe%2F":     `200 {"executions":[` + failed + "," + refused + `],"nextCursor":""}`,
 		"GET /v1/executions/" + id:                        "200 " + failed,
-		"GET /v1/routes":                                  `200 {"routes":[{"route":"stripe","mode":"enforce","path":"/","answers":[],"sender":{"preset":"stripe","retriesFor":259200}}]}`,
+		"GET /v1/routes":                                  `200 {"routes":[{"route":"stripe","mode":"enforce","path":"/","onUnknown":"retry","answers":[],"sender":{"preset":"stripe","retriesFor":259200}}]}`,
 		"*":                                               `404 {"code":"lock_not_found"}`,
 		"GET /v1/executions?event=none&limit=200":         `200 {"executions":[],"nextCursor":""}`,
 		"GET /v1/executions?limit=200&text=none":          `200 {"executions":[],"nextCursor":""}`,
@@ -33,7 +33,7 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 		return command(t, nil, append([]string{"show", "--admin", api.url}, args...)...)
 	}
 	for event, want := range map[string]string{
-		"evt_1": "The outcome is unknown at 2026-11-21T10:00:02.000Z after 2 s: the request was sent, and no whole answer came (reset).\nWhat to do: Check the service",
+		"evt_1": "The outcome is unknown at 2026-11-21T10:00:02.000Z after 2 s: the request was sent, and no whole answer came (reset).\nWhat to do: Check the service for this event: its next delivery runs it again. Stripe sent it again until ",
 		"evt_2": "It did not run: refused with 409 at 2026-11-21T10:00:00.000Z, because the workflow was busy with another event.\nWhat to do: If the running event is stuck, cancel it. Stripe sent it again until ",
 	} {
 		code, out, problems := show(event)

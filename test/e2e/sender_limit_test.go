@@ -24,7 +24,7 @@ routes:
 		testkit.Until(t, "the sender to be at "+want, func() bool {
 			return strings.Contains(h.Metrics(t), `hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
 		})
-		if _, said := asked(t, h, http.MethodGet, "/v1/routes", "", ""); !strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") {
+		if _, said := asked(t, h, http.MethodGet, "/v1/routes", "", ""); !strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") || !strings.Contains(fmt.Sprint(said), "onUnknown:retry") {
 			t.Errorf("the API does not say %s: %v", want, said)
 		}
 	}

@@ -91,7 +91,7 @@ func (d *Desk) page(x *client.Execution) string {
 
 // tell prints what happened to an event, what to do, and all that is known of it.
 func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
-	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Sender: d.sender(ctx, x.Route), Now: time.Now(), Stamp: d.shown.Stamp}
+	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rules(ctx, x.Route), Now: time.Now(), Stamp: d.shown.Stamp}
 	if d.output == outputMarkdown {
 		_, err := fmt.Fprint(d.e.Stdout, s.Markdown(d.page(x)))
 		return err
@@ -115,16 +115,11 @@ func (d *Desk) paragraph(text string) {
 	fmt.Fprint(d.e.Stdout, text)
 }
 
-// sender returns what is known of the sender of a route; nil = nothing is.
-func (d *Desk) sender(ctx context.Context, route string) *client.RouteSender {
+// rules returns what a route does; nil = nothing is known.
+func (d *Desk) rules(ctx context.Context, route string) *client.RouteRules {
 	list, err := d.Routes(ctx)
 	if err != nil {
 		return nil
 	}
-	for i := range list.Routes {
-		if list.Routes[i].Route == route {
-			return list.Routes[i].Sender
-		}
-	}
-	return nil
+	return list.Of(route)
 }

@@ -97,7 +97,7 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 
 // rulesOf returns the description of a route for operators.
 func rulesOf(r *proxy.Route) client.RouteRules {
-	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String()}
+	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String(), OnUnknown: string(r.Policy.OnUnknown)}
 	if p := r.Verify.Preset; p != nil {
 		v.Sender = &client.RouteSender{
 			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn, RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
