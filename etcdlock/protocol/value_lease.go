@@ -27,5 +27,5 @@ func EncodeLease(l ListedLease) []byte {
 
 // DecodeLease returns false for a value that this release cannot read.
 func DecodeLease(b []byte) (l ListedLease, ok bool) {
-	return l, checkVersion("a lease", b, leaseVersion) == nil && json.Unmarshal(b, &l) == nil
+	return l, json.Unmarshal(b, &l) == nil && l.Version == leaseVersion
 }
