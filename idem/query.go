@@ -10,7 +10,8 @@ import (
 type ExecutionQuery struct {
 	Workflow string // a pattern, see MatchPattern; "" = any
 	Prefix   string // of the workflow
-	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case; "" = any.
+	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case; or the whole of a label, of the
+	// value of one, or of a trace ID; "" = any.
 	Text    string
 	Route   string // "" = any
 	Status  Status // "" = any
@@ -70,11 +71,10 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		return false
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
 		return false
-	case !q.takesText(e.Workflow, e.EventID), !q.takesLabels(e.Labels):
+	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.traced(q.Text), !q.takesLabels(e.Labels):
 		return false
 	}
-	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) &&
-		(q.TraceID == "" || e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == q.TraceID }))
+	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) && (q.TraceID == "" || e.traced(q.TraceID))
 }
 
 // OneWorkflow returns the only workflow that the query can be about; "" = there may be several.
@@ -85,9 +85,20 @@ func (q *ExecutionQuery) OneWorkflow() string {
 	return q.Workflow
 }
 
+// TextLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE or NAME:VALUE.
+func (q *ExecutionQuery) TextLabels() []Label {
+	all := []Label{{Value: q.Text}}
+	if i := strings.IndexAny(q.Text, "=:"); i > 0 && i+1 < len(q.Text) {
+		if named := ParseLabel(q.Text[:i] + "=" + q.Text[i+1:]); named.Name != "" {
+			all = append(all, named)
+		}
+	}
+	return all
+}
+
 // takesText compares with each part of an event ID: senders that give each endpoint's events no ID of their own get one that is made of several
-// parts, and the sender's page shows only one of them.
-func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
+// parts, and the sender's page shows only one of them. It leaves traces to its callers.
+func (q *ExecutionQuery) takesText(workflow, eventID string, labels Labels) bool {
 	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
 		return true
 	}
@@ -96,7 +107,7 @@ func (q *ExecutionQuery) takesText(workflow, eventID string) bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(q.TextLabels(), labels.Has)
 }
 
 func (q *ExecutionQuery) takesLabels(labels Labels) bool {
@@ -120,12 +131,17 @@ func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
 	return false
 }
 
+// traced reports whether the execution or an earlier attempt has this trace ID.
+func (e *Entry) traced(id string) bool {
+	return e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == id })
+}
+
 // takesHistory reports whether an event that has no execution matches.
 func (q *ExecutionQuery) takesHistory(h *History) bool {
 	switch {
 	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
 		return false
-	case !q.takesText(h.Workflow, h.EventID), !q.takesLabels(h.Labels):
+	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool { return a.TraceID == q.Text }), !q.takesLabels(h.Labels):
 		return false
 	}
 	return q.Arrived(h)
@@ -137,7 +153,12 @@ func (q *ExecutionQuery) Arrived(h *History) bool {
 	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) && strings.HasPrefix(string(f.Execution), q.Beginning) {
 		return true
 	}
-	return slices.ContainsFunc(h.Newest, q.takesArrival) || h.Counts != nil && q.takesArrival(h.First)
+	return h.any(q.takesArrival)
+}
+
+// any reports whether f holds for one of the arrivals that are kept.
+func (h *History) any(f func(Arrival) bool) bool {
+	return slices.ContainsFunc(h.Newest, f) || h.Counts != nil && f(h.First)
 }
 
 func (q *ExecutionQuery) takesArrival(a Arrival) bool {

@@ -11,7 +11,7 @@ import (
 type ExecutionQuery struct {
 	Workflow string // a name, or a pattern, in which * stands for any characters; "" = any
 	Prefix   string // the beginning of the workflow
-	Text     string // the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case
+	Text     string // the beginning of the workflow, of the event ID, or of a part of that, in any case; or a label, its value, or a trace ID
 	Route    string // "" = any
 	Status   Status // "" = any
 	Outcome  Outcome
@@ -52,15 +52,11 @@ func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*Executio
 	return page, nil
 }
 
-var (
-	hexKey   = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)
-	hexTrace = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	labelled = regexp.MustCompile(`^([0-9a-z_-]{1,32})[:=](.+)$`)
-)
+var hexKey = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)
 
 // Guesses returns the searches for a text of unknown kind: an event ID, its beginning or that of a part of it, an execution ID or its
-// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning, a label as NAME:VALUE or its value. The likeliest
-// is the first.
+// beginning, an idempotency key or its first half, a trace ID, a workflow or its beginning, a label as NAME:VALUE or its value. Whole IDs and
+// keys come first: such a search reads few records. The last one takes the rest.
 func Guesses(text string) []ExecutionQuery {
 	text = strings.TrimSuffix(text, "…") // as the page cuts it
 	var all []ExecutionQuery
@@ -70,12 +66,5 @@ func Guesses(text string) []ExecutionQuery {
 	if hexKey.MatchString(text) {
 		all = append(all, ExecutionQuery{Key: text})
 	}
-	all = append(all, ExecutionQuery{EventID: text})
-	if hexTrace.MatchString(text) {
-		all = append(all, ExecutionQuery{TraceID: text})
-	}
-	if found := labelled.FindStringSubmatch(text); found != nil {
-		all = append(all, ExecutionQuery{Label: found[1] + "=" + found[2]})
-	}
-	return append(all, ExecutionQuery{Text: text}, ExecutionQuery{Label: "=" + text})
+	return append(all, ExecutionQuery{EventID: text}, ExecutionQuery{Text: text})
 }

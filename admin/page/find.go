@@ -134,7 +134,7 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	page := &client.ExecutionPage{}
 	for _, guess := range client.Guesses(given) {
 		with := url.Values(mapsClone(q))
-		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key, "trace": guess.TraceID, "label": guess.Label} {
+		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key} {
 			if value != "" {
 				with.Set(name, value)
 			}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -44,6 +45,22 @@ func TestOneHitOfASearchOpensItself(t *testing.T) {
 	one.NextCursor = "more"
 	if _, text := get(t, server, "/page/find?text=evt_1"); strings.Contains(text, open) {
 		t.Error("there are more")
+	}
+}
+
+// Each search that is no look at one key reads the indexes of all records.
+func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
+	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{}}}
+	server := newPage(t, api)
+	for _, word := range []string{"nothing", "order:1042", "0af7651916cd43dd8448eb211c80319c", "stripe/acme"} {
+		api.asked = nil
+		if _, text := get(t, server, "/page/find?"+url.Values{"text": {word}}.Encode()); !strings.Contains(text, "No event matches") {
+			t.Errorf("%s: %s", word, text)
+		}
+		asked := strings.Join(api.asked, "\n")
+		if len(api.asked) != 2 || !strings.Contains(api.asked[0], "event=") || !strings.Contains(api.asked[1], "text=") {
+			t.Errorf("%s asks:\n%s", word, asked)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -39,7 +40,14 @@ func wants(q *idem.ExecutionQuery) *wanted {
 		add(protocol.ProbeLabel(q.Label.Value))
 	}
 	if q.Text != "" {
-		add(protocol.ProbeName(q.Text), protocol.ProbeEvent(q.Text))
+		some := []protocol.Probe{protocol.ProbeName(q.Text), protocol.ProbeEvent(q.Text)}
+		for _, label := range q.TextLabels() {
+			some = append(some, protocol.ProbeLabel(label.Value))
+		}
+		if len(q.Text) == hex.EncodedLen(len(idem.TraceContext{}.Trace)) {
+			some = append(some, protocol.ProbeTrace(q.Text))
+		}
+		add(some...)
 	}
 	return w
 }
@@ -142,11 +150,11 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 	for i := range found {
 		found[i] = map[int]bool{}
 	}
+	read, err := p.searched(ctx, asked, some)
+	if err != nil {
+		return nil, err
+	}
 	for _, probe := range some {
-		fields, err := p.fields(ctx, asked, probe.Field)
-		if err != nil {
-			return nil, err
-		}
 		for i, st := range asked {
 			if found[i] == nil {
 				continue
@@ -156,7 +164,7 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 					found[i][row] = true
 				}
 			}
-			if probe.Search(fields[i], hit) != nil {
+			if probe.Search(read[probe.Field][i], hit) != nil {
 				found[i] = nil // the lease has run out, or the field is not what it should be
 			}
 		}
@@ -172,6 +180,22 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 		}
 	}
 	return left, nil
+}
+
+// searched reads the fields that probes search.
+func (p *past) searched(ctx context.Context, of []*sifted, some []protocol.Probe) (map[protocol.Field][][]byte, error) {
+	read := map[protocol.Field][][]byte{}
+	for _, probe := range some {
+		if read[probe.Field] != nil {
+			continue
+		}
+		fields, err := p.fields(ctx, of, probe.Field)
+		if err != nil {
+			return nil, err
+		}
+		read[probe.Field] = fields
+	}
+	return read, nil
 }
 
 // read notes the names of the rows that may match.

@@ -210,8 +210,8 @@ func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
 		Use:   "find TEXT",
 		Short: "find executions by anything in hand: event ID, label, execution ID, key, trace, workflow",
 		Long: `Find executions by an event ID, its beginning or that of a part of it (GitHub's GUID), an execution ID or its beginning, an idempotency key or
-its first half, a trace ID, a label (order:1042) or its value, a workflow or its beginning, or the last letters of one of the newest IDs: the first of
-these that finds something is shown.
+its first half, a trace ID, a label (order:1042) or its value, a workflow or its beginning, or the last letters of one of the newest IDs. A
+whole ID or key is shown alone, the last letters only if nothing else is found.
 Parts of event IDs are found in any case. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock executions find evt_123
   hooklock executions find 0af7651916cd43dd8448eb211c80319c

@@ -142,3 +142,13 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 func called(eventID, name string) bool {
 	return strings.EqualFold(eventID, name) || slices.ContainsFunc(strings.Split(eventID, "/"), func(part string) bool { return strings.EqualFold(part, name) })
 }
+
+// labelled reports whether text is a label of x, as NAME:VALUE or NAME=VALUE, or the value of one.
+func labelled(x *client.Execution, text string) bool {
+	for name, value := range x.Labels {
+		if text == value || text == name+":"+value || text == name+"="+value {
+			return true
+		}
+	}
+	return false
+}

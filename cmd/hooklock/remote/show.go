@@ -40,7 +40,7 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
 				if err != nil {
 					return err
 				}
-				if len(found.events) > 1 || !found.complete && found.all.Label == "" && !called(found.events[0].EventID, args[0]) {
+				if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID, args[0]) && !labelled(&found.events[0], args[0]) {
 					if d.output == outputMarkdown || web {
 						return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
 					}
