@@ -40,7 +40,7 @@ func find(v *visit) ([]section, error) {
 	v.readSearch()
 	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
 		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: label:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
-	}}}, Links: v.tabs()}
+	}}}, Links: v.tabs(nil)}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {
 		s.Trouble = "etcd does not answer, so nothing can be searched now. Refresh in a moment."
@@ -54,6 +54,8 @@ func find(v *visit) ([]section, error) {
 		return nil, err
 	}
 	s.Count, s.More = len(page.Executions), page.NextCursor != ""
+	numbers, note := v.numbers()
+	s.Links, s.Note = v.tabs(numbers), note
 	switch {
 	case s.Count == 0 && s.More:
 		s.Trouble = "No match among the newest records; there are older ones."
@@ -92,22 +94,6 @@ func find(v *visit) ([]section, error) {
 func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
 	workflow := q.Get("workflow")
 	return len(q) == 2 && q.Get("status") == string(client.Pending) && workflow != "" && !strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
-}
-
-// tabs returns links to the same search by the state of an event.
-func (v *visit) tabs() []link {
-	keep := func(name, value string) string {
-		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
-		if name != "" {
-			pairs = append(pairs, name, value)
-		}
-		return to("find", pairs...)
-	}
-	return []link{
-		{"All", keep("", "")}, {"Succeeded", keep("status", string(client.Success))}, {"Failed", keep("status", string(client.Failed))}, {"Unknown", keep("outcome", string(client.Unknown))},
-		{"Refused", keep("status", string(client.Refused))}, {"Running", keep("status", string(client.Running))}, {"Accepted, waiting", keep("state", string(client.ParkWaiting))},
-		{"Blocked", keep("state", string(client.ParkBlocked))}, {"Dead letters", keep("state", string(client.ParkDeadLetter))}, {"Cancelled", keep("status", string(client.Aborted))},
-	}
 }
 
 // found returns a page of matches, and the filter that found it.

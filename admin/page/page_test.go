@@ -463,7 +463,7 @@ func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 		if _, text := get(t, server, "/page/find?state=blocked&"+query); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
 			t.Errorf("%s: a button for more than is shown: %s", query, text)
 		}
-		if all := strings.Join(api.asked, " "); !strings.Contains(all, asked) || strings.Count(all, "parked=true&") != len(api.asked) {
+		if all := strings.Join(api.asked, " "); !strings.Contains(all, asked) || strings.Count(all, "parked=true&") != strings.Count(all, "/v1/executions") {
 			t.Errorf("%s: %v", query, api.asked)
 		}
 	}

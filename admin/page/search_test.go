@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,59 @@ func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
 			t.Errorf("%s asks:\n%s", word, asked)
 		}
 	}
+}
+
+func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
+	counted := &client.CountList{Routes: []client.RouteCounts{
+		{Route: "github", Total: client.Counts{Deliveries: 99, Succeeded: 50, Failed: 3, Errors: 2}}, {Route: "stripe", Total: client.Counts{Succeeded: 7}},
+	}}
+	status := &client.ReplicaStatus{Parked: client.ParkedStatus{Count: 11, Blocked: 1, DeadLetters: 9}}
+	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{}, "/v1/routes/counts": counted, "/v1/status": status}}
+	server := newPage(t, api)
+	shows := func(search string, want map[string]string) {
+		t.Helper()
+		_, text := get(t, server, "/page/find?"+url.Values{"text": {search}}.Encode())
+		_, tabs, _ := strings.Cut(text, `<p class="links">`)
+		tabs, _, _ = strings.Cut(tabs, "</p>")
+		for _, tab := range []string{"All", "Succeeded", "Failed", "Unknown", "Refused", "Running", "Accepted, waiting", "Blocked", "Dead letters", "Cancelled"} {
+			if n := want[tab]; n != "" {
+				tab += " " + n
+			}
+			if !strings.Contains(tabs, ">"+tab+"</a>") {
+				t.Errorf("%s: no tab %q in %s", search, tab, tabs)
+			}
+		}
+		if strings.Contains(text, "count tries of") != (want != nil) {
+			t.Errorf("%s: %s", search, text)
+		}
+	}
+	shows("", map[string]string{"Succeeded": "57", "Failed": "5", "Accepted, waiting": "10", "Blocked": "1", "Dead letters": "9"})
+	shows("status:failed", map[string]string{"Succeeded": "57", "Failed": "5", "Accepted, waiting": "10", "Blocked": "1", "Dead letters": "9"})
+	shows("route:github", map[string]string{"Succeeded": "50", "Failed": "5"})
+	shows("route:stripe", map[string]string{"Succeeded": "7", "Failed": "0"})
+	if !slices.Contains(api.asked, "GET /v1/routes/counts?since=24h") {
+		t.Errorf("asked %q", api.asked)
+	}
+	api.asked = nil
+	shows("since:10m", map[string]string{"Succeeded": "57", "Failed": "5"}) // what waits now may have come before
+	if !slices.Contains(api.asked, "GET /v1/routes/counts?since=10m") {
+		t.Errorf("asked %q", api.asked)
+	}
+	api.asked = nil
+	for _, narrower := range []string{"evt_1", "label:order=1", "workflow:w", "prefix:w", "until:1h", "got:locked", "event:e", "key:00", "id:exec_", "trace:t"} {
+		shows(narrower, nil)
+	}
+	if slices.ContainsFunc(api.asked, func(asked string) bool { return !strings.Contains(asked, "/v1/executions") }) {
+		t.Errorf("what it does not show is asked for: %q", api.asked)
+	}
+	for path, answer := range map[string]any{"/v1/status": status, "/v1/routes/counts": &client.CountList{Routes: append(counted.Routes, client.RouteCounts{Route: "(others)"})}} {
+		api.set(path, answer)
+	}
+	shows("route:github", nil) // it may be one of the others
+	for _, path := range []string{"/v1/status", "/v1/routes/counts"} {
+		api.set(path, &client.Problem{Status: 403, Code: client.CodeForbidden, Detail: "the token is limited to some"})
+	}
+	shows("", nil)
 }
 
 func TestASelectionIsAskedAboutAsItIsNow(t *testing.T) {

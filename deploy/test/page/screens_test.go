@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"hooklock/admin/client"
 	"hooklock/test/testkit"
 )
 
@@ -60,6 +62,11 @@ func busy(t *testing.T) (d *desk, story string) {
 		d.api("GET", "/v1/executions?decision=mismatch&since=1h", "", &page)
 		return len(page.Executions) > 0
 	})
+	testkit.Until(t, "the deliveries are counted", func() bool {
+		var list client.CountList
+		d.api("GET", "/v1/routes/counts", "", &list)
+		return slices.ContainsFunc(list.Routes, func(r client.RouteCounts) bool { return r.Route == "orders" && r.Total.Succeeded > 0 })
+	})
 	return d, story
 }
 
@@ -104,6 +111,7 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		{"now", "now", "Overview", "orders/acme"},
 		{"find", "find?text=nowhere", "Events", "No event matches"},
 		{"found", "find?prefix=orders%2F", "Events", "evt_long"},
+		{"counted", "find?route=orders", "Events", "Succeeded 1"},
 		{"story", "story?id=" + story, "Event", "Attempt 1 started"},
 		{"needs", "needs", "Needs attention", "evt_broken"},
 		{"routes", "routes", "Routes", "Route stripe"},
