@@ -74,7 +74,7 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 // Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
 // when that is lost it begins again at the end of the queue.
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
-	err := s.waitReady(ctx)
+	err := s.keeper.WaitReady(ctx)
 	if err == nil {
 		var held idem.Held
 		if held, err = s.await(ctx, func() idem.Lock { return s.lockOnly(workflow) }); held != nil {
@@ -134,7 +134,7 @@ func (w *waiter) Again(err error) error {
 	if session, _, _ := w.locker.keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
 		return err
 	}
-	return w.locker.waitReady(w.ctx)
+	return w.locker.keeper.WaitReady(w.ctx)
 }
 
 // Request implements idem.Waiter. What is left undone when ctx ends, the Store goes on to undo.

@@ -37,15 +37,7 @@ func (s *core) assign(l *idem.Lock) (*session.Session, error) {
 	}
 	l.Alive = protocol.SessionAlive(session.Name)
 	if l.Holder == "" {
-		l.Holder = s.holder(session)
+		l.Holder = session.Holder()
 	}
 	return session, nil
-}
-
-// holder returns the name of the session that operators see.
-func (s *core) holder(session *session.Session) string {
-	if s.o.Holder == "" {
-		return session.Name
-	}
-	return s.o.Holder + "/" + session.Name
 }

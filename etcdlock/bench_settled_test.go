@@ -166,7 +166,7 @@ func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 	b.Helper()
 	remote := etcdtest.ThroughOf(etcdtest.Dial(b, e.endpoint))
 	session := currentSession(b, s)
-	holder := s.holder(session)
+	holder := session.Holder()
 	for ; from < to; from += 100 {
 		ops := make(protocol.Writes, min(100, to-from))
 		for i := range ops {

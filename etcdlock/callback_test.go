@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -281,7 +282,7 @@ func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {
 				mustCancel(t, b, id, byOps(false))
 			}
 			eventually(t, "somebody buries it, whom nobody asked", func() bool {
-				st, err := b.look(within(t, patience), held.keys)
+				st, err := history.Look(within(t, patience), b.pool, held.keys)
 				return err == nil && st.Lock == nil && st.Record != nil
 			})
 			r := mustFind(t, b, id).Record

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -227,7 +228,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		return nil, nil
 	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
-	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), t.holder(session), t.clock.Now()
+	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.clock.Now()
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, commit.Unavailable(err)
@@ -263,7 +264,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned, error) {
 	next := *l
-	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), t.holder(session), false, 0
+	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
 		return nil, commit.Unavailable(err)
@@ -336,7 +337,7 @@ func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, a
 		protocol.Judge(next, protocol.First(answer.Responses[n-1]))
 		return nil
 	}
-	st, err := t.look(life, k)
+	st, err := history.Look(life, t.pool, k)
 	if err != nil {
 		return commit.Unavailable(err)
 	}
@@ -352,7 +353,7 @@ func (t *taking) carried(life context.Context, session *session.Session, epoch i
 		}
 	}
 	k := t.layout.Keys(next)
-	st, err := t.look(life, k)
+	st, err := history.Look(life, t.pool, k)
 	switch {
 	case err != nil:
 		return nil, commit.Unavailable(err)

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -138,7 +139,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 			return claimed{err: commit.Unavailable(err)}
 		}
 	}
-	st, err := c.store.look(life, c.keys)
+	st, err := history.Look(life, c.store.pool, c.keys)
 	if err != nil {
 		return claimed{err: commit.Unavailable(err)}
 	}
@@ -167,7 +168,7 @@ func (c *claimer) whilePaused(ctx context.Context) claimed {
 		return claimed{err: idem.ErrNotClaimed}
 	}
 	seen := &idem.Seen{}
-	if st, err := c.store.look(ctx, c.keys); err == nil {
+	if st, err := history.Look(ctx, c.store.pool, c.keys); err == nil {
 		if found := c.inTheWay(ctx, st); found.err == nil {
 			seen = found.seen
 		}
@@ -257,7 +258,7 @@ func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protoc
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
 	}
-	return c.store.look(life, c.keys)
+	return history.Look(life, c.store.pool, c.keys)
 }
 
 // await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is closed.

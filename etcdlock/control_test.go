@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -248,7 +249,7 @@ func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
 
 func recordRevision(tb testing.TB, s *Store, l idem.Lock) int64 {
 	tb.Helper()
-	st, err := s.look(within(tb, patience), s.layout.Keys(&l))
+	st, err := history.Look(within(tb, patience), s.pool, s.layout.Keys(&l))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -190,7 +191,7 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	putRaw(t, e, map[string][]byte{strings.TrimPrefix(s.layout.Lock(l.Scope), s.layout.Root): value})
-	at, err := s.look(within(t, patience), s.layout.Keys(&l))
+	at, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 	if n := buried.Load(); n != 1 {
 		t.Errorf("told of %d burials", n)
 	}
-	cools, err := s.look(within(t, patience), s.layout.Keys(&l))
+	cools, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&l))
 	if err != nil || cools.Lock == nil || !cools.Lock.Cooling {
 		t.Fatalf("%+v %v", cools, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -241,5 +242,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 			return nil, err
 		}
 	}
-	return e.store.look(life, e.keys())
+	return history.Look(life, e.store.pool, e.keys())
 }

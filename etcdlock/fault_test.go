@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
@@ -121,7 +122,7 @@ func TestTheLockOfADeadProcessIsReapedAndItsLateEndChangesNothing(t *testing.T) 
 	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Failed || rec.Outcome != idem.Unknown {
 		t.Fatalf("%+v %v", rec, err)
 	}
-	st, err := other.look(within(t, patience), next.keys)
+	st, err := history.Look(within(t, patience), other.pool, next.keys)
 	if err != nil || !next.mine(st) || st.Lock.Revision != next.Lock().Revision {
 		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
 	}
@@ -373,7 +374,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 		}
 		return false
 	})
-	st, err := s.look(within(t, patience), held.keys)
+	st, err := history.Look(within(t, patience), s.pool, held.keys)
 	if err != nil || st.Record == nil || st.Prev != rec.Revision {
 		t.Fatalf("the record of a cooling lock was touched: %+v %v", st, err)
 	}
@@ -464,7 +465,7 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 			if _, err := c.end(held); !errors.Is(err, c.err) {
 				t.Fatal(err)
 			}
-			st, err := s.look(within(t, patience), held.keys)
+			st, err := history.Look(within(t, patience), s.pool, held.keys)
 			if err != nil || st.Lock != nil || st.Record == nil || st.Record.Status != c.want || st.Record.Outcome != c.out {
 				t.Fatalf("%+v %v", st, err)
 			}
@@ -530,7 +531,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	if _, err := kept.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := s.look(within(t, patience), again.keys); err != nil || st.Lock != nil {
+	if st, err := history.Look(within(t, patience), s.pool, again.keys); err != nil || st.Lock != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
 	if _, _, err := s.Claim(within(t, patience), lockFor("new", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -538,7 +539,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	}
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
-		st, err := s.look(within(t, patience), kept.keys)
+		st, err := history.Look(within(t, patience), s.pool, kept.keys)
 		return err == nil && st.Lock == nil && st.Record != nil && st.Record.Settled()
 	})
 }

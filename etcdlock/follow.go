@@ -15,7 +15,7 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 	k := s.layout.Keys(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
-		st, err := s.look(ctx, k)
+		st, err := history.Look(ctx, s.pool, k)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -51,17 +51,4 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 // stateIn reads the state from the answers of a transaction that was not applied.
 func stateIn(refused commit.Reply) (*protocol.State, error) {
 	return protocol.ReadState(refused.Responses, refused.Revision)
-}
-
-// look reads how things stand now. It repeats until there is an answer. It returns the error of ctx, or that a value cannot be read.
-func (s *core) look(ctx context.Context, k protocol.Keys) (*protocol.State, error) {
-	answers, revision, err := s.pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
-	if err != nil {
-		return nil, fmt.Errorf("lock and record: %w", err)
-	}
-	st, err := protocol.ReadState(answers, revision)
-	if err == nil && k.M != "" {
-		st.Mark = protocol.First(answers[len(answers)-1])
-	}
-	return st, err
 }

@@ -88,7 +88,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	first := held.Lock().Execution
 	var revision int64
 	eventually(t, "the first record", func() bool {
-		st, err := other.look(within(t, patience), other.layout.Keys(held.Lock()))
+		st, err := history.Look(within(t, patience), other.pool, other.layout.Keys(held.Lock()))
 		if err == nil && st.Ended(first) != nil {
 			revision = st.Prev
 		}
@@ -122,7 +122,7 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	if _, err := mustClaim(t, other, lockFor("w", "one"), record.Revision).Settle(within(t, patience), end); err != nil {
 		t.Fatal(err)
 	}
-	st, err := other.look(within(t, patience), held.keys)
+	st, err := history.Look(within(t, patience), other.pool, held.keys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -218,7 +219,7 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 		}
 		switch looks++; looks {
 		case 1:
-			known, err := other.look(within(t, patience), holder.keys)
+			known, err := history.Look(within(t, patience), other.pool, holder.keys)
 			if err != nil {
 				t.Error(err)
 				return
@@ -259,7 +260,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 		}
 		kv.read.Store(nil)
 		k := s.layout.Keys(&l)
-		known, err := other.look(within(t, patience), k)
+		known, err := history.Look(within(t, patience), other.pool, k)
 		if err != nil || known.Copied == nil {
 			t.Errorf("it has no place: %v", err)
 			return

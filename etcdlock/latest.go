@@ -10,6 +10,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -176,7 +177,7 @@ func (p *Place) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, e
 	if newer == nil {
 		return nil, nil
 	}
-	st, err := p.store.look(life, p.keys())
+	st, err := history.Look(life, p.store.pool, p.keys())
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -91,7 +92,7 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
-	st, err := s.look(within(t, patience), held.keys)
+	st, err := history.Look(within(t, patience), s.pool, held.keys)
 	if err != nil || st.Lock != nil || st.Record != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
@@ -114,7 +115,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile
 	}
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
-		st, err := s.look(within(t, patience), held.keys)
+		st, err := history.Look(within(t, patience), s.pool, held.keys)
 		return err == nil && st.Lock == nil && st.Record != nil && string(st.Record.Answer.Body) == "the answer"
 	})
 }
@@ -220,7 +221,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 		t.Fatal("nobody was told that forgets may have been missed")
 	}
 	eventually(t, "the dead process's lock is buried", func() bool {
-		st, err := s.look(within(t, patience), held.keys)
+		st, err := history.Look(within(t, patience), s.pool, held.keys)
 		return err == nil && st.Record != nil
 	})
 }

@@ -151,7 +151,7 @@ func (h *owned) see(l *idem.Lock) {
 
 // lookAgain reads the lock after another process has changed it.
 func (h *owned) lookAgain(life context.Context) {
-	st, err := h.store.look(life, h.keys)
+	st, err := history.Look(life, h.store.pool, h.keys)
 	switch {
 	case err != nil: // the end of the call finds out
 	case h.mine(st):
@@ -475,7 +475,7 @@ func (h *owned) adopt(life context.Context, to *session.Session) {
 		k := h.keys
 		k.S = to.Key
 		at := protocol.Seen{Epoch: to.Epoch(), Created: l.Created, L: l.Revision}
-		l.Alive, l.Holder = protocol.SessionAlive(to.Name), h.store.holder(to)
+		l.Alive, l.Holder = protocol.SessionAlive(to.Name), to.Holder()
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			h.taken()
@@ -488,7 +488,7 @@ func (h *owned) adopt(life context.Context, to *session.Session) {
 			h.adopted(&l, to)
 			return
 		case answer.Err == nil:
-			if st, err := h.store.look(life, h.keys); err == nil && h.adoptRefused(st, to) {
+			if st, err := history.Look(life, h.store.pool, h.keys); err == nil && h.adoptRefused(st, to) {
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -50,7 +51,7 @@ func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest
 
 // heldBy returns the holder now, after the time to wait is over; or else the holder before.
 func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
-	st, err := s.look(ctx, s.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
+	st, err := history.Look(ctx, s.pool, s.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -300,7 +301,7 @@ func TestACancelBetweenAClaimAndItsLostAnswerStopsTheExecution(t *testing.T) {
 	l := lockFor("w", "one")
 	cancel := func(string) {
 		if kv.lost.CompareAndSwap(true, false) {
-			st, err := other.look(within(t, patience), other.layout.Keys(&l))
+			st, err := history.Look(within(t, patience), other.pool, other.layout.Keys(&l))
 			if err != nil {
 				t.Error(err)
 				return

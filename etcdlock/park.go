@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
@@ -100,7 +101,7 @@ func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.P
 	k := p.keys()
 	tried, full := false, false
 	for pause := link.NewBackoff(); ; {
-		st, err := p.store.look(life, k)
+		st, err := history.Look(life, p.store.pool, k)
 		if err == nil {
 			switch {
 			case !p.waitsAt(st):
@@ -209,7 +210,7 @@ func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 			h.see(next)
 			return nil
 		case err == nil || full:
-			st, unread := h.store.look(ctx, h.keys)
+			st, unread := history.Look(ctx, h.store.pool, h.keys)
 			switch {
 			case unread != nil:
 				tried, err = tried || full, unread

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/idem"
 )
 
@@ -79,7 +80,7 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	if _, err := first.Settle(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
 	}
-	st, err := s.look(within(t, patience), first.keys)
+	st, err := history.Look(within(t, patience), s.pool, first.keys)
 	if err != nil {
 		t.Fatal(err)
 	}

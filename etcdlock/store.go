@@ -251,7 +251,7 @@ func Open(o Options) (*Store, error) {
 	control := &Control{
 		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), Pauser: operate.NewPauser(asked), Marker: operate.NewMarker(asked), locker: locker,
 	}
-	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.waitReady, Find: s.finder.Execution})
+	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.keeper.WaitReady, Find: s.finder.Execution})
 	s.keeping.Go(func() { s.keeper.Run(keeping) })
 	s.keeping.Go(func() { s.sweeper.Run(keeping) })
 	s.keeping.Go(func() { s.hub.Run(keeping) })
@@ -309,21 +309,7 @@ func (s *core) reset() {
 }
 
 // WaitReady waits until a session is live. Its error is the context's, with the reason why none is.
-func (s *Store) WaitReady(ctx context.Context) error { return s.waitReady(ctx) }
-
-func (s *core) waitReady(ctx context.Context) error {
-	for {
-		_, change, err := s.keeper.Current()
-		if err == nil || errors.Is(err, commit.ErrClosed) {
-			return err
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
-	}
-}
+func (s *Store) WaitReady(ctx context.Context) error { return s.keeper.WaitReady(ctx) }
 
 // Ready says why no session is live, or nil.
 func (s *Store) Ready() error {

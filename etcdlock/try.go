@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -199,7 +200,7 @@ func (h *owned) refusal(ctx context.Context, answer commit.Reply) (st *protocol.
 	if answer.Err != nil || answer.Succeeded {
 		return nil, answer.Err
 	}
-	return h.store.look(ctx, h.keys)
+	return history.Look(ctx, h.store.pool, h.keys)
 }
 
 // rewritten takes over what was put; nil = it was read. One that was stopped is not this process's any more, though what it knew is written.
@@ -219,7 +220,7 @@ func (h *owned) rewritten(l *idem.Lock, revision int64, fresh bool, stopped erro
 
 // follow moves the lock to the session of now, if there is one.
 func (h *owned) follow(ctx context.Context) error {
-	err := h.store.waitReady(ctx)
+	err := h.store.keeper.WaitReady(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (h *owned) putDown(life context.Context) error {
 			answer := h.store.sender.Do(life, commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k))
 			if err = answer.Err; err == nil && !answer.Succeeded {
 				var st *protocol.State
-				if st, err = h.store.look(life, h.keys); err == nil && h.mine(st) && st.Lock.Alive != "" {
+				if st, err = history.Look(life, h.store.pool, h.keys); err == nil && h.mine(st) && st.Lock.Alive != "" {
 					h.see(st.Lock)
 					continue
 				}

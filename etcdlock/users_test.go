@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/history"
 	"hooklock/idem"
 )
 
@@ -57,7 +58,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	lost.startEnding() // its process is gone: it adopts nothing
 	endSession(t, e, currentSession(t, other))
 	eventually(t, "the dead process's lock is buried", func() bool {
-		st, err := s.look(within(t, patience), lost.keys)
+		st, err := history.Look(within(t, patience), s.pool, lost.keys)
 		return err == nil && st.Record != nil
 	})
 	if err := other.Close(within(t, patience)); err != nil { // it would race for what is adopted now, and bury it

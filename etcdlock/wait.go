@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -62,7 +63,7 @@ func (p *Place) waits() *idem.Lock {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.store.holder(p.session)}, Alive: protocol.SessionAlive(p.session.Name)}
+	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.session.Holder()}, Alive: protocol.SessionAlive(p.session.Name)}
 }
 
 func (p *Place) keys() protocol.Keys {
@@ -227,7 +228,7 @@ func (p *Place) lost() error {
 // found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
 func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 	if k := p.store.layout.Keys(st.Lock); k.M != "" {
-		if st, err = p.store.look(ctx, k); err != nil {
+		if st, err = history.Look(ctx, p.store.pool, k); err != nil {
 			return commit.Unavailable(err)
 		}
 		if !st.Runs(p.execution) {

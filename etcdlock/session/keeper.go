@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/protocol"
-
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 )
 
 // Options are what a keeper works with.
@@ -276,6 +276,21 @@ func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 		return nil, k.change, err
 	}
 	return k.session, k.change, nil
+}
+
+// WaitReady waits until a session is live. It returns the error of ctx, with the reason why there is none, or commit.ErrClosed.
+func (k *Keeper) WaitReady(ctx context.Context) error {
+	for {
+		_, change, err := k.Current()
+		if err == nil || errors.Is(err, commit.ErrClosed) {
+			return err
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
 }
 
 // Leave deletes the session, so that no process has to wait until its lease expires. It is the last call, after Run.

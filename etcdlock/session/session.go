@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/protocol"
-
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 )
 
 // Why a session is not live.
@@ -48,6 +48,14 @@ type Session struct {
 	// vanished: etcd said that the session has ended. That may come after another reason: a session that was not renewed in time is over for this
 	// process long before etcd ends it.
 	vanished bool
+}
+
+// Holder returns the name of the session that operators see.
+func (s *Session) Holder() string {
+	if s.holder == "" {
+		return s.Name
+	}
+	return s.holder + "/" + s.Name
 }
 
 // Remaining returns for how long the session may act. It counts from when the renewal was sent, not from its answer: etcd's clock for the lease started

@@ -14,6 +14,19 @@ import (
 	"hooklock/idem"
 )
 
+// Look reads the state around a lock now. It repeats until there is an answer. It returns the error of ctx, or that a value cannot be read.
+func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.State, error) {
+	answers, revision, err := pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
+	if err != nil {
+		return nil, fmt.Errorf("lock and record: %w", err)
+	}
+	st, err := protocol.ReadState(answers, revision)
+	if err == nil && k.M != "" {
+		st.Mark = protocol.First(answers[len(answers)-1])
+	}
+	return st, err
+}
+
 // LookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record was replaced or
 // forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that revision says that, and which Store
 // wrote it. If etcd has compacted that revision, nothing is known. LookBack repeats until etcd has answered: a caller that takes silence for "nothing is
