@@ -8,7 +8,7 @@ import "hooklock/etcdlock/session"
 func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
-	s.queues.forget()
+	s.queues.Forget()
 	for _, h := range s.own.all() {
 		h.rewind()
 	}

@@ -282,7 +282,7 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.behind(line)
 	}
-	c.store.queues.changed(c.keys.L, r.held.Lock(), answer.Revision, line)
+	c.store.queues.Changed(c.keys.L, r.held.Lock(), answer.Revision, line)
 	return r
 }
 

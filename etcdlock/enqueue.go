@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
 	"hooklock/idem"
 )
 
@@ -22,7 +23,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
+	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
 	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}}
 	k := p.keys()
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
@@ -32,8 +33,8 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		if value, err = protocol.EncodePlace(&l, prev); err != nil {
 			return nil, nil, commit.Unavailable(err)
 		}
-		p.prev, p.first = prev, &l
-		s.queues.register(p)
+		p.entry.Prev, p.entry.Lock = prev, &l
+		s.queues.Register(&p.entry)
 		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return p.come(k, at, value), nil }
 	}
 	type result struct {
@@ -43,7 +44,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
-			p.unregister()
+			p.store.queues.Unregister(&p.entry)
 			p.leaveLine()
 		}
 		return result{seen, err}
@@ -55,7 +56,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	})
 	if err != nil {
 		if errors.Is(err, commit.ErrClosed) {
-			p.unregister()
+			p.store.queues.Unregister(&p.entry)
 		}
 		return nil, nil, commit.Unavailable(err)
 	}
@@ -78,27 +79,21 @@ func (p *Place) request(life context.Context, l *idem.Lock, k protocol.Keys, at 
 	if err != nil {
 		return nil, err
 	}
-	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: p.session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, l), nil
+	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, l), nil
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
 func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
-	place := protocol.Leased{Value: value, Lease: p.session.Lease}
+	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
 	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.othersWait(p)
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.OthersWait(&p.entry)
 	r.Build = func() protocol.Op {
-		at.L = p.store.queues.latest(p, at.L, p.seen)
+		at.L = p.store.queues.Latest(&p.entry, at.L, p.seen)
 		p.behind = at.L
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.store.queues.enqueued(p, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.store.queues.Enqueued(&p.entry, answer.Revision) }
 	return r
-}
-
-func (p *Place) unregister() {
-	if p.queue != nil {
-		p.store.queues.unregister(p)
-	}
 }
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
@@ -115,7 +110,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 		return seen, err
 	}
 	for until, refusals := e.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
-		e.at.Epoch = e.session.Epoch()
+		e.at.Epoch = e.entry.Session.Epoch()
 		r, err := e.build(life, e.at)
 		if err != nil {
 			return nil, commit.Unavailable(err)
@@ -126,7 +121,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 		switch {
 		case answer.Err == nil && answer.Succeeded:
 			if r.OnApplied == nil { // else it knows
-				e.q = answer.Revision
+				e.entry.Revision = answer.Revision
 			}
 			e.replacing.done()
 			return nil, nil
@@ -163,7 +158,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
-		e.store.queues.recovered(e.Place, st.Place)
+		e.store.queues.Recovered(&e.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.found(life, st); err == nil && e.won == nil { // and has lost it
@@ -192,7 +187,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 	moved, seen, err := e.queueMoved(life, e.at.L)
 	if seen == nil && err == nil && !moved {
-		if err = e.session.Moved(life, e.store.pool, e.at.Epoch); err != nil {
+		if err = e.entry.Session.Moved(life, e.store.pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}
@@ -223,8 +218,8 @@ func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen
 	if st.Unread != nil {
 		return nil, commit.Unavailable(st.Unread)
 	}
-	seen := st.Seen(p.scope.Key)
-	if l := seen.Lock; l != nil && l.Scope.Key == p.scope.Key {
+	seen := st.Seen(p.entry.Scope.Key)
+	if l := seen.Lock; l != nil && l.Scope.Key == p.entry.Scope.Key {
 		if l.Dead, err = p.store.reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -238,7 +233,7 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 		return stateIn(answer)
 	}
 	if link.Fencing(answer.Err) {
-		if err := e.session.Fence(life, e.store.pool, e.at.Epoch); err != nil {
+		if err := e.entry.Session.Fence(life, e.store.pool, e.at.Epoch); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
@@ -18,51 +19,12 @@ import (
 // before it (see queue). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
 // claimed.
 
-// handing notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
-func (qs *queues) handing(key string, done <-chan struct{}) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if q := qs.of[key]; q != nil {
-		q.handing = done
-	}
-}
-
-// unanswered returns a channel that is closed when the hand-off that was sent is answered; nil = all are.
-func (qs *queues) unanswered(p *Place) <-chan struct{} {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if p.queue == nil || p.queue.handing == nil {
-		return nil
-	}
-	select {
-	case <-p.queue.handing:
-		return nil
-	default:
-		return p.queue.handing
-	}
-}
-
 // handed returns the lock that p was handed; nil = none.
 func (s *core) handed(p *Place) *owned {
-	if p.queue == nil {
-		return nil
+	if s.queues.Left(&p.entry) {
+		return s.own.of(p.entry.Execution)
 	}
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	if s.queues.waiters[p.execution] == p {
-		return nil
-	}
-	return s.own.of(p.execution)
-}
-
-// behindOurs returns the lock that p waits for as the head, if this process has handed it off; nil = p has to read it. It returns it once.
-func (qs *queues) behindOurs(p *Place) (l *idem.Lock) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if q := p.queue; q != nil && q.isFirst(p) {
-		l, q.before = q.before, nil
-	}
-	return l
+	return nil
 }
 
 // take returns the lock that p was found to have.
@@ -72,34 +34,27 @@ func (s *core) take(p *Place, st *protocol.State) *owned {
 	protocol.Judge(&l, st.Mark)
 	h := s.grant(&l, st.Line)
 	if h == nil {
-		h = s.own.of(p.execution)
+		h = s.own.of(p.entry.Execution)
 	}
 	if h == nil { // it is not registered any more
-		h = newOwned(s, l, s.layout.Keys(&l), p.session)
+		h = newOwned(s, l, s.layout.Keys(&l), p.entry.Session)
 	}
 	h.see(&l)
 	return h
 }
 
 // grant makes l the lock of the place that waits here for it; nil = none does any more. then are the entries that are known behind it.
-func (s *core) grant(l *idem.Lock, then protocol.Line) *owned {
-	s.queues.mu.Lock()
-	p := s.queues.waiters[l.Execution]
-	if p == nil {
-		s.queues.mu.Unlock()
-		return nil
+func (s *core) grant(l *idem.Lock, then protocol.Line) (h *owned) {
+	var of *session.Session
+	var early bool
+	if s.queues.Grant(l, then, func(p *queue.Entry, behind protocol.Line) {
+		of = p.Session
+		h = newOwned(s, *l, s.layout.Keys(l), of)
+		h.line = behind
+		early = s.own.add(h)
+	}) {
+		s.follows(h, of, early)
 	}
-	q := p.queue
-	q.seesLocked(l, l.Revision)
-	q.without(s.layout.Queued(l.Scope), l.Revision)
-	s.queues.unregisterLocked(p)
-	h := newOwned(s, *l, s.layout.Keys(l), p.session)
-	q.before = h.lock
-	q.learnLocked(then)
-	h.line = q.line
-	early := s.own.add(h) // before the mutex is free: see handed
-	s.queues.mu.Unlock()
-	s.follows(h, p.session, early)
 	return h
 }
 
@@ -118,7 +73,7 @@ type handOver struct {
 // epoch, see pauses.
 func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	if h.handing {
-		h.store.queues.unlearn(h.keys.L)
+		h.store.queues.Unlearn(h.keys.L)
 		return nil
 	}
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
@@ -157,7 +112,7 @@ func (h *owned) known() protocol.Line {
 	h.mu.Lock()
 	line := h.line
 	h.mu.Unlock()
-	return h.store.queues.known(h.keys.L, line)
+	return h.store.queues.Known(h.keys.L, line)
 }
 
 // behind notes the queue as it was when the lock was taken.
@@ -178,7 +133,7 @@ func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 	if len(then.Places) == 0 {
 		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.queues.changed(next.keys.L, &l, answer.Revision, then)
+	s.queues.Changed(next.keys.L, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
 		if h := s.own.of(l.Execution); h != nil { // it has looked, and was faster
 			h.behind(then)

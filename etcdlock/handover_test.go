@@ -20,9 +20,8 @@ import (
 func firstInLine(t *testing.T, p *Place) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		p.store.queues.mu.Lock()
-		defer p.store.queues.mu.Unlock()
-		return p.queue.isFirst(p)
+		known := p.store.queues.Known(p.store.layout.Lock(p.entry.Scope), protocol.Line{}).Places
+		return len(known) > 0 && known[0].Place == p.entry.Revision && known[0].Key == p.store.layout.Queued(p.entry.Scope)
 	})
 }
 
@@ -161,7 +160,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
 		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },
 		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *Place) {
-			if _, _, err := s.Cancel(within(t, patience), p.execution, byOps(false)); err != nil {
+			if _, _, err := s.Cancel(within(t, patience), p.entry.Execution, byOps(false)); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -490,10 +489,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 		}
 	}
 	for _, s := range stores {
-		s.queues.mu.Lock()
-		left := len(s.queues.waiters) + len(s.queues.of) + len(s.own.all())
-		s.queues.mu.Unlock()
-		if left != 0 {
+		if left := s.queues.Waiting() + len(s.own.all()); left != 0 {
 			t.Errorf("a process still knows of %d", left)
 		}
 	}

@@ -22,7 +22,7 @@ func takeTurns(tb testing.TB, places []*Place, ran func(*Place)) (wait func()) {
 		wg.Go(func() {
 			held, err := inTurn(ctx, p, p.lock())
 			if err != nil {
-				tb.Errorf("%s: %v", p.scope.Key, err)
+				tb.Errorf("%s: %v", p.entry.Scope.Key, err)
 				return
 			}
 			ran(p)
@@ -88,10 +88,10 @@ func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
 	wait := takeTurns(t, places, func(p *Place) {
 		mu.Lock()
 		defer mu.Unlock()
-		if w := p.scope.Workflow; p.q < last[w] {
-			t.Errorf("%s: place %d ran after %d", w, p.q, last[w])
+		if w := p.entry.Scope.Workflow; p.entry.Revision < last[w] {
+			t.Errorf("%s: place %d ran after %d", w, p.entry.Revision, last[w])
 		} else {
-			last[w] = p.q
+			last[w] = p.entry.Revision
 		}
 		total++
 	})

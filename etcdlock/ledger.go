@@ -25,7 +25,7 @@ func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.rea
 func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.pauses.Of(route, workflow) }
 
 // Ahead implements idem.Ledger.
-func (s *Ledger) Ahead(scope idem.Scope) *idem.Lock { return s.queues.lockAhead(scope) }
+func (s *Ledger) Ahead(scope idem.Scope) *idem.Lock { return s.queues.LockAhead(scope) }
 
 // Answer implements idem.Ledger.
 func (s *Ledger) Answer(ctx context.Context, r *idem.Record) error { return s.finder.Answer(ctx, r) }

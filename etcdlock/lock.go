@@ -279,9 +279,9 @@ func (h *owned) conclude(ctx context.Context, e ending) (*conclusion, error) {
 		h.handing = true
 		r.OnApplied = func(answer commit.Reply) { h.store.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
-		h.store.queues.handing(h.keys.L, r.Done)
+		h.store.queues.HandOffSent(h.keys.L, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.store.queues.changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
+		r.OnApplied = func(answer commit.Reply) { h.store.queues.Changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
 		r.Slots = append(r.Slots, keys.M)

@@ -13,6 +13,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
 	"hooklock/idem"
 )
 
@@ -42,7 +43,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, session: session, execution: l.Execution, scope: l.Scope, parking: true, replacing: newReplacing(s.core, &l)}
+	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, build: func(life context.Context, at protocol.Seen) (*commit.Request, error) {
 		keep, err := park.Stored(life, s.leases, &l, &kept)
@@ -131,7 +132,7 @@ func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.P
 
 // waitsAt reports whether the execution still waits in its place, and is not parked.
 func (p *Place) waitsAt(st *protocol.State) bool {
-	return st.Waits(p.execution) && st.Place == p.q && st.Copied.Parked == nil
+	return st.Waits(p.entry.Execution) && st.Place == p.entry.Revision && st.Copied.Parked == nil
 }
 
 // tooLarge reports whether another attempt would be refused as well.
@@ -157,7 +158,7 @@ func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, ke
 	if err != nil {
 		return false, notSent(err)
 	}
-	r := commit.NewRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.q}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
+	r := commit.NewRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.entry.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
 	answer := p.store.sender.Do(life, r)
 	p.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
 	return answer.Err == nil && answer.Succeeded, answer.Err
@@ -165,9 +166,9 @@ func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, ke
 
 // parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
 func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
-	ended := st.Ended(p.execution)
+	ended := st.Ended(p.entry.Execution)
 	switch {
-	case st.Waits(p.execution) && st.Copied.Parked != nil, st.Runs(p.execution) && st.Lock.Parked != nil:
+	case st.Waits(p.entry.Execution) && st.Copied.Parked != nil, st.Runs(p.entry.Execution) && st.Lock.Parked != nil:
 		return nil
 	case ended != nil && ended.Status == idem.Aborted:
 		return idem.ErrCancelled

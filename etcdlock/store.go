@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -22,6 +23,7 @@ import (
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/slots"
@@ -180,7 +182,7 @@ type core struct {
 	closing     sync.Once
 
 	own    *ownLocks
-	queues *queues
+	queues *queue.Queues
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -235,9 +237,8 @@ func Open(o Options) (*Store, error) {
 	s.parked = park.New(&park.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: s.parkedChanged,
 	})
-	s.queues = newQueues(s.layout)
-	s.hub = watch.New(p, s.layout, s.live, s.queues.reported)
-	s.queues.hub = s.hub
+	s.hub = watch.New(p, s.layout, s.live, func(entries []*mvccpb.KeyValue, watch int) { s.queues.Reported(entries, watch) })
+	s.queues = queue.New(s.layout, s.hub.GoneAt)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	ledger := &Ledger{s}

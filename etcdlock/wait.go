@@ -11,7 +11,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/queue"
 	"hooklock/idem"
 )
 
@@ -20,22 +20,14 @@ import (
 //
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
-	store     *core
-	session   *session.Session
-	execution idem.ExecutionID
-	scope     idem.Scope
-	route     string
-	q         int64      // create revision: the order in the queue
-	limits    *limitsOf  // nil = it counts against none
-	prev      int64      // the revision of the event's record
-	first     *idem.Lock // what it says, where the lock may be handed to it
-	behind    int64      // the revision of the lock that it was sent behind
-	seen      int64      // of the store, when it read that; 0 = it has not yet
-	queue     *queue     // nil = it is not told of anything
-	before    string     // the place before its own, as far as this process knows; "" = it has to look
-	since     int64      // the revision at which that place was taken: it may have gone before this one was
-	won       *owned     // the lock, where it was handed to this place
-	parking   bool       // it was to be parked, and how that ended the Store finds out by itself
+	store   *core
+	entry   queue.Entry // registered if the lock may be handed to it
+	route   string
+	limits  *limitsOf // nil = it counts against none
+	behind  int64     // the revision of the lock that it was sent behind
+	seen    int64     // of the store, when it read that; 0 = it has not yet
+	won     *owned    // the lock, where it was handed to this place
+	parking bool      // it was to be parked, and how that ended the Store finds out by itself
 
 	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
 	replacing *replacing   // while it takes its place under strategy latest
@@ -63,7 +55,7 @@ func (p *Place) waits() *idem.Lock {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: p.execution, Scope: p.scope, Holder: p.session.Holder()}, Alive: protocol.SessionAlive(p.session.Name)}
+	return idem.Lock{Entry: idem.Entry{Execution: p.entry.Execution, Scope: p.entry.Scope, Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
 }
 
 func (p *Place) keys() protocol.Keys {
@@ -76,8 +68,8 @@ func (p *Place) keys() protocol.Keys {
 // idem.ErrCancelled: an operator cancelled this execution, and the record found is its own. Other errors are the context's; the place
 // is then still taken. What it waits for, protocol.Next says.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
-	if p.before != "" {
-		p.awaitGone(ctx, nil, p.since, p.before)
+	if before, since := p.entry.Predecessor(); before != "" {
+		p.awaitGone(ctx, nil, since, before)
 	}
 	var behind *idem.Seen // the lock that was read last
 	for {
@@ -94,7 +86,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 			p.await(ctx, step, at)
 		case protocol.AwaitSlot:
 			if p.awaitSlot(ctx, at.state) {
-				return at.state.Seen(p.scope.Key), nil
+				return at.state.Seen(p.entry.Scope.Key), nil
 			}
 		case protocol.FindLock:
 			if err := p.found(ctx, at.state.State); err != nil {
@@ -120,7 +112,7 @@ func (p *Place) position(err error) *position {
 	if p.won == nil {
 		p.won = p.store.handed(p)
 	}
-	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.session.Err() != nil, TimeUp: err != nil}, err: err}
+	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil, TimeUp: err != nil}, err: err}
 }
 
 // told is what this process knows without asking etcd.
@@ -130,16 +122,16 @@ func (p *Place) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	if at.news = p.store.queues.unanswered(p); at.news != nil {
+	if at.news = p.store.queues.Unanswered(&p.entry); at.news != nil {
 		at.Offered = true
 		return at
 	}
-	if l := p.store.queues.behindOurs(p); l != nil {
+	if l := p.store.queues.Ours(&p.entry); l != nil {
 		// Its own place was there when the queue was read, which may be before l was taken: a cancel between would be missed.
-		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.q)}}
+		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.entry.Revision)}}
 		return at
 	}
-	if before, since := p.store.queues.ahead(p); before != "" {
+	if before, since := p.store.queues.Predecessor(&p.entry); before != "" {
 		at.Told, at.Preceded, at.state = true, true, &queueState{State: &protocol.State{Revision: since}, before: before}
 	}
 	return at
@@ -148,15 +140,15 @@ func (p *Place) told(ctx context.Context) *position {
 // lookAt reads how things stand, and what else there is to know.
 func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	st, err := p.look(ctx)
-	if err == nil && st.Place == p.q && st.before == "" && st.Lock != nil {
+	if err == nil && st.Place == p.entry.Revision && st.before == "" && st.Lock != nil {
 		st.Lock.Dead, err = p.store.reaper.IsDead(ctx, st.Lock)
 	}
 	at := p.position(err)
 	if err != nil {
 		return at
 	}
-	at.state, at.news = st, p.store.pauses.Change(p.route, p.scope.Workflow)
-	at.Saw(st.State, p.execution, protocol.Seen{Q: p.q, Prev: prev})
+	at.state, at.news = st, p.store.pauses.Change(p.route, p.entry.Scope.Workflow)
+	at.Saw(st.State, p.entry.Execution, protocol.Seen{Q: p.entry.Revision, Prev: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.limits != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
 	return at
@@ -167,10 +159,8 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 	if step != protocol.AwaitLock {
 		return nil
 	}
-	if p.queue != nil {
-		p.store.queues.sees(p, st.State)
-	}
-	return st.Seen(p.scope.Key)
+	p.store.queues.Sees(&p.entry, st.State)
+	return st.Seen(p.entry.Scope.Key)
 }
 
 // await waits for what is before the place, for its own end, or for that of its session. It may return early.
@@ -179,7 +169,7 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 	case protocol.AwaitAnswer: // it says all: what a watch says before that is part of it
 		select {
 		case <-at.news:
-		case <-p.session.Over:
+		case <-p.entry.Session.Over:
 		case <-ctx.Done():
 		}
 	case protocol.AwaitEntry:
@@ -197,7 +187,7 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
 func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
-	p.store.hub.Wait(ctx, p.session.Over, news, revision, append(keys, p.key())...)
+	p.store.hub.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.store.layout.Queued(p.entry.Scope))...)
 }
 
 // outcome is what Await returns at the end of the wait.
@@ -214,12 +204,12 @@ func (p *Place) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
 	case protocol.Unreadable:
 		return nil, commit.Unavailable(at.state.Unread)
 	}
-	return at.state.Seen(p.scope.Key), nil
+	return at.state.Seen(p.entry.Scope.Key), nil
 }
 
 // lost says that the place has gone with its session, which etcd may know before this process does.
 func (p *Place) lost() error {
-	if err := p.session.Err(); err != nil {
+	if err := p.entry.Session.Err(); err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
 	return idem.ErrPlaceLost
@@ -231,7 +221,7 @@ func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 		if st, err = history.Look(ctx, p.store.pool, k); err != nil {
 			return commit.Unavailable(err)
 		}
-		if !st.Runs(p.execution) {
+		if !st.Runs(p.entry.Execution) {
 			return nil // another look finds out
 		}
 	}
@@ -242,7 +232,7 @@ func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
 // written over since.
 func (p *Place) cancelled(st *protocol.State) *idem.Seen {
-	r := st.Ended(p.execution)
+	r := st.Ended(p.entry.Execution)
 	if r == nil {
 		l := p.lock()
 		r = protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
@@ -266,7 +256,7 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 // ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and the event's record is at
 // revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
-	if p.session.Err() != nil {
+	if p.entry.Session.Err() != nil {
 		return nil, nil, p.lost()
 	}
 	if p.won != nil {
@@ -282,26 +272,26 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		return nil, nil, commit.Unavailable(err)
 	}
 	k := p.store.layout.Keys(&l)
-	c := &claimer{store: p.store, session: p.session, lock: l, keys: k, value: value, prev: prev, q: p.q}
+	c := &claimer{store: p.store, session: p.entry.Session, lock: l, keys: k, value: value, prev: prev, q: p.entry.Revision}
 	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if p.limits == nil {
 		held, seen, err := c.run(ctx)
 		if held != nil {
-			p.unregister()
+			p.store.queues.Unregister(&p.entry)
 		} else {
-			p.store.queues.unlearn(k.L) // should another one be before it after all, it has to read that
+			p.store.queues.Unlearn(k.L) // should another one be before it after all, it has to read that
 		}
 		return held, seen, err
 	}
-	turn := p.store.slots.TurnOf(p.execution)
+	turn := p.store.slots.TurnOf(p.entry.Execution)
 	if turn != "" {
-		c.keys.T = p.store.layout.Turn(turn, p.execution)
+		c.keys.T = p.store.layout.Turn(turn, p.entry.Execution)
 	}
 	held, seen, err := c.run(ctx)
 	if held != nil {
-		p.store.slots.Leave(p.execution)
+		p.store.slots.Leave(p.entry.Execution)
 	}
 	return held, seen, err
 }
@@ -325,7 +315,7 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	p.unregister()
+	p.store.queues.Unregister(&p.entry)
 	if p.won == nil {
 		p.won = p.store.handed(p)
 	}
@@ -333,12 +323,12 @@ func (p *Place) leave(life context.Context) error {
 		return p.won.giveBack(life)
 	}
 	if p.limits != nil {
-		if turn := p.store.slots.TurnOf(p.execution); turn != "" {
-			k.U = p.store.layout.Turn(turn, p.execution)
+		if turn := p.store.slots.TurnOf(p.entry.Execution); turn != "" {
+			k.U = p.store.layout.Turn(turn, p.entry.Execution)
 		}
 	}
 	for pause := link.NewBackoff(); ; {
-		answer := p.store.sender.Do(life, commit.NewRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.q}), 0).AddSlots(k))
+		answer := p.store.sender.Do(life, commit.NewRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil
@@ -357,7 +347,7 @@ func (p *Place) leave(life context.Context) error {
 
 // giveBack releases the lock that the place has become by a claim whose caller was gone.
 func (p *Place) giveBack(life context.Context, st *protocol.State) error {
-	if !st.Runs(p.execution) || st.Lock.Parked != nil {
+	if !st.Runs(p.entry.Execution) || st.Lock.Parked != nil {
 		return nil
 	}
 	return p.store.take(p, st).giveBack(life)

@@ -41,7 +41,7 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 	start := func(f func(context.Context)) bool { started = p.store.tasks.Start(f); return started }
 	r, err := commit.InTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
-		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.session.Err() != nil })
+		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.entry.Session.Err() != nil })
 		return result{at, err}
 	}, nil)
 	switch {
@@ -60,12 +60,12 @@ func leftWaiting(ctx context.Context) error {
 
 // read repeats until there is an answer, or none is wanted any more.
 func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := p.store.queues.goneAt(p); gone != 0 {
+	if gone := p.store.queues.GoneAt(&p.entry); gone != 0 {
 		if at := p.readGone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := p.store.queues.isFirst(p)
+	first := p.store.queues.IsHead(&p.entry)
 	for pause := link.NewBackoff(); ; {
 		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, p.reads(!first))
 		if err == nil {
@@ -93,7 +93,7 @@ func (p *Place) reads(line bool) []protocol.Op {
 	if line {
 		ops = protocol.LockRecordAndLine(k)
 	}
-	return append(ops, link.Read(clientv3.OpGet(p.session.Key, clientv3.WithKeysOnly())))
+	return append(ops, link.Read(clientv3.OpGet(p.entry.Session.Key, clientv3.WithKeysOnly())))
 }
 
 // stateIn reads the answers to reads.
@@ -112,10 +112,10 @@ func (p *Place) stateIn(response *pb.TxnResponse) (*queueState, error) {
 
 // entryBefore is the last place before p's; "" = it is first. Where many wait, line does not have it, and it is read.
 func (p *Place) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
-	if before, known := protocol.Before(line, p.q); known {
+	if before, known := protocol.Before(line, p.entry.Revision); known {
 		return before, nil
 	}
-	last := link.Read(clientv3.OpGet(p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.q-1), clientv3.WithKeysOnly())...))
+	last := link.Read(clientv3.OpGet(p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.entry.Revision-1), clientv3.WithKeysOnly())...))
 	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err

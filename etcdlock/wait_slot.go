@@ -18,22 +18,22 @@ func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pr
 		return k, protocol.Leased{}
 	}
 	p.leaveLine()
-	if at.L != 0 || at.O != 0 || p.store.pauses.Of(p.route, p.scope.Workflow) != nil {
+	if at.L != 0 || at.O != 0 || p.store.pauses.Of(p.route, p.entry.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
 	limit := p.store.slots.Begin(p.waits())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
-	k.T = p.store.layout.Turn(limit, p.execution)
-	turn := protocol.EncodeTurn(p.waits(), limit, p.session.Name, 0)
-	return k, protocol.Leased{Value: turn, Lease: p.session.Lease}
+	k.T = p.store.layout.Turn(limit, p.entry.Execution)
+	turn := protocol.EncodeTurn(p.waits(), limit, p.entry.Session.Name, 0)
+	return k, protocol.Leased{Value: turn, Lease: p.entry.Session.Lease}
 }
 
 // leaveLine gives up its turn at a limit, when it waits for something else, or no more.
 func (p *Place) leaveLine() {
 	if p.limits != nil {
-		p.store.slots.LeaveLine(p.execution)
+		p.store.slots.LeaveLine(p.entry.Execution)
 	}
 }
 
@@ -45,7 +45,7 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 	}
 	if !inLine {
 		_, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
-			return p.store.slots.TakeTurn(life, w, p.keys(), p.q, p.session, limit)
+			return p.store.slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
 		}, nil)
 		if err != nil {
 			return false
@@ -53,7 +53,7 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 	}
 	p.awaitGone(ctx, w.Woken, at.Revision)
 	limit, _, _ = p.store.slots.Ask(p.waits(), nil)
-	return limit == "" && ctx.Err() == nil && p.session.Err() == nil
+	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
 // atLimit is the limit that the place waits at, and which execution has had a slot there for longest, as far as this process knows; nil = it does not.
@@ -61,7 +61,7 @@ func (p *Place) atLimit() *idem.Seen {
 	if p.limits == nil {
 		return nil
 	}
-	turn := p.store.slots.TurnOf(p.execution)
+	turn := p.store.slots.TurnOf(p.entry.Execution)
 	for i := range p.limits.slots {
 		if slot, oldest := &p.limits.slots[i], p.store.slots.Oldest(turn); slot.Limit == turn && oldest != "" {
 			return &idem.Seen{Full: slot, Oldest: oldest}

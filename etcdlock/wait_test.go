@@ -282,7 +282,7 @@ func TestAwaitEndsWithItsContextAndKeepsTheEntry(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := history.Look(within(t, patience), s.pool, p.keys()); err != nil || st.Place != p.q {
+	if st, err := history.Look(within(t, patience), s.pool, p.keys()); err != nil || st.Place != p.entry.Revision {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {

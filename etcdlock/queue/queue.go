@@ -1,0 +1,541 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Queues are those that executions of this process wait in. It is safe for concurrent use.
+type Queues struct {
+	layout protocol.Layout
+	gone   func(key string, since int64) int64
+
+	mu      sync.Mutex
+	waiters map[idem.ExecutionID]*Entry // that may be handed the lock
+	of      map[string]*queue           // by the key of the lock
+}
+
+// New returns queues of which nothing is known. gone returns the revision after since at which a key was deleted, 0 = none is known; it must not block.
+func New(y protocol.Layout, gone func(key string, since int64) int64) *Queues {
+	return &Queues{layout: y, gone: gone, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
+}
+
+// Entry is the queue entry of an execution of this process. Only one that was registered may be handed the lock; Queues changes it then.
+type Entry struct {
+	Execution idem.ExecutionID
+	Scope     idem.Scope
+	Session   *session.Session
+	Revision  int64      // create revision: the order in the queue
+	Prev      int64      // the revision of the event's record
+	Lock      *idem.Lock // what it says
+
+	queue  *queue // nil = it was not registered
+	before string // the entry before its own, as far as this process knows; "" = it has to look
+	since  int64  // the revision at which that was made: it may have gone before this one was made
+}
+
+func (e *Entry) key() string { return e.queue.layout.Queued(e.Scope) }
+
+// Predecessor returns the entry before e's when that was made, and its revision; "" = it has to look.
+func (e *Entry) Predecessor() (entry string, since int64) { return e.before, e.since }
+
+// queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. The mutex of queues owns it.
+//
+// To read a queue costs etcd a look at each entry in it and at each that left since the last compaction, so it is read once: the watch reports the entries that
+// come afterwards. What was read stays true: later entries have larger revisions, so the head stays the head until it leaves, and then it is the next one. If
+// there are more entries than one read returns, or the watch missed some, the queue is read again when the known ones have left.
+type queue struct {
+	layout  protocol.Layout
+	waiting int
+	places  []*Entry      // those that have an entry, in the order of the entries
+	at      int64         // the revision of the store at which the lock was seen; 0 = never
+	lock    *idem.Lock    // that it was then; nil = it was free
+	line    protocol.Line // the first entries over all processes, as far as they are known
+	pending pending
+	handing <-chan struct{} // closed when the hand-off that was sent last is answered; nil = none was sent
+	before  *idem.Lock      // the lock that the head waits for, as this process has made or got it; nil = the head has to read it
+}
+
+// pending holds entries that one watch has reported and that are not merged yet: all after a revision, or the last of them. A line that was read at that
+// revision or later is continued with them, because the watch may report entries before the read is answered.
+type pending struct {
+	watch  int // which one
+	places []*protocol.InLine
+	after  int64 // 0 = nothing was reported
+}
+
+// maxPending bounds the entries that are kept for a read that is not answered yet.
+const maxPending = 64
+
+// add adds an entry that a watch has reported.
+func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
+	next := protocol.InLineAt(kv)
+	if next == nil || watch != p.watch { // the lock is not handed past the one, and the other may not be the first that its watch should have reported
+		p.watch, p.places, p.after = watch, nil, kv.ModRevision
+		return
+	}
+	if p.places = append(p.places, next); len(p.places) > maxPending {
+		p.after, p.places = p.places[0].Place, p.places[1:]
+	}
+}
+
+// Reported takes new queue entries from the watch, those of one revision together.
+func (qs *Queues) Reported(places []*mvccpb.KeyValue, watch int) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	var of []*queue
+	for _, kv := range places {
+		if q := qs.of[string(qs.layout.LockOfPlace(kv.Key))]; q != nil {
+			if q.pending.add(kv, watch); !slices.Contains(of, q) {
+				of = append(of, q)
+			}
+		}
+	}
+	for _, q := range of {
+		q.advance()
+	}
+}
+
+// advance appends the entries that the watch has reported since the last read.
+func (q *queue) advance() {
+	n := len(q.pending.places)
+	if !q.followed() || n == 0 {
+		return
+	}
+	line := q.line.Places
+	came := after(q.pending.places, q.line.Upto)
+	if len(line) > 0 {
+		came = after(came, line[0].Place-1) // the head is a later entry than these
+	}
+	q.line = bounded(protocol.Line{Places: union(line, came), Upto: max(q.line.Upto, q.pending.places[n-1].Place)})
+}
+
+// bounded keeps the first entries of a line that is longer than what one read returns.
+func bounded(line protocol.Line) protocol.Line {
+	if len(line.Places) > protocol.LineLength {
+		return protocol.Line{Places: line.Places[:protocol.LineLength]}
+	}
+	return line
+}
+
+// followed reports whether the line has all entries, except for those that the watch has not reported yet.
+func (q *queue) followed() bool {
+	return q.pending.after != 0 && q.line.Upto >= q.pending.after
+}
+
+// forget drops the entries that are known, because they may be wrong.
+func (q *queue) forget() { q.line, q.pending = protocol.Line{}, pending{} }
+
+// Register lets e be handed the lock. It is called before e has its entry.
+func (qs *Queues) Register(e *Entry) {
+	key := qs.layout.Lock(e.Scope)
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.waiters[e.Execution] = e
+	if e.queue = qs.of[key]; e.queue == nil {
+		e.queue = &queue{layout: qs.layout}
+		qs.of[key] = e.queue
+	}
+	e.queue.waiting++
+}
+
+// Enqueued notes that e has its entry, behind the last one of this process before it. Entries of one request have one revision: this process knows their
+// order.
+func (qs *Queues) Enqueued(e *Entry, revision int64) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	e.Revision = revision
+	if qs.waiters[e.Execution] != e {
+		return
+	}
+	q := e.queue
+	at := len(q.places)
+	for at > 0 && q.places[at-1].Revision > e.Revision { // answers may come in another order: a place that waited for one behind it would wait for ever
+		at--
+	}
+	if at > 0 {
+		e.before, e.since = qs.layout.Queued(q.places[at-1].Scope), q.places[at-1].Revision
+	}
+	q.places = slices.Insert(q.places, at, e)
+}
+
+// Recovered notes the entry that e has found after the answer was lost. e may be handed the lock at the same time, by a process that knows the entry.
+func (qs *Queues) Recovered(e *Entry, revision int64) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	e.Revision = revision
+}
+
+// OthersWait reports whether others of this process have an entry in the queue of e.
+func (qs *Queues) OthersWait(e *Entry) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return len(e.queue.places) > 0
+}
+
+// learnLocked merges what was read of the queue with what was known. Which of several entries of one revision is first, the process knows that made them.
+func (q *queue) learnLocked(line protocol.Line) {
+	q.line = merge(q.line, line)
+	q.advance()
+	if len(q.line.Places) == 0 {
+		return
+	}
+	at := slices.IndexFunc(q.places, func(e *Entry) bool { return e.Revision == q.line.Places[0].Place })
+	if at < 0 || q.isFirst(q.places[at]) {
+		return
+	}
+	e := q.places[at]
+	rest := slices.DeleteFunc(slices.Clone(q.line.Places), e.is)
+	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(e.key(), e.Revision, e.Prev, e.Lock)}, rest...)
+}
+
+// merge combines two reads of the same queue. Entries before the head of the newer read have left it and are dropped. Others may have left, too, but neither
+// read says which: the longer one may be the older, and the one that reaches farther may have few entries. An entry that is lost here is passed over until the
+// queue is read again.
+func merge(a, b protocol.Line) protocol.Line {
+	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
+	switch x, y := a.Places, b.Places; {
+	case len(x) == 0:
+		both.Places = after(y, a.Upto)
+	case len(y) == 0:
+		both.Places = after(x, b.Upto)
+	default:
+		first := max(x[0].Place, y[0].Place)
+		both.Places = union(after(x, first-1), after(y, first-1))
+	}
+	return bounded(both)
+}
+
+// union returns the entries of two sorted lines, which it does not change. Mostly one has all of the other.
+func union(x, y []*protocol.InLine) []*protocol.InLine {
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	var more []*protocol.InLine
+	at := 0
+	for _, l := range x {
+		for at < len(y) && y[at].Place < l.Place {
+			at++
+		}
+		if !hasPlace(y[at:], l) {
+			more = append(more, l)
+		}
+	}
+	if more == nil {
+		return y
+	}
+	all := slices.Concat(y, more)
+	slices.SortStableFunc(all, func(l, m *protocol.InLine) int { return cmp.Compare(l.Place, m.Place) })
+	return all
+}
+
+// after returns the entries that came after a revision.
+func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
+	for len(places) > 0 && places[0].Place <= upto {
+		places = places[1:]
+	}
+	return places
+}
+
+// hasPlace looks no farther than it has to in a sorted line.
+func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
+	for _, m := range line {
+		if m.Place >= l.Place && (m.Place > l.Place || m.Key == l.Key) {
+			return m.Place == l.Place
+		}
+	}
+	return false
+}
+
+// isFirst reports whether e is known to be the head.
+func (q *queue) isFirst(e *Entry) bool { return len(q.line.Places) > 0 && e.is(q.line.Places[0]) }
+
+// is reports whether l is the entry of e, which may be reported before its own answer.
+func (e *Entry) is(l *protocol.InLine) bool {
+	return (e.Revision == l.Place || e.Revision == 0) && e.key() == l.Key
+}
+
+// without drops the entry of an execution that got the lock at a revision, and those before it. One of the same revision may be before it in the line, and
+// stays: which of them is first, another process does not know.
+func (q *queue) without(place string, got int64) {
+	line := q.line.Places
+	at := len(line) - 1
+	for at >= 0 && (line[at].Key != place || line[at].Place >= got) { // its event may have been there before, and may have come again since
+		at--
+	}
+	if at < 0 {
+		return
+	}
+	from := at
+	for from > 0 && line[from-1].Place == line[at].Place {
+		from--
+	}
+	q.line.Places = line[at+1:]
+	if from < at {
+		q.line.Places = slices.Concat(line[from:at], line[at+1:])
+	}
+}
+
+// Unregister is called when e does not wait any more.
+func (qs *Queues) Unregister(e *Entry) {
+	if e.queue == nil {
+		return
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.unregisterLocked(e)
+}
+
+func (qs *Queues) unregisterLocked(e *Entry) {
+	if qs.waiters[e.Execution] != e {
+		return
+	}
+	delete(qs.waiters, e.Execution)
+	q := e.queue
+	if at := slices.Index(q.places, e); at >= 0 {
+		q.places = append(q.places[:at], q.places[at+1:]...)
+	}
+	if slices.ContainsFunc(q.line.Places, e.is) { // its entry may be there for some time yet
+		q.line = protocol.Line{}
+	}
+	if q.waiting--; q.waiting == 0 {
+		delete(qs.of, qs.layout.Lock(e.Scope))
+	}
+}
+
+// Sees notes which lock e waits for, and the entries before e.
+func (qs *Queues) Sees(e *Entry, st *protocol.State) {
+	if e.queue == nil {
+		return
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := e.queue
+	if qs.waiters[e.Execution] != e {
+		return
+	}
+	q.seesLocked(st.Lock, st.Revision)
+	q.learnLocked(st.Line)
+	q.before = nil
+}
+
+func (q *queue) seesLocked(l *idem.Lock, at int64) {
+	if at > q.at {
+		q.at, q.lock = at, l
+	}
+}
+
+// Latest returns the revision of the lock to queue behind: behind, as e has seen it at a revision of the store (0 = before that is known); or what others here
+// have seen since, if no copy of e's event had the lock then. That is what e would read after a refusal.
+func (qs *Queues) Latest(e *Entry, behind, at int64) int64 {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := e.queue
+	switch {
+	case q.at <= max(at, behind), q.lock != nil && q.lock.Scope.Key == e.Scope.Key:
+		return behind
+	case q.lock == nil:
+		return 0
+	}
+	return q.lock.Revision
+}
+
+// LockAhead returns the lock that others of this process wait for in the queue of scope, as it was seen last; nil = none do, or it is free, or a copy of the
+// same event has it.
+func (qs *Queues) LockAhead(scope idem.Scope) *idem.Lock {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.of[qs.layout.Lock(scope)]
+	if q == nil || len(q.places) == 0 || q.lock == nil || q.lock.Scope.Key == scope.Key {
+		return nil
+	}
+	l := *q.lock
+	return &l
+}
+
+// Changed notes what this process has made of a lock, nil = it is free, and the queue behind it, as far as that is known.
+func (qs *Queues) Changed(key string, l *idem.Lock, at int64, line protocol.Line) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
+		q.seesLocked(l, at)
+		q.learnLocked(line)
+		if l != nil { // its owner does not wait any more, though it may not know yet
+			q.without(qs.layout.Queued(l.Scope), l.Revision)
+		}
+		q.before = l
+	}
+}
+
+// Unlearn is called after a hand-off or a claim of the head was refused, or its answer was lost.
+func (qs *Queues) Unlearn(key string) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
+		q.line = protocol.Line{}
+	}
+}
+
+// IsHead reports whether e is the head, and the entries behind it are known: then its queue need not be read.
+func (qs *Queues) IsHead(e *Entry) bool {
+	if e.queue == nil {
+		return false
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return e.queue.isFirst(e) && (len(e.queue.line.Places) > 1 || e.queue.followed())
+}
+
+// GoneAt returns the revision at which the entry of e was deleted, if that was reported and the entries behind it are known: then its queue need not be read.
+// 0 = it has to be.
+func (qs *Queues) GoneAt(e *Entry) int64 {
+	if e.queue == nil {
+		return 0
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if at := slices.IndexFunc(e.queue.line.Places, e.is); at < 0 || at == len(e.queue.line.Places)-1 && !e.queue.followed() {
+		return 0
+	}
+	return qs.gone(e.key(), e.Revision)
+}
+
+// Predecessor returns the predecessor that e waits for next, and its revision, as far as this process knows without asking; "" = e has to read. It returns each
+// once.
+func (qs *Queues) Predecessor(e *Entry) (place string, since int64) {
+	if e.queue == nil {
+		return "", 0
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := e.queue
+	line := q.line.Places
+	at := slices.IndexFunc(line, e.is)
+	for at > 0 && line[at-1].Place == e.Revision { // this process knows which of them is first
+		at--
+	}
+	for i := at - 1; i >= 0; i-- {
+		other := line[i]
+		place = other.Key
+		switch {
+		case qs.gone(place, other.Place) != 0:
+			continue
+		case place == e.before && other.Place == e.since:
+			return "", 0
+		}
+		e.before, e.since = place, other.Place
+		return place, other.Place
+	}
+	if at > 0 {
+		q.line.Places, q.before = line[at:], nil
+		q.learnLocked(protocol.Line{})
+	}
+	return "", 0
+}
+
+// Known adds what this process knows of the queue behind a lock to the line that was read with it: the head of the queue, and those behind it.
+func (qs *Queues) Known(lock string, line protocol.Line) protocol.Line {
+	qs.mu.Lock()
+	if q := qs.of[lock]; q != nil {
+		line = merge(line, q.line)
+	}
+	qs.mu.Unlock()
+	for len(line.Places) > 0 && qs.gone(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal
+		line.Places = line.Places[1:]
+	}
+	return line
+}
+
+// Forget drops all that is known by a revision.
+func (qs *Queues) Forget() {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	for _, q := range qs.of {
+		q.at, q.lock, q.before = 0, nil, nil
+		q.forget()
+	}
+}
+
+// HandOffSent notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
+func (qs *Queues) HandOffSent(key string, done <-chan struct{}) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.of[key]; q != nil {
+		q.handing = done
+	}
+}
+
+// Unanswered returns a channel that is closed when the hand-off that was sent is answered; nil = all are.
+func (qs *Queues) Unanswered(e *Entry) <-chan struct{} {
+	if e.queue == nil {
+		return nil
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if e.queue.handing == nil {
+		return nil
+	}
+	select {
+	case <-e.queue.handing:
+		return nil
+	default:
+		return e.queue.handing
+	}
+}
+
+// Ours returns the lock that e waits for as the head, if this process has handed it off; nil = e has to read it. It returns it once.
+func (qs *Queues) Ours(e *Entry) (l *idem.Lock) {
+	if e.queue == nil {
+		return nil
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := e.queue; q.isFirst(e) {
+		l, q.before = q.before, nil
+	}
+	return l
+}
+
+// Left reports whether e was registered and is not any more: it may have been granted the lock.
+func (qs *Queues) Left(e *Entry) bool {
+	if e.queue == nil {
+		return false
+	}
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return qs.waiters[e.Execution] != e
+}
+
+// Grant gives l to the entry that waits here for it; false = none does any more. then are the entries that are known behind it. granted is called with all that
+// are known, before Left says so; it must not block.
+func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Entry, behind protocol.Line)) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	e := qs.waiters[l.Execution]
+	if e == nil {
+		return false
+	}
+	q := e.queue
+	q.seesLocked(l, l.Revision)
+	q.without(qs.layout.Queued(l.Scope), l.Revision)
+	qs.unregisterLocked(e)
+	ours := *l
+	q.before = &ours
+	q.learnLocked(then)
+	granted(e, q.line)
+	return true
+}
+
+// Waiting returns how many entries may be handed a lock.
+func (qs *Queues) Waiting() int {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return len(qs.waiters)
+}

@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+var layout = protocol.NewLayout("")
+
+func lockFor(event string) idem.Lock {
+	sum := sha256.Sum256([]byte(event))
+	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
+	scope := idem.Scope{Workflow: "w", Key: key}
+	return idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}), Scope: scope, EventID: event}}
+}
+
+// deleted are keys that are gone.
+type deleted map[string]bool
+
+func (d deleted) at(key string, _ int64) int64 {
+	if d[key] {
+		return 80
+	}
+	return 0
+}
+
+// enters registers an entry that was made at a revision.
+func enters(qs *Queues, event string, revision int64) *Entry {
+	l := lockFor(event)
+	p := &Entry{Execution: l.Execution, Scope: l.Scope, Lock: &l}
+	qs.Register(p)
+	qs.Enqueued(p, revision)
+	return p
+}
+
+func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
+	qs := New(layout, deleted{}.at)
+	places := []*Entry{enters(qs, "c", 30), enters(qs, "a", 10), enters(qs, "d", 30), enters(qs, "b", 20)}
+	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
+		want := ""
+		if before != "" {
+			want = layout.Queued(lockFor(before).Scope)
+		}
+		if places[i].before != want {
+			t.Errorf("%d waits for %q, and not for %q", i, places[i].before, want)
+		}
+	}
+	for i, p := range []*Entry{places[1], places[3], places[0], places[2]} {
+		if p.queue.places[i] != p {
+			t.Errorf("%d is in another place", i)
+		}
+	}
+}
+
+func inLine(event string, place int64) *protocol.InLine {
+	l := lockFor(event)
+	return protocol.NewInLine(layout.Queued(l.Scope), place, 0, &l)
+}
+
+func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
+	a, b, c, d, beside := inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("d", 40), inLine("beside a", 10)
+	before, again := inLine("before", 5), inLine("b", 25)
+	line := func(l ...*protocol.InLine) protocol.Line { return protocol.Line{Places: l} }
+	upto := func(revision int64, l ...*protocol.InLine) protocol.Line {
+		return protocol.Line{Places: l, Upto: revision}
+	}
+	for name, x := range map[string]struct{ one, other, both protocol.Line }{
+		"nothing is known":                           {},
+		"one says nothing":                           {line(a, b), line(), line(a, b)},
+		"the later one says who has gone":            {line(a, b, c), line(b), line(b, c)},
+		"the later one is longer":                    {line(a, b), line(b, c, d), line(b, c, d)},
+		"the later one knows nobody of the other":    {line(a, b), line(c), line(c)},
+		"the longer one of the same first":           {line(a), line(a, b), line(a, b)},
+		"the same event again is another place":      {line(a, b, c), line(again), line(again, c)},
+		"of two of one revision either may be first": {line(beside, a, b), line(a), line(beside, a, b)},
+		"so may they behind one who has gone":        {line(before, beside, a, b), line(a), line(beside, a, b)},
+		"one has all that came up to a revision":     {upto(35, a, b, c), line(b, c, d), upto(35, b, c, d)},
+		"both have, and the later one more":          {upto(35, b, c), upto(45, c, d), upto(45, c, d)},
+		"the older one has more who have gone":       {upto(25, a, b, c), upto(45, a, d), upto(45, a, b, c, d)},
+		"nobody has waited since":                    {upto(35), line(a, b, c), upto(35)},
+		"of those nobody but the last one waits":     {upto(25), upto(35, b, c), upto(35, c)},
+	} {
+		for _, got := range []protocol.Line{merge(x.one, x.other), merge(x.other, x.one)} {
+			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Places, x.both.Places, same) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+}
+
+func TestAWaiterKnowsItsPredecessor(t *testing.T) {
+	gone := deleted{}
+	qs := New(layout, gone.at)
+	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
+	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
+	qs.Changed(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
+		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
+	}})
+	gone[key("c")] = true
+	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
+		if got, _ := qs.Predecessor(p); got != want {
+			t.Errorf("it waits for %q, and not for %q", got, want)
+		}
+	}
+	if got, _ := qs.Predecessor(one); one.before != key("here") || got != "" {
+		t.Errorf("the first of two waits for %q and for %q", one.before, got)
+	}
+	for _, left := range []string{"a", "b", "here"} {
+		gone[key(left)] = true
+	}
+	if got, _ := qs.Predecessor(one); got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
+		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
+	}
+}
+
+func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
+	qs := New(layout, deleted{}.at)
+	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
+		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) { qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {}) },
+		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
+			qs.Changed(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
+			qs.Unregister(two)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := enters(qs, "one", 50), enters(qs, "two", 50)
+			defer qs.Unregister(one)
+			key := layout.Lock(one.Scope)
+			qs.Changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
+			l := *two.Lock
+			l.Created, l.Revision, l.Token = 60, 60, 60
+			handed(two, &l)
+			if !one.queue.isFirst(one) {
+				t.Errorf("the other one is passed over: %v", one.queue.line)
+			}
+		})
+	}
+}
+
+func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
+	qs := New(layout, deleted{}.at)
+	p, again := enters(qs, "here", 70), lockFor("again")
+	between := inLine("between", 63)
+	key := layout.Lock(again.Scope)
+	qs.Changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
+	again.Created, again.Revision, again.Token = 40, 60, 60
+	qs.Changed(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
+	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
+		t.Errorf("who came between is passed over: %v", line)
+	}
+}
+
+func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
+	kv := func(place int64, event, takes string) *mvccpb.KeyValue {
+		key := inLine(event, place).Key
+		return &mvccpb.KeyValue{Key: []byte(key), CreateRevision: place, ModRevision: place, Value: []byte(`{"v":1` + takes + `}`)}
+	}
+	const takes, itself = `,"takes":0`, ``
+	type told struct {
+		watch int
+		kv    *mvccpb.KeyValue
+	}
+	before := told{1, kv(10, "before", takes)}
+	for name, x := range map[string]struct {
+		told []told
+		read int64 // up to which revision, where a is the only one who waits then
+		want []string
+	}{
+		"with who comes after the reading":             {[]told{before, {1, kv(20, "a", takes)}, {1, kv(30, "b", takes)}}, 20, []string{"a", "b"}},
+		"with two of one revision":                     {[]told{before, {1, kv(30, "b", takes)}, {1, kv(30, "c", takes)}}, 20, []string{"a", "b", "c"}},
+		"and has nobody twice":                         {[]told{before, {1, kv(20, "a", takes)}}, 19, []string{"a"}},
+		"not where the watch has told of nobody yet":   {nil, 20, []string{"a"}},
+		"not where who was first heard of came later":  {[]told{{1, kv(30, "b", takes)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not past one that takes the lock itself":      {[]told{before, {1, kv(30, "parked", itself)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not with what another watch tells of":         {[]told{before, {2, kv(30, "b", takes)}, {2, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not where the reading did not have everybody": {[]told{before, {1, kv(30, "b", takes)}}, 0, []string{"a"}},
+	} {
+		q := &queue{}
+		for _, told := range x.told {
+			q.pending.add(told.kv, told.watch)
+		}
+		q.learnLocked(protocol.Line{Places: []*protocol.InLine{inLine("a", 20)}, Upto: x.read})
+		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool { return l.Key == inLine(event, 0).Key }) {
+			t.Errorf("%s: %d places are in the line, want %v", name, len(q.line.Places), x.want)
+		}
+	}
+}
+
+// More may come than are kept, whether or not a reading is on its way.
+func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
+	q := &queue{line: protocol.Line{Upto: 10}, pending: pending{watch: 1, after: 10}}
+	for n := range int64(3 * protocol.LineLength) {
+		l := lockFor(fmt.Sprint(n))
+		value, err := protocol.EncodePlace(&l, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.pending.add(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n, Value: value}, 1)
+		q.advance()
+	}
+	if n, kept := len(q.line.Places), len(q.pending.places); n != protocol.LineLength || kept > maxPending || q.followed() {
+		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
+	}
+}
+
+func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }
