@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
@@ -39,7 +40,7 @@ func (e *HeldError) Error() string {
 
 // Lock is the lock of a workflow, held. Its methods may be called from any goroutine.
 type Lock struct {
-	owned *owned
+	owned *owned.Lock
 	life  context.Context // ends when the lock is lost
 }
 
@@ -159,7 +160,7 @@ func (s *Locker) lockOnly(workflow string) idem.Lock {
 func (s *Locker) acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
 	life, lose := context.WithCancelCause(context.Background())
 	held.OnStop(lose)
-	l := &Lock{owned: held.(*owned), life: life}
+	l := &Lock{owned: held.(*owned.Lock), life: life}
 	if err := held.Begin(); err != nil { // its answer came too late
 		_ = l.Unlock(ctx)
 		return nil, fmt.Errorf("acquire %q: %w", workflow, err)

@@ -9,26 +9,9 @@ func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
 	s.queues.Forget()
-	for _, h := range s.own.all() {
-		h.rewind()
-	}
+	s.own.Rewind()
 }
 
 // backAdvice: nothing here can do it.
 const backAdvice = "etcd was restored to an earlier state without --bump-revision: events that ran since run again when they are repeated, what was parked " +
 	"since is lost, and fencing tokens are given a second time; stop every Hooklock and etcd, and restore it as docs/etcd.md says"
-
-// rewind lets any state of this lock that etcd has be the newest one, and asks for nothing of what was after it.
-func (h *owned) rewind() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := *h.lock
-	l.Revision = l.Created
-	h.lock, h.rewound = &l, true
-}
-
-func (h *owned) isRewound() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.rewound
-}

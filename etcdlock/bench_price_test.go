@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
 
@@ -126,7 +127,7 @@ func benchLatest(b *testing.B, parallel int) {
 	s := openStore(b, Options{Endpoints: []string{e.endpoint}})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)
-	running := make([]*owned, parallel)
+	running := make([]*owned.Lock, parallel)
 	waiting := make([]<-chan error, parallel) // how the wait of the newest of each workflow ended
 	for worker := range running {
 		running[worker] = mustClaim(b, s, lockFor(fmt.Sprintf("busy%d", worker), "runs"), 0)

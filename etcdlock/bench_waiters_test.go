@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkWaiters(b *testing.B) {
 	const workflows, each = 1000, 10
 	for range b.N {
 		s := openStore(b, Options{Endpoints: []string{startMember(b).endpoint}, SessionTTL: time.Minute})
-		holders := make([]*owned, workflows)
+		holders := make([]*owned.Lock, workflows)
 		for w := range holders {
 			holders[w] = mustClaim(b, s, lockFor(fmt.Sprintf("workflow %d", w), "holds"), 0)
 		}

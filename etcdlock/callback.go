@@ -12,7 +12,6 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -159,8 +158,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		case err != nil && !errors.Is(err, idem.ErrCancelled):
 			return true, err
 		}
-		h := s.onBehalf(at)
-		record, err := h.settle(ctx, ending{endOf(at.Lock, final, s.clock.Now()), true}, nil)
+		record, err := s.own.OnBehalf(*at.Lock, at.Keys).Complete(ctx, endOf(at.Lock, final, s.clock.Now()))
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}, howItEnded(record)
@@ -185,13 +183,6 @@ func (s *core) ended(record *idem.Record, recorded bool) {
 	if record.Route != "" && s.o.OnEnded != nil {
 		s.o.OnEnded(record, recorded)
 	}
-}
-
-// onBehalf returns the lock of another process, to do what only its holder may do. Its record is told apart from all others.
-func (s *Control) onBehalf(at *history.State) *owned {
-	h := newOwned(s.core, *at.Lock, at.Keys, nil)
-	h.writer, h.worked, h.ending = session.NewName(), true, true
-	return h
 }
 
 // endOf is the end of a held execution as its upstream tells it. Only SUCCESS settles the event.

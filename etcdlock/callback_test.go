@@ -11,6 +11,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -38,7 +39,7 @@ func stepsOf(steps []idem.Step) string {
 }
 
 // mustHold claims and holds.
-func mustHold(tb testing.TB, s *Store, l idem.Lock, ttl time.Duration) *owned {
+func mustHold(tb testing.TB, s *Store, l idem.Lock, ttl time.Duration) *owned.Lock {
 	tb.Helper()
 	held := mustClaim(tb, s, l, 0)
 	if err := held.Hold(within(tb, patience), ttl); err != nil {
@@ -115,7 +116,7 @@ func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 	}
 	lost := mustClaim(t, a, withKey(lockFor("lost", "one")), 0)
 	die(t, e, a)
-	for name, h := range map[string]*owned{"forced": forced, "lost": lost} {
+	for name, h := range map[string]*owned.Lock{"forced": forced, "lost": lost} {
 		eventually(t, name+" is lost", func() bool {
 			_, err := b.Guard(within(t, patience), callbackOf(h.Lock()), "", nil)
 			return errors.Is(err, idem.ErrLockLost)
@@ -236,7 +237,7 @@ func TestAHoldSurvivesTheDeathOfItsProcessAndTheLossOfItsSession(t *testing.T) {
 	a, b := openStore(t, o), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	awaitOpened(t, events)
 	held := mustHold(t, a, withKey(lockFor("w", "one")), time.Minute)
-	if a.own.has(held.Lock().Execution) {
+	if a.own.Has(held.Lock().Execution) {
 		t.Error("the process still answers for it from memory")
 	}
 	endSession(t, e, currentSession(t, a))
@@ -282,7 +283,7 @@ func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {
 				mustCancel(t, b, id, byOps(false))
 			}
 			eventually(t, "somebody buries it, whom nobody asked", func() bool {
-				st, err := history.Look(within(t, patience), b.pool, held.keys)
+				st, err := history.Look(within(t, patience), b.pool, keysOf(held))
 				return err == nil && st.Lock == nil && st.Record != nil
 			})
 			r := mustFind(t, b, id).Record
@@ -408,7 +409,7 @@ func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
 	if told != 1 {
 		t.Errorf("its process was told of its end %d times", told)
 	}
-	if a.own.has(held.Lock().Execution) {
+	if a.own.Has(held.Lock().Execution) {
 		t.Error("the process takes it for its own")
 	}
 	held = mustClaim(t, a, withKey(lockFor("w", "two")), 0)

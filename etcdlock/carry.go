@@ -12,6 +12,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -47,16 +48,6 @@ func (s *Ledger) Ripen(scope idem.Scope) {
 		return
 	}
 	s.parked.Mark(s.layout.Lock(scope))
-}
-
-// parkedChanged looks at the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
-func (s *core) parkedChanged(id idem.ExecutionID) {
-	if h := s.own.of(id); h != nil {
-		s.tasks.Help(func(life context.Context) {
-			h.lookAgain(life)
-			s.parked.MarkOf(id)
-		})
-	}
 }
 
 // Take implements idem.ParkLedger.
@@ -179,7 +170,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	switch {
 	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !l.IsParked(), t.own.has(l.Execution), t.live.Has(l.Alive) && !own:
+	case !l.IsParked(), t.own.Has(l.Execution), t.live.Has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -262,7 +253,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
-func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned, error) {
+func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
 	value, err := protocol.EncodeFresh(&next)
@@ -270,7 +261,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 		return nil, commit.Unavailable(err)
 	}
 	type result struct {
-		held *owned
+		held *owned.Lock
 		err  error
 	}
 	r, err := commit.InTime(ctx, t.help, func(life context.Context) result {
@@ -278,8 +269,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 		return result{held, err}
 	}, func(life context.Context, late result) {
 		if late.held != nil {
-			late.held.startEnding()
-			_ = late.held.release(life)
+			_ = late.held.GiveBack(life)
 		}
 	})
 	if err != nil {
@@ -289,7 +279,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 }
 
 // carryFor sends until the answer is definite.
-func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned, error) {
+func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned.Lock, error) {
 	k := t.layout.Keys(l)
 	k.S = session.Key
 	for {
@@ -306,7 +296,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			if err := t.judge(life, next, k, answer); err != nil {
 				return nil, err
 			}
-			return t.hold(*next, t.layout.Keys(next), session), nil
+			return t.own.Add(*next, t.layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
@@ -346,7 +336,7 @@ func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, a
 }
 
 // carried finds out what became of a Carry without a definite answer.
-func (t *taking) carried(life context.Context, session *session.Session, epoch int64, next *idem.Lock, cause error) (*owned, error) {
+func (t *taking) carried(life context.Context, session *session.Session, epoch int64, next *idem.Lock, cause error) (*owned.Lock, error) {
 	if link.Fencing(cause) && !t.unfenced {
 		if err := session.Fence(life, t.pool, epoch); err != nil {
 			return nil, commit.Unavailable(err)
@@ -359,8 +349,8 @@ func (t *taking) carried(life context.Context, session *session.Session, epoch i
 		return nil, commit.Unavailable(err)
 	case st.Runs(next.Execution) && st.Lock.Alive == next.Alive:
 		protocol.Judge(st.Lock, st.Mark)
-		held := t.hold(*st.Lock, k, session)
-		held.see(st.Lock)
+		held := t.own.Add(*st.Lock, k, session)
+		held.See(st.Lock)
 		return held, nil
 	case !link.Fencing(cause):
 		return nil, commit.Unavailable(cause)

@@ -9,6 +9,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/slots"
@@ -146,7 +147,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	switch c.next(st, kind) {
 	case protocol.FindLock:
 		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
-		won.held.see(st.Lock)
+		won.held.See(st.Lock)
 		if kind != protocol.Full {
 			return won
 		}
@@ -198,7 +199,7 @@ type claimer struct {
 
 // claimed is the result of a claim: one of the three is set.
 type claimed struct {
-	held *owned
+	held *owned.Lock
 	seen *idem.Seen
 	err  error
 }
@@ -280,7 +281,7 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 	var line protocol.Line
 	if c.q != 0 {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
-		r.held.behind(line)
+		r.held.Behind(line)
 	}
 	c.store.queues.Changed(c.keys.L, r.held.Lock(), answer.Revision, line)
 	return r
@@ -307,16 +308,15 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	}
 	protocol.Judge(&l, mark)
 	if c.alone {
-		return claimed{held: newOwned(c.store, l, c.keys, c.session)}
+		return claimed{held: c.store.own.Make(l, c.keys, c.session)}
 	}
-	return claimed{held: c.store.hold(l, c.keys, c.session)}
+	return claimed{held: c.store.own.Add(l, c.keys, c.session)}
 }
 
 // giveBack releases a lock that is not wanted any more: its sender has been told that nothing was claimed.
 func (c *claimer) giveBack(life context.Context, r claimed) {
 	if r.held != nil {
-		r.held.startEnding()
-		_ = r.held.release(life) // tries until it is definite or the Store's time is up
+		_ = r.held.GiveBack(life) // tries until it is definite or the Store's time is up
 	}
 }
 

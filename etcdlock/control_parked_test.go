@@ -131,7 +131,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, s)
-	h, putDown := s.own.of(l.Execution), *l
+	h, putDown := s.own.Of(l.Execution), *l
 	putDown.Alive = ""
 	value, err := protocol.EncodeLock(&putDown)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	}
 	at := protocol.Seen{Created: l.Created, L: l.Revision}
 	// it is nobody's, and its process, whose answer has not come yet, does not know that
-	if r := other.sender.Do(within(t, patience), commit.NewRequest(h.keys.L, protocol.Rest(h.keys, at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
+	if r := other.sender.Do(within(t, patience), commit.NewRequest(keysOf(h).L, protocol.Rest(keysOf(h), at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
 		t.Fatalf("%+v", r)
 	}
 	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false))

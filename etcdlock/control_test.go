@@ -8,6 +8,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -24,7 +25,7 @@ func byOps(final bool) idem.Cancel {
 }
 
 // stopped is the channel on which the owner hears why it has to stop.
-func stopped(h *owned) <-chan error {
+func stopped(h *owned.Lock) <-chan error {
 	causes := make(chan error, 1)
 	h.OnStop(func(cause error) { causes <- cause })
 	return causes

@@ -14,6 +14,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -81,17 +82,17 @@ func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context
 // TestADeathAtAnyMomentLeavesOneClearEnd lets the process that acts die before and after each transaction of a hold, a cancel, a complete and a force
 // release. Whatever was asked is then true or not, the execution has one end in the time that its leases have, and its lock is free.
 func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
-	claimed := func(s *Store) *owned {
+	claimed := func(s *Store) *owned.Lock {
 		held, _, err := s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
 		if err != nil || held == nil {
 			panic(fmt.Sprint("claim: ", err))
 		}
-		return held.(*owned)
+		return held.(*owned.Lock)
 	}
 	for name, c := range map[string]struct {
 		writes int64
 		do     func(ctx context.Context, s *Store, dies func()) *idem.Lock // by the process that dies
-		on     func(s *Store) *owned                                       // by another one, before
+		on     func(s *Store) *owned.Lock                                  // by another one, before
 		ask    func(ctx context.Context, s *Store, l *idem.Lock)           // by the process that dies
 		want   string
 	}{
@@ -166,8 +167,8 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 }
 
 // held is a lock that a process which lives has taken and holds.
-func held(ttl time.Duration) func(s *Store) *owned {
-	return func(s *Store) *owned {
+func held(ttl time.Duration) func(s *Store) *owned.Lock {
+	return func(s *Store) *owned.Lock {
 		var h idem.Held
 		err := applied(func() (err error) {
 			h, _, err = s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
@@ -176,7 +177,7 @@ func held(ttl time.Duration) func(s *Store) *owned {
 		if err != nil || h == nil || h.Hold(context.Background(), ttl) != nil {
 			panic(fmt.Sprint("hold: ", err))
 		}
-		return h.(*owned)
+		return h.(*owned.Lock)
 	}
 }
 
@@ -224,7 +225,7 @@ func TestALockThatWasStoppedDoesNotBegin(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "event"), 0)
 	why := errors.New("why it was stopped")
-	held.stopNow(why)
+	held.Stop(why)
 	if err := held.Begin(); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
@@ -69,7 +70,7 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 	held.OnStop(func(cause error) { t.Errorf("told to stop: %v", cause) })
 	endSession(t, e, currentSession(t, s))
 	awaitOpened(t, events)
-	eventually(t, "adoption", func() bool { return held.boundTo(currentSession(t, s)) })
+	eventually(t, "adoption", func() bool { return held.Lock().Alive == protocol.SessionAlive(currentSession(t, s).Name) })
 	if err := held.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +95,14 @@ func TestTheLockOfADeadProcessIsReapedAndItsLateEndChangesNothing(t *testing.T) 
 
 	proxy.Blackhole(true)
 	endSession(t, e, old)
-	var next *owned
+	var next *owned.Lock
 	eventually(t, "the other takes the lock over", func() bool {
 		won, seen, err := tryClaim(t, other, lockFor("w", "two"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if won != nil {
-			next = won.(*owned)
+			next = won.(*owned.Lock)
 			return true
 		}
 		if seen.Lock.Dead {
@@ -122,8 +123,8 @@ func TestTheLockOfADeadProcessIsReapedAndItsLateEndChangesNothing(t *testing.T) 
 	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Failed || rec.Outcome != idem.Unknown {
 		t.Fatalf("%+v %v", rec, err)
 	}
-	st, err := history.Look(within(t, patience), other.pool, next.keys)
-	if err != nil || !next.mine(st) || st.Lock.Revision != next.Lock().Revision {
+	st, err := history.Look(within(t, patience), other.pool, keysOf(next))
+	if err != nil || !st.Runs(next.Lock().Execution) || st.Lock.Token != next.Lock().Token || st.Lock.Revision != next.Lock().Revision {
 		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
 	}
 	mustSettle(t, next)
@@ -136,7 +137,7 @@ func TestTheSweepReapsWhatADeadProcessLeft(t *testing.T) {
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	var keys []string
 	for i := range reap.SweepPage + 20 {
-		keys = append(keys, mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0).keys.I)
+		keys = append(keys, keysOf(mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0)).I)
 	}
 	closeStore(t, dead)
 	for _, key := range keys {
@@ -283,7 +284,7 @@ func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 		settled <- result{rec, err}
 	}()
 	eventually(t, "the settle arrives", func() bool {
-		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
 		return err == nil && len(got.Kvs) == 1
 	})
 	proxy.Reset()
@@ -307,7 +308,7 @@ func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
 	}
 	proxy.Blackhole(false)
 	eventually(t, "the record", func() bool {
-		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
 		return err == nil && len(got.Kvs) == 1
 	})
 }
@@ -374,7 +375,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 		}
 		return false
 	})
-	st, err := history.Look(within(t, patience), s.pool, held.keys)
+	st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 	if err != nil || st.Record == nil || st.Prev != rec.Revision {
 		t.Fatalf("the record of a cooling lock was touched: %+v %v", st, err)
 	}
@@ -426,13 +427,13 @@ func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
 	before.keeping.Wait()
 	openStore(t, Options{Endpoints: []string{e.Endpoint}, Alone: true})
 	eventually(t, "the record", func() bool {
-		got, err := e.Client.Get(within(t, patience), held.keys.I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
 		return err == nil && len(got.Kvs) == 1
 	})
 }
 
 // cancelIn asks for a cancel as the admin API will: in the lock.
-func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned) {
+func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned.Lock) {
 	tb.Helper()
 	l := *h.Lock()
 	l.Cancel = &idem.Cancel{By: "ops", Reason: "test", At: time.Now().UTC().Round(time.Millisecond), Final: true}
@@ -440,7 +441,7 @@ func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Put(within(tb, patience), h.keys.L, string(value)); err != nil {
+	if _, err := e.Client.Put(within(tb, patience), keysOf(h).L, string(value)); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -450,14 +451,14 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
 	for name, c := range map[string]struct {
-		end  func(*owned) (*idem.Record, error)
+		end  func(*owned.Lock) (*idem.Record, error)
 		want idem.Status
 		out  idem.Outcome
 		err  error
 	}{
-		"unknown outcome": {func(h *owned) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
-		"known outcome":   {func(h *owned) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
-		"never began":     {func(h *owned) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
+		"unknown outcome": {func(h *owned.Lock) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
+		"known outcome":   {func(h *owned.Lock) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
+		"never began":     {func(h *owned.Lock) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := mustClaim(t, s, lockFor(name, "one"), 0)
@@ -465,7 +466,7 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 			if _, err := c.end(held); !errors.Is(err, c.err) {
 				t.Fatal(err)
 			}
-			st, err := history.Look(within(t, patience), s.pool, held.keys)
+			st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 			if err != nil || st.Lock != nil || st.Record == nil || st.Record.Status != c.want || st.Record.Outcome != c.out {
 				t.Fatalf("%+v %v", st, err)
 			}
@@ -531,7 +532,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	if _, err := kept.Settle(ctx, success("")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := history.Look(within(t, patience), s.pool, again.keys); err != nil || st.Lock != nil {
+	if st, err := history.Look(within(t, patience), s.pool, keysOf(again)); err != nil || st.Lock != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
 	if _, _, err := s.Claim(within(t, patience), lockFor("new", "one"), 0); !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -539,7 +540,7 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 	}
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
-		st, err := history.Look(within(t, patience), s.pool, kept.keys)
+		st, err := history.Look(within(t, patience), s.pool, keysOf(kept))
 		return err == nil && st.Lock == nil && st.Record != nil && st.Record.Settled()
 	})
 }

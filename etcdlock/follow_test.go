@@ -122,22 +122,17 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	if _, err := mustClaim(t, other, lockFor("w", "one"), record.Revision).Settle(within(t, patience), end); err != nil {
 		t.Fatal(err)
 	}
-	st, err := history.Look(within(t, patience), other.pool, held.keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	wire.Blackhole(true)
 	told := make(chan error, 2)
 	go func() {
-		found, err := held.endedBy(within(t, patience), st)
+		found, err := held.Settle(within(t, patience), end)
 		if err == nil && (found == nil || found.Execution != first.Execution) {
 			err = fmt.Errorf("its end is %+v", found)
 		}
 		told <- err
 	}()
 	go func() {
-		seen, _, err := history.LookBack(within(t, patience), s.pool, held.keys, first.Execution, first.Revision)
+		seen, _, err := history.LookBack(within(t, patience), s.pool, keysOf(held), first.Execution, first.Revision)
 		if err == nil && seen.Record == nil {
 			err = fmt.Errorf("who follows sees %+v", seen)
 		}

@@ -102,7 +102,7 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 
 // lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long ago.
 func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
-	if h := s.own.of(id); h != nil {
+	if h := s.own.Of(id); h != nil {
 		return h.Lock()
 	}
 	return s.guarded.get(id)
@@ -110,8 +110,8 @@ func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 
 // saw keeps a lock for the next guard.
 func (s *Control) saw(l *idem.Lock) {
-	if h := s.own.of(l.Execution); h != nil {
-		h.see(l)
+	if h := s.own.Of(l.Execution); h != nil {
+		h.See(l)
 		return
 	}
 	s.guarded.put(l)

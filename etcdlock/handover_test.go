@@ -12,6 +12,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -69,7 +70,7 @@ func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 	}
 	for i, next := range waiting {
 		eventually(t, "who is next is known", func() bool {
-			return len(held.(*owned).known().Places) > 0
+			return len(held.(*owned.Lock).Known().Places) > 0
 		})
 		before := revisionOf(t, e)
 		mustSettle(t, held)
@@ -114,7 +115,7 @@ func TestAHandedLockIsGivenBackWhereItsWaiterHasGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSettle(t, holder) // it still has its place
-	if l := s.own.of(gone.Execution); l == nil {
+	if l := s.own.Of(gone.Execution); l == nil {
 		t.Fatal("it was not handed the lock")
 	}
 	must(t, p.Leave)
@@ -142,7 +143,7 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 			p := mustEnqueue(t, s, l)
 			knowsWhoIsNext(t, holder, p)
 			mustSettle(t, holder)
-			if s.own.of(l.Execution) == nil {
+			if s.own.Of(l.Execution) == nil {
 				t.Fatal("it was not handed the lock")
 			}
 			ends(t, other, l.Execution)
@@ -177,7 +178,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 			}
 			next := lockFor("w", "next")
 			q := waitsAt(t, mustEnqueue(t, s, next), next)
-			holder.behind(known.Line) // as the answer of its own hand-over had told it
+			holder.Behind(known.Line) // as the answer of its own hand-over had told it
 			goes(t, e, other, p)
 			mustSettle(t, holder)
 			if held := <-q; held == nil || held.Lock().Execution != next.Execution {
@@ -213,17 +214,17 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	holder, l := mustClaim(t, other, ordered("w", "first", "10"), 0), ordered("w", "second", "20")
 	looks := 0
 	look := func(key string) {
-		if key != holder.keys.L || !kv.lost.Load() {
+		if key != keysOf(holder).L || !kv.lost.Load() {
 			return
 		}
 		switch looks++; looks {
 		case 1:
-			known, err := history.Look(within(t, patience), other.pool, holder.keys)
+			known, err := history.Look(within(t, patience), other.pool, keysOf(holder))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			holder.behind(known.Line)
+			holder.Behind(known.Line)
 			if _, err := holder.Settle(within(t, patience), success("")); err != nil {
 				t.Error(err)
 			}
@@ -254,7 +255,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "second")
 	settled := make(chan error, 1)
 	read := func(key string) {
-		if key != holder.keys.L || !kv.lost.Load() {
+		if key != keysOf(holder).L || !kv.lost.Load() {
 			return
 		}
 		kv.read.Store(nil)
@@ -267,7 +268,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 		if _, _, err := placeOf(within(t, patience), other, lockFor("w", "behind it")); err != nil {
 			t.Error(err)
 		}
-		holder.behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Q, known.Place, 0, known.Copied)}}) // as the watch may have told it
+		holder.Behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Q, known.Place, 0, known.Copied)}}) // as the watch may have told it
 		go func() {
 			_, err := holder.Settle(within(t, patience), success("done"))
 			settled <- err
@@ -303,7 +304,7 @@ func TestAQueueEntryThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 	l.MayPark = true
 	p := mustEnqueue(t, s, l)
 	mustSettle(t, holder)
-	if s.own.of(l.Execution) != nil {
+	if s.own.Of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
@@ -341,7 +342,7 @@ func TestALockIsNotHandedToAPausedWaiter(t *testing.T) {
 	pause := pauseOf(t, "workflow:pay/one")
 	mustPause(t, s, pause)
 	mustSettle(t, holder)
-	if s.own.of(l.Execution) != nil {
+	if s.own.Of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	mustResume(t, s, pause)
@@ -357,7 +358,7 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 	l := limitedLock("w", "second")
 	p := mustEnqueue(t, s, l)
 	mustSettle(t, holder)
-	if s.own.of(l.Execution) != nil {
+	if s.own.Of(l.Execution) != nil {
 		t.Fatal("it was handed the lock")
 	}
 	if held, err := inTurn(within(t, patience), p, l); err != nil || held.Lock().Token != held.Lock().Created {
@@ -366,13 +367,13 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 }
 
 // knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by then.
-func knowsWhoIsNext(t *testing.T, holder *owned, p *Place) {
+func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *Place) {
 	t.Helper()
 	known, err := p.read(within(t, patience), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder.behind(known.Line)
+	holder.Behind(known.Line)
 }
 
 func TestTheOrderOfAHandedLockCountsTheEventThatHandedIt(t *testing.T) {
@@ -489,7 +490,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 		}
 	}
 	for _, s := range stores {
-		if left := s.queues.Waiting() + len(s.own.all()); left != 0 {
+		if left := s.queues.Waiting() + len(s.own.All()); left != 0 {
 			t.Errorf("a process still knows of %d", left)
 		}
 	}

@@ -41,10 +41,7 @@ func TestACancelThatArrivesBeforeTheAnswerToTheClaimStopsTheExecution(t *testing
 	meanwhile := func() {
 		mustCancel(t, other, l.Execution, byOps(false))
 		eventually(t, "the process has heard of it", func() bool {
-			s.own.mu.Lock()
-			defer s.own.mu.Unlock()
-			_, heard := s.own.early[l.Execution]
-			return heard
+			return s.own.Early() == 1
 		})
 	}
 	kv.meanwhile.Store(&meanwhile)
@@ -60,9 +57,7 @@ func TestACancelThatArrivesBeforeTheAnswerToTheClaimStopsTheExecution(t *testing
 		t.Error("nobody told it to stop")
 	}
 	mustSettle(t, held)
-	s.own.mu.Lock()
-	defer s.own.mu.Unlock()
-	if len(s.own.early) != 0 {
-		t.Errorf("%v is still kept", s.own.early)
+	if n := s.own.Early(); n != 0 {
+		t.Errorf("%d are still kept", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
@@ -38,10 +39,10 @@ func takeTurns(tb testing.TB, places []*Place, ran func(*Place)) (wait func()) {
 }
 
 // crowd is waiters on some workflows, behind one holder each.
-func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned, places []*Place) {
+func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned.Lock, places []*Place) {
 	tb.Helper()
 	var wg sync.WaitGroup
-	holders, places = make([]*owned, workflows), make([]*Place, workflows*each)
+	holders, places = make([]*owned.Lock, workflows), make([]*Place, workflows*each)
 	for w := range workflows {
 		wg.Go(func() {
 			name := fmt.Sprintf("workflow %d", w)
@@ -58,7 +59,7 @@ func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned, plac
 	return holders, places
 }
 
-func releaseAll(tb testing.TB, holders []*owned) {
+func releaseAll(tb testing.TB, holders []*owned.Lock) {
 	tb.Helper()
 	var wg sync.WaitGroup
 	for _, h := range holders {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
 
@@ -22,7 +23,7 @@ func leases(tb testing.TB, e *etcdtest.Etcd) int {
 // holding is one execution and what its upstream and others do, until it has ended.
 type holding struct {
 	a, b *Store
-	own  *owned
+	own  *owned.Lock
 	cb   idem.Callback
 }
 

@@ -92,7 +92,7 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
-	st, err := history.Look(within(t, patience), s.pool, held.keys)
+	st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 	if err != nil || st.Lock != nil || st.Record != nil {
 		t.Fatalf("%+v %v", st, err)
 	}
@@ -115,7 +115,7 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile
 	}
 	e.MakeRoom(t)
 	eventually(t, "the record", func() bool {
-		st, err := history.Look(within(t, patience), s.pool, held.keys)
+		st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 		return err == nil && st.Lock == nil && st.Record != nil && string(st.Record.Answer.Body) == "the answer"
 	})
 }
@@ -203,7 +203,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 		<-dropped
 	}
 	proxy.Blackhole(true)
-	held.startEnding() // its process is gone, as far as anybody can see: it adopts nothing
+	held.Stop(idem.ErrLockLost) // its process is gone, as far as anybody can see: it adopts nothing
 	endSession(t, e, currentSession(t, dead))
 	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 		t.Fatal("nobody was told that forgets may have been missed")
 	}
 	eventually(t, "the dead process's lock is buried", func() bool {
-		st, err := history.Look(within(t, patience), s.pool, held.keys)
+		st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 		return err == nil && st.Record != nil
 	})
 }

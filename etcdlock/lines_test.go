@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -332,8 +333,8 @@ func TestAProcessTakesUpAnExecutionOfItsOwnSessionThatNoneOfItsWorkersHas(t *tes
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	left := takeNext(t, s).Held.(*owned)
-	s.letGo(left) // as after an adoption that came when its carrier had let go
+	left := takeNext(t, s).Held.(*owned.Lock)
+	s.own.LetGo(left) // as after an adoption that came when its carrier had let go
 	s.Ripen(idem.Scope{Workflow: "w"})
 	got := takeNext(t, s)
 	if !got.Carried || got.Held.Lock().Token <= left.Lock().Token {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -222,7 +223,7 @@ func TestALockWhoseOwnerIsDeadIsStaleInAListAndReapedWhenAskedFor(t *testing.T) 
 func TestACursorSurvivesTheEndOfWhatItNames(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	held := map[string]*owned{}
+	held := map[string]*owned.Lock{}
 	for i := range 8 {
 		name := fmt.Sprintf("customer/%d", i)
 		held[name] = mustClaim(t, s, lockFor(name, "event"), 0)

@@ -8,6 +8,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -30,7 +31,7 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 	})
 	switch {
 	case h != nil:
-		return s.handOver(ctx, h.(*owned), &q, callbackKey)
+		return s.handOver(ctx, h.(*owned.Lock), &q, callbackKey)
 	case waiting.Err() != nil && ctx.Err() == nil:
 		return nil, s.heldBy(ctx, q.Workflow, taken)
 	case errors.Is(err, idem.ErrCancelled):
@@ -40,7 +41,7 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
-func (s *Control) handOver(ctx context.Context, h *owned, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
+func (s *Control) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
 	if err := h.Hold(ctx, q.TTL); err != nil {
 		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
 		return nil, commit.Unavailable(err)
@@ -135,7 +136,7 @@ func (s *Control) ReleaseLock(ctx context.Context, workflow string, cb idem.Call
 		case !ofLockAPI(at.Lock):
 			return true, idem.ErrLockHeld
 		}
-		err = s.onBehalf(at).release(ctx)
+		err = s.own.OnBehalf(*at.Lock, at.Keys).Free(ctx)
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
 		}

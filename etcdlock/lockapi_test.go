@@ -110,7 +110,7 @@ func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 	}
 	for how, end := range ends {
 		held := mustHold(t, a, withKey(lockFor("w", how)), time.Hour)
-		hold, err := e.Client.Get(within(t, patience), held.keys.H)
+		hold, err := e.Client.Get(within(t, patience), keysOf(held).H)
 		if err != nil || len(hold.Kvs) != 1 {
 			t.Fatalf("%+v %v", hold, err)
 		}
@@ -168,7 +168,7 @@ func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
 	if first.Lock.Holder != "first" || !first.Lock.Held || first.Lock.HoldUntil.IsZero() {
 		t.Fatalf("%+v", first.Lock)
 	}
-	if a.own.has(first.Lock.Execution) {
+	if a.own.Has(first.Lock.Execution) {
 		t.Error("the process takes it for its own")
 	}
 	if err := b.ReleaseLock(within(t, patience), "w", client(first)); err != nil {

@@ -218,7 +218,7 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 			if kv.arrive(t) {
 				t.Error("what was lost is applied once more")
 			}
-			if s.own.has(held.Lock().Execution) || !held.Lock().Held {
+			if s.own.Has(held.Lock().Execution) || !held.Lock().Held {
 				t.Errorf("%+v", held.Lock())
 			}
 			if _, err := other.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
@@ -254,7 +254,7 @@ func TestTheEndOfAHoldWhoseAnswerGotLostIsReportedOnce(t *testing.T) {
 	cb := callbackOf(held.Lock())
 	var once sync.Once
 	look := func(key string) {
-		if key == held.keys.L && kv.lost.Load() {
+		if key == keysOf(held).L && kv.lost.Load() {
 			once.Do(func() {
 				if _, err := other.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil {
 					t.Error(err)
@@ -306,7 +306,7 @@ func TestACancelBetweenAClaimAndItsLostAnswerStopsTheExecution(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			cancelIn(t, e, &owned{keys: other.layout.Keys(&l), lock: st.Lock})
+			cancelIn(t, e, other.own.Make(*st.Lock, other.layout.Keys(&l), nil))
 		}
 	}
 	kv.reads.Store(&cancel)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
 
@@ -96,11 +97,11 @@ func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 	}
 	dead := ordered("w", "dead", "17")
 	held = mustClaim(t, s, dead, 0)
-	endSession(t, e, held.session)
+	endSession(t, e, currentSession(t, s))
 	eventually(t, "the burial", func() bool {
 		l := *held.Lock()
 		l.Dead = true
-		s.letGo(held)
+		s.own.LetGo(held)
 		return s.Reap(within(t, patience), &l) == nil
 	})
 	if mark, of := markOn(t, e); mark != "" {
@@ -179,7 +180,7 @@ func TestTheOrderOfAWaiterCountsWhatRanBeforeItsTurn(t *testing.T) {
 	if s := held.Lock().Stale; s == nil || s.By != "5s" {
 		t.Errorf("%+v", s)
 	}
-	mustSettle(t, held.(*owned))
+	mustSettle(t, held.(*owned.Lock))
 }
 
 func TestTheOrderOfAParkedExecutionIsCheckedAtItsTurnAndWhenItIsTakenOver(t *testing.T) {

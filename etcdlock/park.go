@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -21,15 +20,9 @@ import (
 // long as the execution has not ended. Any process may run a parked entry, so one that may have been parked is never withdrawn: its sender is told
 // that the outcome is unknown.
 
-// parkedAs is p with what the ledger keeps of it from now on.
-func parkedAs(p idem.Parked, kept *idem.Kept) *idem.Parked {
-	p.Bytes, p.MaxAge, p.Since = kept.Bytes, kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
-	return &p
-}
-
 // EnqueueParked implements idem.Ledger.
 func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
-	l.Parked = parkedAs(*l.Parked, &kept)
+	l.Parked = park.As(*l.Parked, &kept)
 	session, _, err := s.prepare(&l)
 	if err != nil {
 		return nil, err
@@ -71,12 +64,10 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	return r.seen, r.err
 }
 
-func notSent(why error) error { return fmt.Errorf("%w: %w", link.ErrNotSent, why) }
-
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error { return p.park(life, ctx.Done(), parkedAs(as, &kept), &kept) },
+	parked, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error { return p.park(life, ctx.Done(), park.As(as, &kept), &kept) },
 		func(life context.Context, late error) {
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
 				_ = p.leave(life)
@@ -112,8 +103,10 @@ func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.P
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = as, ""
-			var applied bool
-			if applied, err = p.sendPark(life, &l, k, kept); applied {
+			answer := park.Send(life, p.store.sender, p.store.leases, &l, k, kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+				return protocol.ParkWaiting(k, protocol.Seen{Q: p.entry.Revision}, lock, keep)
+			})
+			if err = answer.Err; err == nil && answer.Succeeded {
 				return nil
 			}
 			if full = errors.Is(err, rpctypes.ErrNoSpace); full || err == nil {
@@ -122,7 +115,7 @@ func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.P
 			tried = tried || !link.Definite(err)
 		}
 		switch {
-		case !tried && (tooLarge(err) || isClosed(abandoned)):
+		case !tried && (park.TooLarge(err) || isClosed(abandoned)):
 			return commit.Unavailable(err)
 		case pause.Wait(life) != nil:
 			return commit.Unknown(err)
@@ -135,11 +128,6 @@ func (p *Place) waitsAt(st *protocol.State) bool {
 	return st.Waits(p.entry.Execution) && st.Place == p.entry.Revision && st.Copied.Parked == nil
 }
 
-// tooLarge reports whether another attempt would be refused as well.
-func tooLarge(err error) bool {
-	return errors.Is(err, protocol.ErrTooLarge) || errors.Is(err, rpctypes.ErrRequestTooLarge)
-}
-
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -147,21 +135,6 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-func (p *Place) sendPark(life context.Context, l *idem.Lock, k protocol.Keys, kept *idem.Kept) (applied bool, err error) {
-	value, err := protocol.EncodeLock(l)
-	if err != nil {
-		return false, notSent(err)
-	}
-	keep, err := park.Stored(life, p.store.leases, l, kept)
-	if err != nil {
-		return false, notSent(err)
-	}
-	r := commit.NewRequest(k.L, protocol.ParkWaiting(k, protocol.Seen{Q: p.entry.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
-	answer := p.store.sender.Do(life, r)
-	p.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
-	return answer.Err == nil && answer.Succeeded, answer.Err
 }
 
 // parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
@@ -178,80 +151,4 @@ func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
 		return fmt.Errorf("%w: its place is gone", idem.ErrNotRecorded)
 	}
 	return idem.ErrPlaceLost
-}
-
-// Park implements idem.Held.
-func (h *owned) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
-	if !h.store.tasks.Enter() {
-		return commit.Unavailable(commit.ErrClosed)
-	}
-	defer h.store.tasks.Leave()
-	as := parkedAs(p, &kept)
-	tried := false
-	failed := func(err error) error {
-		if tried {
-			return commit.Unknown(err)
-		}
-		return commit.Unavailable(err)
-	}
-	for pause := link.NewBackoff(); ; {
-		l := h.Lock()
-		switch {
-		case l.Parked != nil:
-			return nil
-		case l.Cancel != nil:
-			return idem.ErrCancelled
-		}
-		next, answer, err := h.sendPark(ctx, l, as, &kept)
-		full := errors.Is(err, rpctypes.ErrNoSpace)
-		switch {
-		case err == nil && answer.Succeeded:
-			next.Revision = answer.Revision
-			h.store.slots.Changed(l, next)
-			h.see(next)
-			return nil
-		case err == nil || full:
-			st, unread := history.Look(ctx, h.store.pool, h.keys)
-			switch {
-			case unread != nil:
-				tried, err = tried || full, unread
-			case h.mine(st) && full && st.Lock.Parked == nil:
-				return failed(err)
-			case h.mine(st):
-				h.see(st.Lock)
-				continue
-			case st.Runs(l.Execution) && st.Lock.Parked != nil: // and carried on by another process
-				h.stopNow(idem.ErrLockLost)
-				h.store.letGo(h)
-				return nil
-			default:
-				return idem.ErrLockLost
-			}
-		default:
-			tried = tried || !link.Definite(err)
-		}
-		if tooLarge(err) || pause.Wait(ctx) != nil {
-			return failed(err)
-		}
-	}
-}
-
-func (h *owned) sendPark(ctx context.Context, l *idem.Lock, as *idem.Parked, kept *idem.Kept) (*idem.Lock, commit.Reply, error) {
-	next, k := *l, h.keys
-	next.Parked = as
-	if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
-		k.Slots = h.store.slots.Rest(&next)
-	}
-	value, err := protocol.EncodeLock(&next)
-	if err != nil {
-		return nil, commit.Reply{}, notSent(err)
-	}
-	keep, err := park.Stored(ctx, h.store.leases, &next, kept)
-	if err != nil {
-		return nil, commit.Reply{}, notSent(err)
-	}
-	r := commit.NewRequest(k.L, protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value))
-	answer := h.store.sender.Do(ctx, r.AddSlots(k))
-	h.store.leases.DropIfGone(keep.Age.Lease, answer.Err)
-	return &next, answer, answer.Err
 }

@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
 
@@ -80,7 +83,7 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	if _, err := first.Settle(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
 	}
-	st, err := history.Look(within(t, patience), s.pool, first.keys)
+	st, err := history.Look(within(t, patience), s.pool, keysOf(first))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,12 +300,16 @@ func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {
 // TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry: how long it waited before, for its upstream or for a person, is not the upstream's work.
 func TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	clock := link.SystemClock()
+	boot, ago := clock.Boot, atomic.Int64{}
+	clock.Boot = func() time.Duration { return boot() - time.Duration(ago.Load()) }
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Clock: clock, SessionTTL: time.Hour}) // which is not renewed meanwhile
 	l := parkedLock("w", "event")
 	l.MaxDuration = time.Hour
 	mustPark(t, s, l, 0)
-	h := takeNext(t, s).Held.(*owned)
-	h.since.At, h.since.Boot = h.since.At.Add(-2*time.Hour), h.since.Boot-2*time.Hour
+	ago.Store(int64(2 * time.Hour))
+	h := takeNext(t, s).Held.(*owned.Lock)
+	ago.Store(0)
 	mustAttempt(t, h)
 	if err := h.Hold(within(t, patience), 10*time.Minute); err != nil {
 		t.Fatal(err)

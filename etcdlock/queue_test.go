@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -112,8 +113,8 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	one, two := lockFor("w", "one"), lockFor("w", "two")
 	p, q := mustEnqueue(t, s, one), mustEnqueue(t, s, two)
 	mustSettle(t, held) // reads who waits
-	held = (<-runs).(*owned)
-	if known := held.known(); len(known.Places) != 2 {
+	held = (<-runs).(*owned.Lock)
+	if known := held.Known(); len(known.Places) != 2 {
 		t.Fatalf("%d are known to wait", len(known.Places))
 	}
 	watching, stop := context.WithCancel(within(t, patience))
@@ -124,7 +125,7 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	mustCancel(t, other, two.Execution, byOps(false))
 	eventually(t, "its place is heard to be gone", func() bool { return s.hub.GoneAt(s.layout.Queued(two.Scope), q.entry.Revision) != 0 })
 	mustSettle(t, held) // to one, at a later revision
-	if p.store.own.of(one.Execution) == nil {
+	if p.store.own.Of(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")
 	}
 	if _, err := q.Await(within(t, patience), 0); !errors.Is(err, idem.ErrCancelled) {

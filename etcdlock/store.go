@@ -20,6 +20,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/operate"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
@@ -124,9 +125,8 @@ type SessionEvent struct {
 	Adopted int    // running locks that an opened session is going to take over from the one before
 }
 
-// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event
-// may run again. Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
-var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
+// ErrStoreFull means that etcd is out of space, and what it refused will not be recorded: see owned.ErrStoreFull.
+var ErrStoreFull = owned.ErrStoreFull
 
 const (
 	defaultPrefix = "/hooklock"
@@ -181,7 +181,7 @@ type core struct {
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
-	own    *ownLocks
+	own    *owned.Locks
 	queues *queue.Queues
 
 	// unfenced is for the test that shows what the fence is for.
@@ -195,7 +195,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), own: newOwnLocks(), live: session.NewSet(),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), live: session.NewSet(),
 		looks: make(chan struct{}, maxLooks),
 	}
 	target := s.o.Target()
@@ -208,13 +208,14 @@ func Open(o Options) (*Store, error) {
 	s.tasks = commit.NewTasks()
 	keeping, stop := context.WithCancel(context.Background())
 	s.stopKeeping = stop
+	holds := func(id idem.ExecutionID) bool { return s.own.Has(id) }
 	read := &history.Options{
 		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
 		Spawn: func(f func(context.Context)) bool {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.live.Has, Holds: s.own.has, Size: s.o.size,
+		Alive: s.live.Has, Holds: holds, Size: s.o.size,
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
@@ -223,7 +224,7 @@ func Open(o Options) (*Store, error) {
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
 	s.reaper = reap.NewReaper(&reap.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Finisher: s.finisher, Sessions: s.live, Writer: s.writer,
-		Holds: s.own.has, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
+		Holds: holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
 			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		},
 	})
@@ -235,12 +236,16 @@ func Open(o Options) (*Store, error) {
 		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
 	})
 	s.parked = park.New(&park.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: s.parkedChanged,
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: func(id idem.ExecutionID) { s.own.ParkedChanged(id) },
 	})
 	s.hub = watch.New(p, s.layout, s.live, func(entries []*mvccpb.KeyValue, watch int) { s.queues.Reported(entries, watch) })
 	s.queues = queue.New(s.layout, s.hub.GoneAt)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
+	s.own = owned.New(&owned.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
+		Pauses: s.pauses, Slots: s.slots, Parked: s.parked, Queues: s.queues, Deleted: s.hub.Deleted, Ended: s.ended,
+	})
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	asked := &operate.Options{
@@ -253,16 +258,11 @@ func Open(o Options) (*Store, error) {
 		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), Pauser: operate.NewPauser(asked), Marker: operate.NewMarker(asked), locker: locker,
 	}
 	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.keeper.WaitReady, Find: s.finder.Execution})
-	s.keeping.Go(func() { s.keeper.Run(keeping) })
-	s.keeping.Go(func() { s.sweeper.Run(keeping) })
-	s.keeping.Go(func() { s.hub.Run(keeping) })
-	s.keeping.Go(func() { s.parked.Run(keeping) })
-	s.keeping.Go(func() { s.slots.Run(keeping) })
-	s.keeping.Go(func() { s.release.Run(keeping) })
-	s.keeping.Go(func() { control.holdings.Run(keeping) })
-	s.keeping.Go(func() { s.duplicates.Run(keeping) })
-	s.keeping.Go(func() { s.audits.Run(keeping) })
-	s.keeping.Go(func() { s.counts.Run(keeping) })
+	for _, run := range []func(context.Context){
+		s.keeper.Run, s.sweeper.Run, s.hub.Run, s.parked.Run, s.slots.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run,
+	} {
+		s.keeping.Go(func() { run(keeping) })
+	}
 	return &Store{s, ledger, control, locker}, nil
 }
 
@@ -270,7 +270,7 @@ func (s *core) newKeeper() *session.Keeper {
 	return session.NewKeeper(session.Options{
 		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.live, Pauses: s.pauses,
 		On: session.Callbacks{
-			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: s.sessionExpired,
+			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
 			Died: func(names []string) {
 				s.sweeper.Died(names)
 				s.hub.Died(names)
@@ -282,7 +282,7 @@ func (s *core) newKeeper() *session.Keeper {
 					s.o.OnForget(idem.ExecutionID(execution))
 				}
 			},
-			Asked: func(execution string) { s.lookAgain(idem.ExecutionID(execution)) },
+			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
 			Unheld: func(execution string) {
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
 				s.parked.MarkOf(idem.ExecutionID(execution))
@@ -294,13 +294,6 @@ func (s *core) newKeeper() *session.Keeper {
 			},
 		},
 	})
-}
-
-// lookAgain reads the lock of an execution that this process may run, after another process has changed it.
-func (s *core) lookAgain(id idem.ExecutionID) {
-	if h := s.own.changed(id, s.clock.Now()); h != nil {
-		s.tasks.Help(h.lookAgain)
-	}
 }
 
 func (s *core) reset() {
@@ -340,8 +333,8 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}
-		for _, h := range s.own.all() {
-			h.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
+		for _, h := range s.own.All() {
+			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
 		}
 		s.sender.Close()
 		s.stopKeeping()
@@ -363,13 +356,10 @@ func (s *core) writeIndexes(ctx context.Context) {
 
 // sessionOpened hands the running locks of the session before over to the new one.
 func (s *core) sessionOpened(session *session.Session) {
-	locks := s.own.which(func(l *owned) bool { return !l.boundTo(session) })
-	for _, l := range locks {
-		s.tasks.Start(func(life context.Context) { l.adopt(life, session) })
-	}
+	adopted := s.own.Adopt(session)
 	s.sweeper.Everything()
 	s.release.Look()
-	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: len(locks)})
+	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
 }
 
 func (s *core) sessionEnded(session *session.Session) {
@@ -377,17 +367,10 @@ func (s *core) sessionEnded(session *session.Session) {
 	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
-// sessionExpired stops the calls whose lock cannot be confirmed any more.
-func (s *core) sessionExpired(session *session.Session) {
-	for _, l := range s.own.which(func(l *owned) bool { return l.boundTo(session) }) {
-		l.stopNow(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
-	}
-}
-
 // Active is how many locks this process holds, those included whose end is not in etcd yet, and when the oldest of them was taken; the zero time
 // when there is none.
 func (s *Store) Active() (n int, since time.Time) {
-	locks := s.own.all()
+	locks := s.own.All()
 	for _, l := range locks {
 		if at := l.Lock().StartedAt; since.IsZero() || at.Before(since) {
 			since = at
@@ -399,7 +382,7 @@ func (s *Store) Active() (n int, since time.Time) {
 // SlotsHere counts the slots of limits that this process's locks have, and those of its executions that wait for one, by the limit.
 func (s *Store) SlotsHere() []idem.SlotCount {
 	counts := map[string]idem.SlotCount{}
-	for _, l := range s.own.all() {
+	for _, l := range s.own.All() {
 		for _, slot := range l.Lock().Slots {
 			if slot.N >= 0 {
 				c := counts[slot.Rule]
@@ -426,34 +409,16 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 // unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
 
+// dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
+// would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
+func (s *core) dropLater(id clientv3.LeaseID) {
+	if id != 0 {
+		s.tasks.Help(func(life context.Context) { s.pool.Drop(life, id) })
+	}
+}
+
 func (s *core) tell(e SessionEvent) {
 	if s.o.OnSession != nil {
 		s.o.OnSession(e)
 	}
-}
-
-// hold registers a lock that was won with session. Where that is over by now the lock follows the others to the next one.
-func (s *core) hold(l idem.Lock, k protocol.Keys, session *session.Session) *owned {
-	h := newOwned(s, l, k, session)
-	s.follows(h, session, s.own.add(h))
-	return h
-}
-
-// follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
-func (s *core) follows(h *owned, of *session.Session, early bool) {
-	if early {
-		s.tasks.Help(h.lookAgain)
-	}
-	if next, _, err := s.keeper.Current(); err == nil && next != of {
-		s.tasks.Help(func(life context.Context) { h.adopt(life, next) })
-	}
-}
-
-// letGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
-func (s *core) letGo(h *owned) {
-	l := h.Lock()
-	if len(l.Slots) > 0 {
-		s.slots.Freed(l)
-	}
-	s.own.remove(l.Execution, h)
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -85,6 +86,9 @@ func lockFor(workflow, event string) idem.Lock {
 	}
 }
 
+// keysOf are the keys of a lock at a Store without a prefix of its own.
+func keysOf(h *owned.Lock) protocol.Keys { return protocol.NewLayout(defaultPrefix).Keys(h.Lock()) }
+
 // applied repeats what is not applied, and provably never will be, because etcd has not answered in time: no answer is late where CPU is not scarce.
 func applied(try func() error) error {
 	err := try()
@@ -108,13 +112,13 @@ func tryEnqueue(tb testing.TB, s *Store, l idem.Lock, prev, behind int64) (place
 	return place, seen, err
 }
 
-func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *owned {
+func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *owned.Lock {
 	tb.Helper()
 	held, seen, err := tryClaim(tb, s, l, prev)
 	if err != nil || held == nil {
 		tb.Fatalf("claim: %+v %v", seen, err)
 	}
-	return held.(*owned)
+	return held.(*owned.Lock)
 }
 
 func success(body string) idem.End {

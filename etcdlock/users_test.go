@@ -14,6 +14,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -55,10 +56,10 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 		t.Fatalf("settle with a delay: %v", err)
 	}
 	running, lost := mustClaim(t, s, lockFor("adopted", "one"), 0), mustClaim(t, other, lockFor("buried", "one"), 0)
-	lost.startEnding() // its process is gone: it adopts nothing
+	lost.Stop(idem.ErrLockLost) // its process is gone: it adopts nothing
 	endSession(t, e, currentSession(t, other))
 	eventually(t, "the dead process's lock is buried", func() bool {
-		st, err := history.Look(within(t, patience), s.pool, lost.keys)
+		st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(lost.Lock()))
 		return err == nil && st.Record != nil
 	})
 	if err := other.Close(within(t, patience)); err != nil { // it would race for what is adopted now, and bury it
@@ -67,7 +68,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	before := currentSession(t, s)
 	endSession(t, e, before)
 	eventually(t, "the running lock is adopted", func() bool {
-		return !running.boundTo(before)
+		return running.Lock().Alive != protocol.SessionAlive(before.Name)
 	})
 	mustSettle(t, running)
 	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {

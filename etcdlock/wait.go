@@ -3,13 +3,13 @@ package etcdlock
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/queue"
 	"hooklock/idem"
@@ -23,11 +23,11 @@ type Place struct {
 	store   *core
 	entry   queue.Entry // registered if the lock may be handed to it
 	route   string
-	limits  *limitsOf // nil = it counts against none
-	behind  int64     // the revision of the lock that it was sent behind
-	seen    int64     // of the store, when it read that; 0 = it has not yet
-	won     *owned    // the lock, where it was handed to this place
-	parking bool      // it was to be parked, and how that ended the Store finds out by itself
+	limits  *limitsOf   // nil = it counts against none
+	behind  int64       // the revision of the lock that it was sent behind
+	seen    int64       // of the store, when it read that; 0 = it has not yet
+	won     *owned.Lock // the lock, where it was handed to this place
+	parking bool        // it was to be parked, and how that ended the Store finds out by itself
 
 	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
 	replacing *replacing   // while it takes its place under strategy latest
@@ -110,7 +110,7 @@ type position struct {
 
 func (p *Place) position(err error) *position {
 	if p.won == nil {
-		p.won = p.store.handed(p)
+		p.won = p.store.own.Handed(&p.entry)
 	}
 	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil, TimeUp: err != nil}, err: err}
 }
@@ -225,7 +225,7 @@ func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 			return nil // another look finds out
 		}
 	}
-	p.won = p.store.take(p, st)
+	p.won = p.store.own.Take(&p.entry, st)
 	return nil
 }
 
@@ -246,7 +246,7 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	keys := []string{y.Lock(st.Lock.Scope)}
 	if !st.Lock.IsParked() { // otherwise it ends with its lock, in whatever process
 		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
-		if !protocol.IsHold(st.Lock.Alive) && !p.store.own.has(st.Lock.Execution) {
+		if !protocol.IsHold(st.Lock.Alive) && !p.store.own.Has(st.Lock.Execution) {
 			keys = append(keys, y.Alive(st.Lock.Alive))
 		}
 	}
@@ -317,10 +317,10 @@ func (p *Place) leave(life context.Context) error {
 	k := p.keys()
 	p.store.queues.Unregister(&p.entry)
 	if p.won == nil {
-		p.won = p.store.handed(p)
+		p.won = p.store.own.Handed(&p.entry)
 	}
 	if p.won != nil {
-		return p.won.giveBack(life)
+		return p.won.GiveBack(life)
 	}
 	if p.limits != nil {
 		if turn := p.store.slots.TurnOf(p.entry.Execution); turn != "" {
@@ -350,15 +350,5 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.entry.Execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	return p.store.take(p, st).giveBack(life)
-}
-
-// giveBack releases a lock whose caller is gone. Where an operator has ended the execution, or asked for that, it has no lock either.
-func (h *owned) giveBack(life context.Context) error {
-	h.startEnding()
-	err := h.release(life)
-	if errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrLockLost) {
-		return nil
-	}
-	return err
+	return p.store.own.Take(&p.entry, st).GiveBack(life)
 }

@@ -2,8 +2,14 @@ package park
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -14,4 +20,33 @@ func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem
 	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
 	p.Age, err = leases.Notice(ctx, l.Parked.MaxAge)
 	return p, err
+}
+
+// As returns p with what the ledger keeps of it from now on.
+func As(p idem.Parked, kept *idem.Kept) *idem.Parked {
+	p.Bytes, p.MaxAge, p.Since = kept.Bytes, kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
+	return &p
+}
+
+// Send sends the transaction that parks l, which txn makes. The error of the answer wraps link.ErrNotSent if there was nothing to send.
+func Send(
+	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept,
+	txn func(lock protocol.Leased, keep protocol.Parking) protocol.Op,
+) commit.Reply {
+	value, err := protocol.EncodeLock(l)
+	var keep protocol.Parking
+	if err == nil {
+		keep, err = Stored(ctx, leases, l, kept)
+	}
+	if err != nil {
+		return commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}
+	}
+	answer := sender.Do(ctx, commit.NewRequest(k.L, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k))
+	leases.DropIfGone(keep.Age.Lease, answer.Err)
+	return answer
+}
+
+// TooLarge reports whether another attempt to park would be refused as well.
+func TooLarge(err error) bool {
+	return errors.Is(err, protocol.ErrTooLarge) || errors.Is(err, rpctypes.ErrRequestTooLarge)
 }

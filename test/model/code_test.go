@@ -13,7 +13,7 @@ import (
 )
 
 // codeDirs are where requests to etcd are made.
-var codeDirs = []string{"../../etcdlock", "../../etcdlock/link", "../../etcdlock/diagnose", "../../etcdlock/protocol"}
+var codeDirs = []string{"../../etcdlock", "../../etcdlock/link", "../../etcdlock/diagnose", "../../etcdlock/owned", "../../etcdlock/protocol"}
 
 // written is a transaction as the code spells it.
 type written struct {

@@ -1,4 +1,4 @@
-package etcdlock
+package owned
 
 import (
 	"hooklock/etcdlock/commit"
@@ -19,39 +19,39 @@ import (
 // before it (see queue). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
 // claimed.
 
-// handed returns the lock that p was handed; nil = none.
-func (s *core) handed(p *Place) *owned {
-	if s.queues.Left(&p.entry) {
-		return s.own.of(p.entry.Execution)
+// Handed returns the lock that the entry of a waiter was handed; nil = none.
+func (s *Locks) Handed(e *queue.Entry) *Lock {
+	if s.o.Queues.Left(e) {
+		return s.Of(e.Execution)
 	}
 	return nil
 }
 
-// take returns the lock that p was found to have.
-func (s *core) take(p *Place, st *protocol.State) *owned {
+// Take returns the lock that e was found to have.
+func (s *Locks) Take(e *queue.Entry, st *protocol.State) *Lock {
 	l := *st.Lock
-	l.StartedAt = s.clock.Now().UTC() // by our clock, as its end will be
+	l.StartedAt = s.o.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
 	h := s.grant(&l, st.Line)
 	if h == nil {
-		h = s.own.of(p.entry.Execution)
+		h = s.Of(e.Execution)
 	}
 	if h == nil { // it is not registered any more
-		h = newOwned(s, l, s.layout.Keys(&l), p.entry.Session)
+		h = s.Make(l, s.o.Layout.Keys(&l), e.Session)
 	}
-	h.see(&l)
+	h.See(&l)
 	return h
 }
 
-// grant makes l the lock of the place that waits here for it; nil = none does any more. then are the entries that are known behind it.
-func (s *core) grant(l *idem.Lock, then protocol.Line) (h *owned) {
+// grant makes l the lock of the entry that waits here for it; nil = none does any more. then are the entries that are known behind it.
+func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 	var of *session.Session
 	var early bool
-	if s.queues.Grant(l, then, func(p *queue.Entry, behind protocol.Line) {
-		of = p.Session
-		h = newOwned(s, *l, s.layout.Keys(l), of)
+	if s.o.Queues.Grant(l, then, func(e *queue.Entry, behind protocol.Line) {
+		of = e.Session
+		h = s.Make(*l, s.o.Layout.Keys(l), of)
 		h.line = behind
-		early = s.own.add(h)
+		early = s.add(h)
 	}) {
 		s.follows(h, of, early)
 	}
@@ -69,17 +69,17 @@ type handOver struct {
 	epoch   int64
 }
 
-// nextInLine returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
+// nextAfter returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
 // epoch, see pauses.
-func (h *owned) nextInLine(l *idem.Lock) *handOver {
+func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if h.handing {
-		h.store.queues.Unlearn(h.keys.L)
+		h.o.Queues.Unlearn(h.keys.L)
 		return nil
 	}
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
 		return nil
 	}
-	line := h.known()
+	line := h.Known()
 	if len(line.Places) == 0 {
 		return nil
 	}
@@ -88,42 +88,41 @@ func (h *owned) nextInLine(l *idem.Lock) *handOver {
 	if waits == nil || len(waits.Slots) > 0 || waits.Scope.PerEvent || waits.Scope.Key == l.Scope.Key || waits.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}
-	h.mu.Lock()
-	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, session: h.session}
-	h.mu.Unlock()
+	_, of, _ := h.now()
+	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, session: of}
 	if next.session == nil || next.session.Err() != nil {
 		return nil
 	}
 	next.epoch = next.session.Epoch()
-	if h.store.pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
+	if h.o.Pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}
-	next.lock.StartedAt = h.store.clock.Now().UTC()
+	next.lock.StartedAt = h.o.Clock.Now().UTC()
 	value, err := protocol.EncodeFresh(&next.lock)
 	if err != nil {
 		return nil // it finds out itself
 	}
-	next.keys, next.value.Value = h.store.layout.Keys(&next.lock), value
+	next.keys, next.value.Value = h.o.Layout.Keys(&next.lock), value
 	return next
 }
 
-// known returns the head of the queue behind h and those behind it, as far as this process knows.
-func (h *owned) known() protocol.Line {
+// Known returns the head of the queue behind h and those behind it, as far as this process knows.
+func (h *Lock) Known() protocol.Line {
 	h.mu.Lock()
 	line := h.line
 	h.mu.Unlock()
-	return h.store.queues.Known(h.keys.L, line)
+	return h.o.Queues.Known(h.keys.L, line)
 }
 
-// behind notes the queue as it was when the lock was taken.
-func (h *owned) behind(line protocol.Line) {
+// Behind notes the queue as it was when the lock was taken.
+func (h *Lock) Behind(line protocol.Line) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line = line
 }
 
 // handedOver wakes the place that waits here for the lock that it has now.
-func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
+func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
 	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision
 	if next.keys.M != "" {
@@ -133,13 +132,13 @@ func (s *core) handedOver(next *handOver, created int64, answer commit.Reply) {
 	if len(then.Places) == 0 {
 		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.queues.Changed(next.keys.L, &l, answer.Revision, then)
+	s.o.Queues.Changed(next.keys.L, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
-		if h := s.own.of(l.Execution); h != nil { // it has looked, and was faster
-			h.behind(then)
+		if h := s.Of(l.Execution); h != nil { // it has looked, and was faster
+			h.Behind(then)
 		}
 		return
 	}
-	s.sender.ExpectEnd(next.keys.L)
-	s.hub.Deleted(next.keys.Q, answer.Revision)
+	s.o.Sender.ExpectEnd(next.keys.L)
+	s.o.Deleted(next.keys.Q, answer.Revision)
 }

@@ -1,0 +1,171 @@
+package owned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Lock is a lock that this process holds. It implements idem.Held.
+type Lock struct {
+	locks  *Locks
+	o      *Options
+	keys   protocol.Keys
+	writer string // marks the record that it writes
+	worked bool   // it acts for another process, which may have called the upstream
+
+	mu      sync.Mutex
+	since   link.Instant     // when this process got it, or the latest try of a parked one began
+	lock    *idem.Lock       // as last seen in etcd; replaced, never changed
+	session *session.Session // that vouches for it
+	ending  bool             // Settle or Release was called: no call runs any more
+	line    protocol.Line    // the known waiters when it got the lock
+	handing bool             // handing it over was tried
+	rewound bool             // etcd went back since it was taken: its later states are lost
+	stopped error            // why the call has to stop
+	onStop  func(error)
+}
+
+var _ idem.Held = (*Lock)(nil)
+
+// Lock implements idem.Held.
+func (h *Lock) Lock() *idem.Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lock
+}
+
+// now returns the lock as it was seen last, the session that vouches for it, and why the call has to stop, if it has.
+func (h *Lock) now() (l *idem.Lock, of *session.Session, stopped error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lock, h.session, h.stopped
+}
+
+// ran is for how long its upstream may have been at work.
+func (h *Lock) ran() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.o.Clock.Since(h.since)
+}
+
+// Begin implements idem.Held.
+func (h *Lock) Begin() error {
+	lock, of, stopped := h.now()
+	switch err := of.Err(); {
+	case stopped != nil:
+		return stopped
+	case lock.Cancel != nil:
+		return idem.ErrCancelled
+	case err != nil && lock.Parked != nil: // the next session adopts it, if no other process was faster
+		return fmt.Errorf("%w: %w: %w", idem.ErrLockLost, idem.ErrUnheard, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
+	}
+	return nil
+}
+
+// OnStop implements idem.Held.
+func (h *Lock) OnStop(f func(error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.onStop = f
+	if h.stopped != nil {
+		cause := h.stopped
+		h.o.Tasks.Help(func(context.Context) { f(cause) })
+	}
+}
+
+// Stop tells the running call to stop, once.
+func (h *Lock) Stop(cause error) {
+	h.mu.Lock()
+	f := h.onStop
+	if h.stopped != nil || h.ending {
+		f = nil
+	}
+	if h.stopped == nil || h.unheardLocked() {
+		h.stopped = cause
+	}
+	h.mu.Unlock()
+	if f != nil {
+		f(cause)
+	}
+}
+
+// unheardLocked reports whether a parked execution stopped only because its session could not be confirmed. A call that ran was closed then; the
+// execution itself goes on under the next session, if no other process was faster.
+func (h *Lock) unheardLocked() bool {
+	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
+}
+
+// See takes over the newest state of the own lock, with a cancel that stands in it.
+func (h *Lock) See(l *idem.Lock) {
+	h.mu.Lock()
+	if l.Stale == nil {
+		l.Stale = h.lock.Stale // was found as the lock was taken, and is written with what is put next
+	}
+	if l.Token == h.lock.Token { // the process that handed it over may have another clock
+		l.StartedAt = h.lock.StartedAt
+	}
+	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
+		h.lock = l
+	}
+	h.mu.Unlock()
+	if l.Cancel != nil {
+		h.Stop(idem.ErrCancelled)
+	}
+}
+
+// lookAgain reads the lock after another process has changed it.
+func (h *Lock) lookAgain(life context.Context) {
+	st, err := history.Look(life, h.o.Pool, h.keys)
+	switch {
+	case err != nil: // the end of the call finds out
+	case h.mine(st):
+		h.See(st.Lock)
+	default:
+		h.taken()
+	}
+}
+
+// taken is called when another process has the lock, or has ended it. The end of a delivery finds that out, and forgets the lock; a resting one has no end.
+func (h *Lock) taken() {
+	if h.Lock().Parked == nil {
+		h.Stop(idem.ErrLockLost)
+		return
+	}
+	_ = h.lose()
+}
+
+// lose gives up what this process ran: another one finds the lock without a process, and takes it over.
+func (h *Lock) lose() error {
+	h.Stop(idem.ErrLockLost)
+	h.locks.LetGo(h)
+	h.o.Parked.Mark(h.keys.L)
+	return idem.ErrLockLost
+}
+
+// setEnding says whether the end of the lock is under way: then no call is stopped.
+func (h *Lock) setEnding(is bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ending = is
+}
+
+// mine reports whether the lock in etcd is still this one's. The token of a parked execution changes with an attempt, also where its answer got
+// lost: then the session tells, because this process takes nothing up that it has.
+func (h *Lock) mine(st *protocol.State) bool {
+	l, of, _ := h.now()
+	if !st.Runs(l.Execution) || st.Lock.Created != l.Created {
+		return false
+	}
+	return st.Lock.Token == l.Token || of != nil && st.Lock.Alive == protocol.SessionAlive(of.Name)
+}

@@ -1,0 +1,209 @@
+package owned
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/park"
+	"hooklock/etcdlock/pauses"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
+	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/slots"
+	"hooklock/idem"
+)
+
+// Options are what the locks of a process work with.
+type Options struct {
+	Pool     *link.Pool
+	Sender   *commit.Sender
+	Tasks    *commit.Tasks
+	Leases   *commit.Leases
+	Layout   protocol.Layout
+	Clock    link.Clock
+	Writer   string // marks the records that this process writes
+	Keeper   *session.Keeper
+	Finisher *finish.Finisher
+	Pauses   *pauses.Pauses
+	Slots    *slots.Slots
+	Parked   *park.Index
+	Queues   *queue.Queues
+	// Deleted is called when this process has deleted a queue entry. It must not block.
+	Deleted func(key string, revision int64)
+	// Ended is called after an end that no call of idem.Held returns. recorded is false if it will never be in etcd. It must not block.
+	Ended func(record *idem.Record, recorded bool)
+}
+
+// state reads how things stand if answer is a refusal. st is nil if the transaction was applied; err says that neither is known.
+func (o *Options) state(ctx context.Context, k protocol.Keys, answer commit.Reply) (st *protocol.State, err error) {
+	if answer.Err != nil || answer.Succeeded {
+		return nil, answer.Err
+	}
+	return history.Look(ctx, o.Pool, k)
+}
+
+// Locks are the locks that this process holds. It is safe for concurrent use.
+type Locks struct {
+	o *Options
+
+	mu    sync.Mutex
+	locks map[idem.ExecutionID]*Lock
+	// early are executions whose lock was reported changed, and when, while this process did not hold it: the answer to its claim may be on its way.
+	early map[idem.ExecutionID]time.Time
+}
+
+// New returns locks of which this process holds none yet.
+func New(o *Options) *Locks {
+	return &Locks{o: o, locks: map[idem.ExecutionID]*Lock{}, early: map[idem.ExecutionID]time.Time{}}
+}
+
+// Make returns l as a lock that this process has, without keeping it: a session does not vouch for it from then on.
+func (s *Locks) Make(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
+	writer := s.o.Writer
+	if of != nil { // most records have it as the end of their holder, and need not say it twice
+		writer = of.Name
+	}
+	return &Lock{locks: s, o: s.o, keys: k, writer: writer, since: s.o.Clock.Instant(), lock: &l, session: of}
+}
+
+// OnBehalf returns the lock of another process, to do what only its holder may do. Its record is told apart from all others.
+func (s *Locks) OnBehalf(l idem.Lock, k protocol.Keys) *Lock {
+	h := s.Make(l, k, nil)
+	h.writer, h.worked, h.ending = session.NewName(), true, true
+	return h
+}
+
+// Add registers a lock that was won with a session. If that is over by now, the lock follows the others to the next one.
+func (s *Locks) Add(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
+	h := s.Make(l, k, of)
+	s.follows(h, of, s.add(h))
+	return h
+}
+
+// add makes h a lock that this process holds. early: it was changed since it was taken.
+func (s *Locks) add(h *Lock) (early bool) {
+	id := h.lock.Execution
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.locks[id] = h
+	_, early = s.early[id]
+	delete(s.early, id)
+	return early
+}
+
+// follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
+func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
+	if early {
+		s.o.Tasks.Help(h.lookAgain)
+	}
+	if next, _, err := s.o.Keeper.Current(); err == nil && next != of {
+		s.o.Tasks.Help((&adopting{h, next}).run)
+	}
+}
+
+// LetGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
+func (s *Locks) LetGo(h *Lock) {
+	l := h.Lock()
+	if len(l.Slots) > 0 {
+		s.o.Slots.Freed(l)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.locks[l.Execution] == h {
+		delete(s.locks, l.Execution)
+	}
+}
+
+// Of returns the lock of id if this process holds it, or nil.
+func (s *Locks) Of(id idem.ExecutionID) *Lock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locks[id]
+}
+
+// Has reports whether this process holds the lock of id, and so ends it itself.
+func (s *Locks) Has(id idem.ExecutionID) bool { return s.Of(id) != nil }
+
+// All returns all locks.
+func (s *Locks) All() []*Lock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.locks))
+}
+
+// Changed reads the lock of an execution that this process may run, after another process has changed it. If this process does not hold it yet, it is read when
+// it does.
+func (s *Locks) Changed(id idem.ExecutionID) {
+	now := s.o.Clock.Now()
+	s.mu.Lock()
+	h := s.locks[id]
+	if h == nil {
+		maps.DeleteFunc(s.early, func(_ idem.ExecutionID, at time.Time) bool { return now.Sub(at) > commit.NoticeLife })
+		s.early[id] = now
+	}
+	s.mu.Unlock()
+	if h != nil {
+		s.o.Tasks.Help(h.lookAgain)
+	}
+}
+
+// Early returns how many executions were reported changed while this process did not hold their lock, and not long ago.
+func (s *Locks) Early() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.early)
+}
+
+// ParkedChanged reads the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
+func (s *Locks) ParkedChanged(id idem.ExecutionID) {
+	if h := s.Of(id); h != nil {
+		s.o.Tasks.Help(func(life context.Context) {
+			h.lookAgain(life)
+			s.o.Parked.MarkOf(id)
+		})
+	}
+}
+
+// Adopt moves the running locks of earlier sessions to the one that has opened. It returns how many there are.
+func (s *Locks) Adopt(to *session.Session) (n int) {
+	for _, h := range s.All() {
+		if _, of, _ := h.now(); of != to {
+			s.o.Tasks.Start((&adopting{h, to}).run)
+			n++
+		}
+	}
+	return n
+}
+
+// Unheard stops the calls whose lock cannot be confirmed any more, because its session was not renewed in time.
+func (s *Locks) Unheard(of *session.Session) {
+	for _, h := range s.All() {
+		if _, by, _ := h.now(); by == of {
+			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
+		}
+	}
+}
+
+// Rewind lets any state of a lock that etcd has be the newest one, and asks for nothing of what was after it: etcd was put back to an earlier state.
+func (s *Locks) Rewind() {
+	for _, h := range s.All() {
+		h.mu.Lock()
+		l := *h.lock
+		l.Revision = l.Created
+		h.lock, h.rewound = &l, true
+		h.mu.Unlock()
+	}
+}
+
+// markLater returns a function that lets the queue behind a lock be looked at, without waiting for that.
+func (s *Locks) markLater(key string) func() {
+	return func() { s.o.Tasks.Help(func(context.Context) { s.o.Parked.Mark(key) }) }
+}

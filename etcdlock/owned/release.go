@@ -1,0 +1,107 @@
+package owned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead. ErrLockLost: its record
+// says that another process ended it.
+func (h *Lock) Release(ctx context.Context) error {
+	h.setEnding(true)
+	released, err := commit.InTime(ctx, h.o.Tasks.Start, h.Free, func(_ context.Context, late error) {
+		if late == nil && h.Lock().Parked == nil || errors.Is(late, idem.ErrCancelled) {
+			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
+			h.o.Ended(protocol.RecordOf(h.Lock(), end), true)
+		}
+	})
+	if err != nil {
+		return commit.Unavailable(err)
+	}
+	return released
+}
+
+// GiveBack is Free for a lock whose caller is gone. Where an operator has ended the execution, or asked for that, it has no lock either.
+func (h *Lock) GiveBack(life context.Context) error {
+	h.setEnding(true)
+	err := h.Free(life)
+	if errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrLockLost) {
+		return nil
+	}
+	return err
+}
+
+// Free sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or it was reaped, and
+// then there is a record. A parked execution keeps its lock, without a process.
+func (h *Lock) Free(life context.Context) error {
+	for pause := link.NewBackoff(); ; {
+		l := h.Lock()
+		if l.Cancel != nil {
+			return h.abort(life)
+		}
+		r, err := h.o.freeing(h.keys, l)
+		var st *protocol.State
+		if err == nil {
+			st, err = h.o.state(life, h.keys, h.o.Sender.Do(life, r))
+		}
+		switch {
+		case err != nil:
+			if pause.Wait(life) != nil {
+				return commit.Unavailable(fmt.Errorf("release: %w", err))
+			}
+		case st != nil && h.mine(st) && (l.Parked == nil || st.Lock.Alive != ""):
+			h.See(st.Lock)
+		case l.Parked != nil:
+			h.locks.LetGo(h)
+			h.o.Parked.Mark(h.keys.L)
+			return nil
+		default:
+			h.locks.LetGo(h)
+			if st != nil && st.Ended(l.Execution) != nil {
+				return idem.ErrLockLost
+			}
+			return nil
+		}
+	}
+}
+
+// freeing is the transaction that releases l, or gives a parked execution up for any process: no process has its lock then, and the index says so to every
+// process. A try whose end is not written down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
+func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*commit.Request, error) {
+	if l.Parked == nil {
+		k = o.keysOf(k, l)
+		return commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k), nil
+	}
+	next := *l
+	next.Alive = ""
+	k.Slots = o.Slots.Rest(&next)
+	value, err := protocol.EncodeLock(&next)
+	if err != nil {
+		return nil, err
+	}
+	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
+	at := protocol.Seen{Created: l.Created, L: l.Revision}
+	return commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
+}
+
+// abort ends an execution that was cancelled and is released: the cancel needs its record.
+func (h *Lock) abort(life context.Context) error {
+	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
+	switch l := h.Lock(); {
+	case l.Parked != nil:
+		end.Outcome = l.Parked.Outcome()
+	case h.worked:
+		end.Outcome = idem.Unknown
+	}
+	_, err := (&settling{h: h, end: end}).settle(life, nil)
+	if err == nil {
+		return idem.ErrCancelled
+	}
+	return err
+}

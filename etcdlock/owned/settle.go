@@ -1,0 +1,257 @@
+package owned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event may run again.
+// Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
+var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
+
+// Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
+func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
+	return (&settling{h: h, end: e}).run(ctx)
+}
+
+// DeadLetter implements idem.Held.
+func (h *Lock) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error) {
+	return (&settling{h: h, end: e, letter: true}).run(ctx)
+}
+
+// Complete ends the execution of a lock of OnBehalf. It repeats until the answer is definite, or ctx ends. idem.ErrLockLost comes with the record of the process
+// that was faster.
+func (h *Lock) Complete(ctx context.Context, e idem.End) (*idem.Record, error) {
+	return (&settling{h: h, end: e, letter: true}).settle(ctx, nil)
+}
+
+// settling is an end of an execution on its way to a definite answer.
+type settling struct {
+	h      *Lock
+	end    idem.End
+	letter bool // its request is kept, where it is parked
+}
+
+// run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer, takes no goroutine.
+func (s *settling) run(ctx context.Context) (*idem.Record, error) {
+	h := s.h
+	h.setEnding(true)
+	if !h.o.Tasks.Enter() {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
+	}
+	defer h.o.Tasks.Leave()
+	first, err := s.send(ctx)
+	if err == nil {
+		select {
+		case answer := <-first.Reply:
+			if answer.Err == nil && answer.Succeeded {
+				return s.applied(first, answer), nil
+			}
+			first.Reply <- answer
+		case <-ctx.Done():
+		}
+	}
+	type result struct {
+		record *idem.Record
+		err    error
+	}
+	r, err := commit.InTime(ctx, h.o.Tasks.Help, func(life context.Context) result {
+		record, err := s.settle(life, first)
+		return result{record, err}
+	}, func(life context.Context, late result) {
+		if late.err == nil {
+			h.o.Ended(late.record, true)
+		}
+		if errors.Is(late.err, idem.ErrNotOld) { // no call here waits for that any more
+			_ = h.Free(life)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+	}
+	return r.record, r.err
+}
+
+// conclusion is a transaction that settles.
+type conclusion struct {
+	*commit.Request
+	record  *idem.Record
+	written int // bytes of the record
+}
+
+func (s *settling) send(ctx context.Context) (*conclusion, error) {
+	h := s.h
+	l := h.Lock()
+	c := &conclusion{record: protocol.RecordOf(l, s.end)}
+	if l.Parked != nil && s.letter && c.record.Status == idem.Failed {
+		c.record.RequestKept = true
+	}
+	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
+	keys.M = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
+	r, err := h.o.Finisher.Request(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+		c.written = len(rec.Value)
+		if cool != nil {
+			next = nil
+		}
+		return s.txn(l, c.record, keys, rec, cool, mark, next)
+	}, keys)
+	if err != nil {
+		return nil, err
+	}
+	c.Request = r
+	r.Size += len(mark)
+	switch {
+	case next != nil:
+		r.Size += len(next.value.Value)
+		h.handing = true
+		r.OnApplied = func(answer commit.Reply) { h.locks.handedOver(next, l.Created, answer) }
+		r.Done = make(chan struct{})
+		h.o.Queues.HandOffSent(h.keys.L, r.Done)
+	case len(r.OwnLeases) == 0: // it does not cool
+		r.OnApplied = func(answer commit.Reply) { h.o.Queues.Changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
+	}
+	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
+		r.Slots = append(r.Slots, keys.M)
+	}
+	if l.Parked == nil && len(l.Slots) == 0 {
+		r.Side = commit.Ends
+	}
+	h.o.Sender.Send(r)
+	return c, nil
+}
+
+// forAge: it was parked for longer than it may be, and nothing else ends it.
+func (s *settling) forAge() bool {
+	return s.letter && s.end.Error != nil && s.end.Error.Code == idem.CodeTooOld
+}
+
+// txn is the transaction that ends the execution of l: with the head of the queue, next, it hands the lock to that.
+func (s *settling) txn(
+	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte, next *handOver,
+) protocol.Op {
+	at := protocol.Seen{Created: l.Created, L: l.Revision}
+	var mark *protocol.Leased
+	if markValue != nil {
+		mark = &protocol.Leased{Value: markValue, Lease: rec.Lease}
+	}
+	switch {
+	case l.Parked != nil && s.forAge():
+		return protocol.SettleTooOld(k, at, rec, cool, finish.DeadLetter(l, record))
+	case l.Parked != nil:
+		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
+	case next != nil:
+		k.S, at.Epoch = next.session.Key, next.epoch
+		return protocol.HandOver(k, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
+	}
+	return protocol.Settle(k, at, rec, cool, mark)
+}
+
+// markOf is the mark that an end raises: only what went through does.
+func markOf(r *idem.Record) []byte {
+	if r.Status != idem.Success {
+		return nil
+	}
+	return protocol.MarkOf(&r.Entry)
+}
+
+// keysOf are those of a lock as it was seen in l: the slots of what is parked come and go.
+func (o *Options) keysOf(k protocol.Keys, l *idem.Lock) protocol.Keys {
+	if l.Parked != nil && len(l.Slots) > 0 {
+		k.Slots = o.Layout.SlotsOf(l)
+	}
+	if l.Held { // since: the answer of its Hold got lost
+		k.A = k.H
+	}
+	return k
+}
+
+func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
+	s.h.locks.LetGo(s.h)
+	c.record.Revision, c.record.Size = answer.Revision, c.written
+	return c.record
+}
+
+// settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
+// compares. sent is under way already, or nil.
+func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
+	h := s.h
+	for pause := link.NewBackoff(); ; sent = nil {
+		var err error
+		if sent == nil {
+			sent, err = s.send(life)
+		}
+		var st *protocol.State
+		if err == nil {
+			answer := h.o.Sender.Await(life, sent.Request)
+			if st, err = h.o.state(life, h.keys, answer); err == nil && st == nil {
+				return s.applied(sent, answer), nil
+			}
+			h.o.Leases.DropIfGone(sent.SharedLease, err)
+			h.o.Leases.DropIfGone(sent.AnswerLease, err)
+		}
+		switch {
+		case err == nil && !h.mine(st):
+			return s.endedBefore(life, st)
+		case err == nil:
+			h.See(st.Lock)
+			if s.forAge() { // it is not too old, or what that was concluded from has changed
+				h.setEnding(false)
+				return nil, idem.ErrNotOld
+			}
+			continue
+		case errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil:
+			return nil, s.freeWithoutRecord(life)
+		}
+		if pause.Wait(life) != nil {
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		}
+	}
+}
+
+// endedBefore tells an end that is ours, whose answer got lost, from one that another process wrote. Where the event has run again since, our
+// record is not there any more, and etcd is asked how it was.
+func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
+	h := s.h
+	h.locks.LetGo(h)
+	h.mu.Lock()
+	l, rewound := h.lock, h.rewound
+	h.mu.Unlock()
+	if st.Runs(l.Execution) { // another process carries it on
+		return nil, idem.ErrLockLost
+	}
+	record, writer := st.Ended(l.Execution), st.Writer
+	if record == nil && !rewound {
+		var seen *idem.Seen
+		var err error
+		if seen, writer, err = history.LookBack(life, h.o.Pool, h.keys, l.Execution, l.Revision); err != nil {
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		}
+		record = seen.Record
+	}
+	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) { // the upstream itself has completed it
+		return record, nil
+	}
+	return record, idem.ErrLockLost
+}
+
+// freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
+// event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; no process can claim meanwhile.
+func (s *settling) freeWithoutRecord(life context.Context) error {
+	switch err := s.h.Free(life); {
+	case err == nil:
+		s.h.o.Ended(protocol.RecordOf(s.h.Lock(), s.end), false)
+	case !errors.Is(err, idem.ErrLockLost):
+		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+	}
+	return ErrStoreFull
+}
