@@ -373,7 +373,7 @@ func (c *claimer) limit(name string) *idem.Slot {
 
 // encode makes the keys and the value of the lock with its slots.
 func (c *claimer) encode() *claimed {
-	c.keys.Slots = c.store.slots.Chosen(&c.lock)
+	c.keys.Slots = slots.Chosen(c.store.layout, &c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()

@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/slots"
 	"hooklock/idem"
 )
 
@@ -87,7 +88,7 @@ func (s *parking) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Re
 	next, k := *l, s.h.keys
 	next.Parked = s.as
 	if k.Slots = nil; !s.as.Trying && len(l.Slots) > 0 {
-		k.Slots = s.h.o.Slots.Rest(&next)
+		k.Slots = slots.Rest(s.h.o.Layout, &next)
 	}
 	return &next, park.Send(ctx, s.h.o.Sender, s.h.o.Leases, &next, k, s.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 		return protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, lock, keep)

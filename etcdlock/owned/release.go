@@ -8,6 +8,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/slots"
 	"hooklock/idem"
 )
 
@@ -80,7 +81,7 @@ func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*commit.Request, error
 	}
 	next := *l
 	next.Alive = ""
-	k.Slots = o.Slots.Rest(&next)
+	k.Slots = slots.Rest(o.Layout, &next)
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/slots"
 	"hooklock/idem"
 )
 
@@ -54,7 +55,7 @@ func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
 	return (&rewriting{
 		h: h,
 		slots: func(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
-			return h.o.Slots.Rest(next), nil
+			return slots.Rest(h.o.Layout, next), nil
 		},
 		next:   func(l *idem.Lock) { l.Parked = stillParked(l, p) },
 		encode: protocol.EncodeLock,

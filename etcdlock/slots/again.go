@@ -14,8 +14,8 @@ import (
 // the time, so it needs no entry among the slot waiters: it came before them, and takes what is free.
 
 // Rest removes the slots from a lock that rests, and returns those that it had.
-func (p *Slots) Rest(next *idem.Lock) []protocol.SlotKey {
-	had := p.o.Layout.SlotsOf(next)
+func Rest(y protocol.Layout, next *idem.Lock) []protocol.SlotKey {
+	had := y.SlotsOf(next)
 	if len(had) > 0 {
 		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others must not change
 		for i := range next.Slots {
@@ -34,7 +34,7 @@ func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, re
 	for looked := false; ; looked = true {
 		if !refused || looked {
 			if full := p.Choose(next, AnotherTry); full == "" {
-				return p.Chosen(next), nil
+				return Chosen(p.o.Layout, next), nil
 			} else if looked {
 				p.waitAgain(next, full, wake)
 				return nil, idem.ErrNoSlot
@@ -47,8 +47,8 @@ func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, re
 }
 
 // Chosen returns the slots that were chosen for l, with their values.
-func (p *Slots) Chosen(l *idem.Lock) []protocol.SlotKey {
-	keys := p.o.Layout.SlotsOf(l)
+func Chosen(y protocol.Layout, l *idem.Lock) []protocol.SlotKey {
+	keys := y.SlotsOf(l)
 	n := 0
 	for i := range l.Slots {
 		if slot := &l.Slots[i]; slot.N >= 0 {
@@ -87,13 +87,7 @@ func (p *Slots) waitAgain(l *idem.Lock, full string, wake func()) {
 // one.
 func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
-		there, room := name == "", true
-		for _, slot := range w.lock.Slots {
-			there = there || slot.Limit == name
-			most, in := p.o.Size(w.lock.Route, slot), p.limits[slot.Limit]
-			room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
-		}
-		if there && room {
+		if counts, room := p.known.hasRoom(&w.lock, name); counts && room {
 			delete(p.again, x)
 			w.wake()
 		}

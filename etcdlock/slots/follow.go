@@ -26,69 +26,68 @@ func (p *Slots) Run(ctx context.Context) {
 	for {
 		select {
 		case <-p.wanted:
-			p.follow(ctx)
+			(&following{p}).run(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// follow knows all slots and slot waiters until there has been no waiter for a while.
-func (p *Slots) follow(ctx context.Context) {
-	defer p.unfollow()
+// following tells Slots what etcd has.
+type following struct{ p *Slots }
+
+// run goes on until there has been no waiter for a while.
+func (f *following) run(ctx context.Context) {
+	defer f.end()
 	for {
-		revision, err := p.list(ctx)
+		revision, err := f.list(ctx)
 		if err != nil {
 			return
 		}
-		if !p.watch(ctx, revision) || ctx.Err() != nil {
+		if !f.watch(ctx, revision) || ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-func (p *Slots) unfollow() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.followed = false; !p.idleLocked() { // a waiter came just now
-		link.Wake(p.wanted)
+func (f *following) end() {
+	f.p.mu.Lock()
+	defer f.p.mu.Unlock()
+	if f.p.known.followed = false; !f.p.idleLocked() { // a waiter came just now
+		link.Wake(f.p.wanted)
 	}
 }
 
-func (p *Slots) idleLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
-
 // list reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
-func (p *Slots) list(ctx context.Context) (int64, error) {
+func (f *following) list(ctx context.Context) (int64, error) {
+	p := f.p
 	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.Turns(), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name, in := range p.limits {
-		in.clear()
-		p.tidyLocked(name)
-	}
+	p.known.forget()
 	for i, slot := range []bool{true, false} {
 		for _, kv := range answers[i].GetResponseRange().Kvs {
-			p.sawLocked(kv, slot)
+			p.known.saw(kv, slot)
 		}
 	}
-	p.followed = true
+	p.known.followed = true
 	for _, w := range p.waiters {
-		p.wakeLocked(w)
+		w.ask()
 	}
 	p.wakeAgainLocked("")
 	return revision, nil
 }
 
 // watch follows from a revision on; false: there is no waiter any more, true: the watch broke.
-func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
+func (f *following) watch(ctx context.Context, revision int64) (broke bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	broken := make(chan struct{})
 	go func() {
 		defer close(broken)
-		_ = p.o.Pool.Watch(ctx, link.OfWaits, p.changes(revision+1)) // whatever the error was, all is read again
+		_ = f.p.o.Pool.Watch(ctx, link.OfWaits, f.changes(revision+1)) // whatever the error was, all is read again
 	}()
 	defer func() { cancel(); <-broken }()
 	round := time.NewTicker(slotsRound)
@@ -98,7 +97,7 @@ func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
 		case <-broken:
 			return true
 		case <-round.C:
-			nobody := p.lookAfter()
+			nobody := f.lookAfter()
 			if nobody && quiet {
 				return false
 			}
@@ -109,13 +108,14 @@ func (p *Slots) watch(ctx context.Context, revision int64) (broke bool) {
 
 // changes is one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
 // before the other reports its slot: then the next one would try that slot.
-func (p *Slots) changes(from int64) link.Watch {
+func (f *following) changes(from int64) link.Watch {
 	return link.Watch{
-		Key: p.o.Layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.o.Layout.Turns())), clientv3.WithRev(from)}, News: p.heard,
+		Key: f.p.o.Layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.Turns())), clientv3.WithRev(from)}, News: f.heard,
 	}
 }
 
-func (p *Slots) heard(e *clientv3.Event) {
+func (f *following) heard(e *clientv3.Event) {
+	p := f.p
 	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Slots())
 	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Turns()) {
 		return // of a kind that this release does not know
@@ -123,15 +123,18 @@ func (p *Slots) heard(e *clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Type == clientv3.EventTypeDelete {
-		p.tellLocked(p.goneLocked(e.Kv, slot))
+		p.tellLocked(p.known.gone(e.Kv, slot))
 		return
 	}
-	p.tellLocked(p.sawLocked(e.Kv, slot))
+	p.tellLocked(p.known.saw(e.Kv, slot))
 }
+
+func (p *Slots) idleLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
 
 // lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed, and removes slot waiters that no execution
 // here waits with.
-func (p *Slots) lookAfter() (nobody bool) {
+func (f *following) lookAfter() (nobody bool) {
+	p := f.p
 	session, err := p.o.Session()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,18 +142,18 @@ func (p *Slots) lookAfter() (nobody bool) {
 		return p.idleLocked()
 	}
 	for x, w := range p.waiters {
-		in := p.limits[w.turn]
+		in := p.known.limits[w.turn]
 		lost := in == nil || in.line[x] == nil
-		if w.idle++; w.wake != nil && w.idle > roundsToCome && (lost || p.mayComeLocked(w.turn, x)) {
+		if w.idle++; w.wake != nil && w.idle > roundsToCome && (lost || slices.Contains(p.nextLocked(w.turn), x)) {
 			delete(p.waiters, x) // its queue has been looked at without it: it has ended, or will ask again
 			continue
 		}
 		if lost {
-			p.wakeLocked(w)
+			w.ask()
 		}
 	}
 	p.wakeAgainLocked("")
-	for name, in := range p.limits {
+	for name, in := range p.known.limits {
 		p.tellLocked(name)
 		for x, t := range in.line {
 			if t.Session == session.Name && (p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
@@ -159,12 +162,6 @@ func (p *Slots) lookAfter() (nobody bool) {
 		}
 	}
 	return p.idleLocked()
-}
-
-// mayComeLocked reports whether there is a slot of a limit for x now.
-func (p *Slots) mayComeLocked(name string, x idem.ExecutionID) bool {
-	free, _ := p.openLocked(name)
-	return slices.Contains(p.limits[name].next(free), x)
 }
 
 // dropTurn removes a slot waiter, in the background.
@@ -189,6 +186,10 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		k.U = p.o.Layout.Turn(w.turn, id)
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
-	p.turned(id, at) // also if its answer gets lost
+	p.mu.Lock()
+	if w := p.waiters[id]; w != nil {
+		w.turn = at // also if its answer gets lost
+	}
+	p.mu.Unlock()
 	return p.o.Sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }

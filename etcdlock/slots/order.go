@@ -2,34 +2,46 @@ package slots
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"strings"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
-// Which slot waiter of a limit is next, and which slot it takes.
+// limit is one limit, as far as it is known: which slot waiter is next, and which slot it takes.
+type limit struct {
+	taken map[int]protocol.SlotHolder // in etcd
+	asked map[int]idem.ExecutionID    // by claims of this process that are under way
+	freed map[int]int64               // when those that are free became so, as far as the watch has reported
+	line  map[idem.ExecutionID]*turnSeen
+	// sorted is the slot waiters, the oldest first; nil = it has to be made anew.
+	sorted []*turnSeen
+}
 
-// freeLocked returns a free slot for x, if x is next; -1 = there is none.
-func (p *Slots) freeLocked(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
-	if len(in.line) > 0 && comes == Late {
-		return -1
-	}
-	rank := 0
-	if comes != AnotherTry {
-		rank = in.before(x, most)
-	}
-	if len(in.line) == 0 {
-		first := int(maphash.String(p.seed, string(x)) % uint64(most))
-		for i := range most {
-			if n := (first + i) % most; in.free(n) {
-				return n
-			}
+type turnSeen struct {
+	protocol.SlotHolder
+	since int64
+}
+
+func newLimit() *limit {
+	return &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{}, line: map[idem.ExecutionID]*turnSeen{}}
+}
+
+// clear forgets what is in etcd.
+func (in *limit) clear() {
+	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{}, map[idem.ExecutionID]*turnSeen{}, nil
+}
+
+// freeOf returns how many slots below most are free.
+func (in *limit) freeOf(most int) int {
+	free := most
+	for n := range in.taken {
+		if n < most {
+			free--
 		}
-		return -1
 	}
-	return in.freeAt(rank, most)
+	return free
 }
 
 // free reports whether slot n seems free: no execution has it, and no claim of this process asks for it.

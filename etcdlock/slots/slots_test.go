@@ -29,7 +29,7 @@ func limitedLock(workflow, event string) idem.Lock {
 }
 
 func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *testing.T) {
-	in := New(nil).ofLocked("erp")
+	in := newLimit()
 	turn := func(workflow string, since int64) {
 		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
 	}
@@ -57,14 +57,14 @@ func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *test
 func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T) {
 	y := protocol.NewLayout("/hooklock")
 	p := New(&Options{Layout: y, Size: of(4), Paused: never})
-	p.followed = true
+	p.known.followed = true
 	event := func(key string, revision int64, value []byte) {
 		kv := &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision, CreateRevision: revision, Value: value}
 		e := &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
 		if value == nil {
 			e.Type = clientv3.EventTypeDelete
 		}
-		p.heard(e)
+		(&following{p}).heard(e)
 	}
 	slot := limitedLock("", "").Slots[0]
 	var lines []idem.ExecutionID
@@ -77,18 +77,18 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 		lines = append(lines, l.Execution)
 		event(y.Turn("erp", l.Execution), int64(10+n), protocol.EncodeTurn(&l, "erp", "s", int64(10+n)))
 	}
-	in := p.limits["erp"]
+	in := p.known.limits["erp"]
 	event(y.Slot("erp", 2), 20, nil)
-	if first, second := p.freeLocked(in, lines[0], AsHead, 4), p.freeLocked(in, lines[1], AsHead, 4); first != 2 || second != -1 {
+	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 || second != -1 {
 		t.Errorf("with one free they take %d and %d", first, second)
 	}
 	event(y.Slot("erp", 0), 21, nil)
-	if first, second := p.freeLocked(in, lines[0], AsHead, 4), p.freeLocked(in, lines[1], AsHead, 4); first != 2 || second != 0 {
+	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 || second != 0 {
 		t.Errorf("with another one they take %d and %d", first, second)
 	}
 	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
 	event(y.Turn("erp", lines[0]), 23, nil)
-	if second := p.freeLocked(in, lines[1], AsHead, 4); second != 2 {
+	if second := p.known.free(in, lines[1], AsHead, 4); second != 2 {
 		t.Errorf("alone it takes %d", second)
 	}
 }
@@ -102,7 +102,7 @@ func TestASlotWaiterWhoseParkedEventEndedMeanwhileIsForgotten(t *testing.T) {
 	ended := limitedLock("w", "ended")
 	p.Ask(&ended, func() {})
 	for range roundsToCome + 1 {
-		p.lookAfter()
+		(&following{p}).lookAfter()
 	}
 	if n := p.Waiters(); n != 0 {
 		t.Errorf("%d wait for a slot, and nothing is there that could take one", n)
@@ -124,7 +124,7 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 		other := limitedLock("w", fmt.Sprint(i))
 		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
 		p.mu.Lock()
-		p.sawLocked(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
+		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
 		p.mu.Unlock()
 	}
 	has, wants := limitedLock("one", "a"), limitedLock("two", "b")
@@ -137,7 +137,7 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 	if full := p.Choose(&wants, Late); full != "erp" {
 		t.Errorf("%q has no slot", full)
 	}
-	if known := len(p.limits); known > maxKnown {
+	if known := len(p.known.limits); known > maxKnown {
 		t.Errorf("%d limits are known", known)
 	}
 }
