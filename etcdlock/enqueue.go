@@ -23,7 +23,8 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route, limits: limitsOfLock(&l), replacing: newReplacing(s.core, &l)}
+	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route, replacing: newReplacing(s.core, &l)}
+	p.turn = newSlotTurn(p, &l)
 	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}}
 	k := p.keys()
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
@@ -45,13 +46,13 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
 			p.store.queues.Unregister(&p.entry)
-			p.leaveLine()
+			p.turn.leave()
 		}
 		return result{seen, err}
 	}, func(life context.Context, late result) {
 		if late.seen == nil && late.err == nil {
 			_ = p.leave(life)
-			p.leaveLine()
+			p.turn.leave()
 		}
 	})
 	if err != nil {
@@ -69,12 +70,12 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 
 // mayBeHandedTheLock reports whether the holder that settles may make l the owner of the lock without asking it.
 func (p *Place) mayBeHandedTheLock(l *idem.Lock) bool {
-	return !l.MayPark && !l.Scope.PerEvent && p.limits == nil && p.replacing == nil
+	return !l.MayPark && !l.Scope.PerEvent && p.turn == nil && p.replacing == nil
 }
 
 // request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
 func (p *Place) request(life context.Context, l *idem.Lock, k protocol.Keys, at protocol.Seen, value []byte) (*commit.Request, error) {
-	k, turn := p.turnAtOnce(k, at)
+	k, turn := p.turn.atOnce(k, at)
 	k, value, err := p.replace(life, k, value)
 	if err != nil {
 		return nil, err

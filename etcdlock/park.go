@@ -82,7 +82,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 		err = parked
 	}
 	if p.parking = err == nil || errors.Is(err, idem.ErrNotRecorded); p.parking {
-		p.leaveLine()
+		p.turn.leave()
 	}
 	return err
 }

@@ -23,7 +23,7 @@ type Place struct {
 	store   *core
 	entry   queue.Entry // registered if the lock may be handed to it
 	route   string
-	limits  *limitsOf   // nil = it counts against none
+	turn    *slotTurn   // nil = it counts against no limit
 	behind  int64       // the revision of the lock that it was sent behind
 	seen    int64       // of the store, when it read that; 0 = it has not yet
 	won     *owned.Lock // the lock, where it was handed to this place
@@ -31,26 +31,6 @@ type Place struct {
 
 	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
 	replacing *replacing   // while it takes its place under strategy latest
-}
-
-// limitsOf is what a place says of the limits that its execution counts against.
-type limitsOf struct {
-	route string
-	slots []idem.Slot
-}
-
-func limitsOfLock(l *idem.Lock) *limitsOf {
-	if len(l.Slots) == 0 {
-		return nil
-	}
-	return &limitsOf{route: l.Route, slots: l.Slots}
-}
-
-// waits is the lock as it waits for slots.
-func (p *Place) waits() *idem.Lock {
-	l := p.lock()
-	l.Route, l.Slots = p.limits.route, p.limits.slots
-	return &l
 }
 
 // lock is what the place says of its execution.
@@ -82,10 +62,10 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 		}
 		switch step {
 		case protocol.AwaitAnswer, protocol.AwaitEntry, protocol.AwaitLock, protocol.AwaitPause, protocol.AwaitRest:
-			p.leaveLine() // what waits for something else has no turn at a limit
+			p.turn.leave() // what waits for something else has no turn at a limit
 			p.await(ctx, step, at)
 		case protocol.AwaitSlot:
-			if p.awaitSlot(ctx, at.state) {
+			if p.turn.await(ctx, at.state.Revision) {
 				return at.state.Seen(p.entry.Scope.Key), nil
 			}
 		case protocol.FindLock:
@@ -93,7 +73,7 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 				return nil, err
 			}
 		case protocol.GiveUp:
-			return cmp.Or(p.atLimit(), behind), at.err
+			return cmp.Or(p.turn.full(), behind), at.err
 		default:
 			return p.outcome(step, at)
 		}
@@ -149,7 +129,7 @@ func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	}
 	at.state, at.news = st, p.store.pauses.Change(p.route, p.entry.Scope.Workflow)
 	at.Saw(st.State, p.entry.Execution, protocol.Seen{Q: p.entry.Revision, Prev: prev})
-	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.limits != nil
+	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
 	return at
 }
@@ -276,22 +256,14 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
-	if p.limits == nil {
-		held, seen, err := c.run(ctx)
-		if held != nil {
-			p.store.queues.Unregister(&p.entry)
-		} else {
-			p.store.queues.Unlearn(k.L) // should another one be before it after all, it has to read that
-		}
-		return held, seen, err
-	}
-	turn := p.store.slots.TurnOf(p.entry.Execution)
-	if turn != "" {
-		c.keys.T = p.store.layout.Turn(turn, p.entry.Execution)
-	}
+	c.keys.T = p.turn.key()
 	held, seen, err := c.run(ctx)
-	if held != nil {
-		p.store.slots.Leave(p.entry.Execution)
+	switch {
+	case held != nil:
+		p.turn.taken()
+		p.store.queues.Unregister(&p.entry)
+	case p.turn == nil:
+		p.store.queues.Unlearn(k.L) // should another one be before it after all, it has to read that
 	}
 	return held, seen, err
 }
@@ -299,11 +271,11 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
 	if p.parking {
-		p.leaveLine()
+		p.turn.leave()
 		return nil
 	}
 	left, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
-		defer p.leaveLine()
+		defer p.turn.leave()
 		return p.leave(life)
 	}, nil)
 	if err != nil {
@@ -322,11 +294,7 @@ func (p *Place) leave(life context.Context) error {
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
-	if p.limits != nil {
-		if turn := p.store.slots.TurnOf(p.entry.Execution); turn != "" {
-			k.U = p.store.layout.Turn(turn, p.entry.Execution)
-		}
-	}
+	k.U = p.turn.key()
 	for pause := link.NewBackoff(); ; {
 		answer := p.store.sender.Do(life, commit.NewRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err

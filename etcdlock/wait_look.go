@@ -103,8 +103,8 @@ func (p *Place) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st.Lock == nil && p.limits != nil {
-		st.Lock = st.HoldsBack(p.waits())
+	if st.Lock == nil && p.turn != nil {
+		st.Lock = st.HoldsBack(p.turn.lock())
 	}
 	st.Other = nil // else the Enqueue has compared it, and no claim passes a place
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil

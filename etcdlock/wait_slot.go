@@ -12,34 +12,74 @@ import (
 // How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn at the limit that has no slot for it, at the
 // smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another limit from executions that could use it.
 
-// turnAtOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
-func (p *Place) turnAtOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
-	if p.limits == nil {
+// slotTurn is the turn at the limits that a place counts against. Of a place that counts against none it is nil.
+type slotTurn struct {
+	place *Place
+	slots []idem.Slot
+}
+
+func newSlotTurn(p *Place, l *idem.Lock) *slotTurn {
+	if len(l.Slots) == 0 {
+		return nil
+	}
+	return &slotTurn{p, l.Slots}
+}
+
+// lock is the lock as it waits for slots.
+func (t *slotTurn) lock() *idem.Lock {
+	l := t.place.lock()
+	l.Route, l.Slots = t.place.route, t.slots
+	return &l
+}
+
+// key is the key of the turn that the place may have at a limit; "" = it has none.
+func (t *slotTurn) key() string {
+	if t == nil {
+		return ""
+	}
+	limit := t.place.store.slots.TurnOf(t.place.entry.Execution)
+	if limit == "" {
+		return ""
+	}
+	return t.place.store.layout.Turn(limit, t.place.entry.Execution)
+}
+
+// atOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
+func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
+	if t == nil {
 		return k, protocol.Leased{}
 	}
-	p.leaveLine()
-	if at.L != 0 || at.O != 0 || p.store.pauses.Of(p.route, p.entry.Scope.Workflow) != nil {
+	t.leave()
+	s, e := t.place.store, &t.place.entry
+	if at.L != 0 || at.O != 0 || s.pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
-	limit := p.store.slots.Begin(p.waits())
+	limit := s.slots.Begin(t.lock())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
-	k.T = p.store.layout.Turn(limit, p.entry.Execution)
-	turn := protocol.EncodeTurn(p.waits(), limit, p.entry.Session.Name, 0)
-	return k, protocol.Leased{Value: turn, Lease: p.entry.Session.Lease}
+	k.T = s.layout.Turn(limit, e.Execution)
+	return k, protocol.Leased{Value: protocol.EncodeTurn(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
 }
 
-// leaveLine gives up its turn at a limit, when it waits for something else, or no more.
-func (p *Place) leaveLine() {
-	if p.limits != nil {
-		p.store.slots.LeaveLine(p.entry.Execution)
+// leave gives the turn up, when the place waits for something else, or no more.
+func (t *slotTurn) leave() {
+	if t != nil {
+		t.place.store.slots.LeaveLine(t.place.entry.Execution)
 	}
 }
 
-// awaitSlot waits until it may be the turn of this place at its limits. false: how things stand has to be read again.
-func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
-	limit, inLine, w := p.store.slots.Ask(p.waits(), nil)
+// taken is called when the lock was taken, and the turn with it.
+func (t *slotTurn) taken() {
+	if t != nil {
+		t.place.store.slots.Leave(t.place.entry.Execution)
+	}
+}
+
+// await waits until it may be the turn of the place. false: how things stand has to be read again.
+func (t *slotTurn) await(ctx context.Context, revision int64) bool {
+	p := t.place
+	limit, inLine, w := p.store.slots.Ask(t.lock(), nil)
 	if limit == "" {
 		return true
 	}
@@ -51,19 +91,20 @@ func (p *Place) awaitSlot(ctx context.Context, at *queueState) bool {
 			return false
 		}
 	}
-	p.awaitGone(ctx, w.Woken, at.Revision)
-	limit, _, _ = p.store.slots.Ask(p.waits(), nil)
+	p.awaitGone(ctx, w.Woken, revision)
+	limit, _, _ = p.store.slots.Ask(t.lock(), nil)
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
-// atLimit is the limit that the place waits at, and which execution has had a slot there for longest, as far as this process knows; nil = it does not.
-func (p *Place) atLimit() *idem.Seen {
-	if p.limits == nil {
+// full is the limit that the place waits at, and which execution has had a slot there for longest, as far as this process knows; nil = it does not.
+func (t *slotTurn) full() *idem.Seen {
+	if t == nil {
 		return nil
 	}
-	turn := p.store.slots.TurnOf(p.entry.Execution)
-	for i := range p.limits.slots {
-		if slot, oldest := &p.limits.slots[i], p.store.slots.Oldest(turn); slot.Limit == turn && oldest != "" {
+	s := t.place.store.slots
+	turn := s.TurnOf(t.place.entry.Execution)
+	for i := range t.slots {
+		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {
 			return &idem.Seen{Full: slot, Oldest: oldest}
 		}
 	}
