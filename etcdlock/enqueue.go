@@ -23,20 +23,20 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route, replacing: newReplacing(s.core, &l)}
+	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}}
+	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
-		return p.request(life, &l, k, at, value)
+		return e.request(life, k, at, value)
 	}
-	if p.mayBeHandedTheLock(&l) {
+	if e.mayBeHandedTheLock() {
 		if value, err = protocol.EncodePlace(&l, prev); err != nil {
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.entry.Prev, p.entry.Lock = prev, &l
 		s.queues.Register(&p.entry)
-		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return p.come(k, at, value), nil }
+		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return e.come(k, at, value), nil }
 	}
 	type result struct {
 		seen *idem.Seen
@@ -64,45 +64,48 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	if r.seen != nil || r.err != nil {
 		return nil, r.seen, r.err
 	}
-	p.replacing = nil
 	return p, nil, nil
-}
-
-// mayBeHandedTheLock reports whether the holder that settles may make l the owner of the lock without asking it.
-func (p *Place) mayBeHandedTheLock(l *idem.Lock) bool {
-	return !l.MayPark && !l.Scope.PerEvent && p.turn == nil && p.replacing == nil
-}
-
-// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
-func (p *Place) request(life context.Context, l *idem.Lock, k protocol.Keys, at protocol.Seen, value []byte) (*commit.Request, error) {
-	k, turn := p.turn.atOnce(k, at)
-	k, value, err := p.replace(life, k, value)
-	if err != nil {
-		return nil, err
-	}
-	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, l), nil
-}
-
-// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
-func (p *Place) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
-	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
-	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.OthersWait(&p.entry)
-	r.Build = func() protocol.Op {
-		at.L = p.store.queues.Latest(&p.entry, at.L, p.seen)
-		p.behind = at.L
-		return protocol.Enqueue(k, at, place, protocol.Leased{})
-	}
-	r.OnApplied = func(answer commit.Reply) { p.store.queues.Enqueued(&p.entry, answer.Revision) }
-	return r
 }
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
 type enqueuing struct {
-	*Place
-	lock  *idem.Lock
-	at    protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
-	build func(life context.Context, at protocol.Seen) (*commit.Request, error)
+	p         *Place
+	lock      *idem.Lock
+	at        protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
+	replacing *replacing    // under strategy latest; nil = it has another one
+	behind    int64         // the revision of the lock that it was sent behind
+	seen      int64         // of the store, when it read that; 0 = it has not yet
+	build     func(life context.Context, at protocol.Seen) (*commit.Request, error)
+}
+
+// mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of the lock without asking it.
+func (e *enqueuing) mayBeHandedTheLock() bool {
+	return !e.lock.MayPark && !e.lock.Scope.PerEvent && e.p.turn == nil && e.replacing == nil
+}
+
+// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
+func (e *enqueuing) request(life context.Context, k protocol.Keys, at protocol.Seen, value []byte) (*commit.Request, error) {
+	k, turn := e.p.turn.atOnce(k, at)
+	k, value, err := e.replace(life, k, value)
+	if err != nil {
+		return nil, err
+	}
+	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
+}
+
+// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
+func (e *enqueuing) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
+	p := e.p
+	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
+	r := commit.NewRequest(k.L, nil, len(value))
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.OthersWait(&p.entry)
+	r.Build = func() protocol.Op {
+		at.L = p.store.queues.Latest(&p.entry, at.L, e.seen)
+		e.behind = at.L
+		return protocol.Enqueue(k, at, place, protocol.Leased{})
+	}
+	r.OnApplied = func(answer commit.Reply) { p.store.queues.Enqueued(&p.entry, answer.Revision) }
+	return r
 }
 
 // run sends until the answer is definite. What it returns is why the execution may not wait.
@@ -110,19 +113,19 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 	if seen, err := e.lookAround(life, e.at.L); seen != nil || err != nil {
 		return seen, err
 	}
-	for until, refusals := e.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
-		e.at.Epoch = e.entry.Session.Epoch()
+	for until, refusals := e.p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
+		e.at.Epoch = e.p.entry.Session.Epoch()
 		r, err := e.build(life, e.at)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
 		r.HoldUntil, r.Refusals = until, refusals
-		answer := e.store.sender.Do(life, r)
-		e.store.leases.DropIfGone(r.SharedLease, answer.Err)
+		answer := e.p.store.sender.Do(life, r)
+		e.p.store.leases.DropIfGone(r.SharedLease, answer.Err)
 		switch {
 		case answer.Err == nil && answer.Succeeded:
 			if r.OnApplied == nil { // else it knows
-				e.entry.Revision = answer.Revision
+				e.p.entry.Revision = answer.Revision
 			}
 			e.replacing.done()
 			return nil, nil
@@ -145,24 +148,24 @@ var errAgain = errors.New("send it again")
 
 // forgot reports whether a lease was missing that is not the session's: that of its age, or of a record, which are shared.
 func (e *enqueuing) forgot(err error) bool {
-	return (e.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
+	return (e.p.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
 }
 
 // after is what follows a refusal, or an answer that got lost: errAgain, or a result.
 func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen, error) {
 	st, err := e.stateAfter(life, answer)
 	switch {
-	case err != nil && e.parking && answer.Err != nil:
+	case err != nil && e.p.parking && answer.Err != nil:
 		return nil, commit.Unknown(err)
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
-		e.store.queues.Recovered(&e.entry, st.Place)
+		e.p.store.queues.Recovered(&e.p.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
-		if err = e.found(life, st); err == nil && e.won == nil { // and has lost it
+		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it
 			err = idem.ErrNotClaimed
 		}
 		return nil, err
@@ -188,7 +191,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 	moved, seen, err := e.queueMoved(life, e.at.L)
 	if seen == nil && err == nil && !moved {
-		if err = e.entry.Session.Moved(life, e.store.pool, e.at.Epoch); err != nil {
+		if err = e.p.entry.Session.Moved(life, e.p.store.pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}
@@ -215,13 +218,13 @@ func kindOf(err error) protocol.Answer {
 }
 
 // inTheWay is why the execution may not wait.
-func (p *Place) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
+func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
 	if st.Unread != nil {
 		return nil, commit.Unavailable(st.Unread)
 	}
-	seen := st.Seen(p.entry.Scope.Key)
-	if l := seen.Lock; l != nil && l.Scope.Key == p.entry.Scope.Key {
-		if l.Dead, err = p.store.reaper.IsDead(life, l); err != nil {
+	seen := st.Seen(e.p.entry.Scope.Key)
+	if l := seen.Lock; l != nil && l.Scope.Key == e.p.entry.Scope.Key {
+		if l.Dead, err = e.p.store.reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -234,9 +237,9 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 		return stateIn(answer)
 	}
 	if link.Fencing(answer.Err) {
-		if err := e.entry.Session.Fence(life, e.store.pool, e.at.Epoch); err != nil {
+		if err := e.p.entry.Session.Fence(life, e.p.store.pool, e.at.Epoch); err != nil {
 			return nil, err
 		}
 	}
-	return history.Look(life, e.store.pool, e.keys())
+	return history.Look(life, e.p.store.pool, e.p.keys())
 }

@@ -151,37 +151,37 @@ func (r *replacing) forgot(err error) bool {
 const maxForgets = 3
 
 // lookAround is before the first attempt, and when the lock has changed hands. What it returns is why the execution may not wait.
-func (p *Place) lookAround(life context.Context, behind int64) (*idem.Seen, error) {
-	if p.replacing == nil {
+func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Seen, error) {
+	if e.replacing == nil {
 		return nil, nil
 	}
-	newer, err := p.replacing.look(life, p.keys(), behind)
+	newer, err := e.replacing.look(life, e.p.keys(), behind)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	return p.olderThan(life, newer)
+	return e.olderThan(life, newer)
 }
 
 // queueMoved looks again after a refusal that nothing else explains: true where it was about the queue.
-func (p *Place) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Seen, _ error) {
-	if p.replacing == nil {
+func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Seen, _ error) {
+	if e.replacing == nil {
 		return false, nil, nil
 	}
-	last, q := p.replacing.seen.Last, p.replacing.seen.Q
-	seen, err := p.lookAround(life, behind)
-	return last != p.replacing.seen.Last || q != p.replacing.seen.Q, seen, err
+	last, q := e.replacing.seen.Last, e.replacing.seen.Q
+	seen, err := e.lookAround(life, behind)
+	return last != e.replacing.seen.Last || q != e.replacing.seen.Q, seen, err
 }
 
 // olderThan is how things stand for an execution that is older than one that waits.
-func (p *Place) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, error) {
+func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, error) {
 	if newer == nil {
 		return nil, nil
 	}
-	st, err := history.Look(life, p.store.pool, p.keys())
+	st, err := history.Look(life, e.p.store.pool, e.p.keys())
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	seen, err := p.inTheWay(life, st)
+	seen, err := e.inTheWay(life, st)
 	if seen != nil {
 		seen.Newer = newer
 	}
@@ -189,8 +189,8 @@ func (p *Place) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, e
 }
 
 // replace adds to the transaction that takes a place what it does under strategy latest. value is the place's without that.
-func (p *Place) replace(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
-	r := p.replacing
+func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
+	r := e.replacing
 	if r == nil {
 		return k, value, nil
 	}
@@ -198,9 +198,9 @@ func (p *Place) replace(life context.Context, k protocol.Keys, value []byte) (pr
 	if err != nil {
 		return k, nil, err
 	}
-	p.series = nil
+	e.p.series = nil
 	if s := r.lock.Latest; !s.NotBefore.IsZero() {
-		p.series = s
+		e.p.series = s
 	}
 	seen := r.seen // a request that is on its way keeps what it was made of
 	k.Latest = &seen

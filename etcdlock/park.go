@@ -36,21 +36,22 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true, replacing: newReplacing(s.core, &l)}
+	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	k := p.keys()
-	e := &enqueuing{Place: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, build: func(life context.Context, at protocol.Seen) (*commit.Request, error) {
+	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
+	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
 		keep, err := park.Stored(life, s.leases, &l, &kept)
 		if err != nil {
 			return nil, err
 		}
-		k, value, err := p.replace(life, k, value)
+		k, value, err := e.replace(life, k, value)
 		if err != nil {
 			return nil, err
 		}
 		r := commit.NewRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
 		r.SharedLease = keep.Age.Lease
 		return r, nil
-	}}
+	}
 	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		return result{seen, err}

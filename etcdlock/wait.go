@@ -24,13 +24,10 @@ type Place struct {
 	entry   queue.Entry // registered if the lock may be handed to it
 	route   string
 	turn    *slotTurn   // nil = it counts against no limit
-	behind  int64       // the revision of the lock that it was sent behind
-	seen    int64       // of the store, when it read that; 0 = it has not yet
 	won     *owned.Lock // the lock, where it was handed to this place
 	parking bool        // it was to be parked, and how that ended the Store finds out by itself
 
-	series    *idem.Series // under strategy latest: until when it rests; nil = it does not
-	replacing *replacing   // while it takes its place under strategy latest
+	series *idem.Series // under strategy latest: until when it rests; nil = it does not
 }
 
 // lock is what the place says of its execution.
