@@ -135,7 +135,7 @@ func TestAfterAnUnknownOutcomeTheLockStaysClosedForReleaseDelay(t *testing.T) {
 	refused{409, "workflow_locked", "no", "locked"}.check(t, other)
 	p := other.JSON()
 	until, err := time.Parse(time.RFC3339, fmt.Sprint(p["closedUntil"]))
-	if left := time.Until(until); err != nil || left > 4*time.Second || p["existingExecutionId"] != first.Execution() || other.Execution() != first.Execution() {
+	if left := time.Until(until); err != nil || left > 9*time.Second || p["existingExecutionId"] != first.Execution() || other.Execution() != first.Execution() {
 		t.Errorf("closed until %v: %v", p["closedUntil"], other)
 	}
 	for _, field := range []string{"detail", "details"} {

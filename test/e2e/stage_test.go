@@ -51,7 +51,7 @@ routes:
   - {name: mismatch-execute, path: "/mismatch-execute/{w}", workflow: "e/{path.w}", idempotency: {on_mismatch: execute}}
   - {name: keep, path: "/keep/{w}", workflow: "keep/{path.w}", lock: {release_delay: 0s}, idempotency: {keep: [2xx, 404], unknown: [502, 504]}}
   - {name: block, path: "/block/{w}", workflow: "block/{path.w}", lock: {release_delay: 0s}, idempotency: {on_unknown: block}}
-  - {name: cooling, path: "/cooling/{w}", workflow: "cooling/{path.w}", lock: {release_delay: 3s}}
+  - {name: cooling, path: "/cooling/{w}", workflow: "cooling/{path.w}", lock: {release_delay: 8s}}
   - {name: cold, path: "/cold/{w}", workflow: "cold/{path.w}", lock: {release_delay: 50s}}
   - {name: short, path: "/short/{w}", workflow: "short/{path.w}", lock: {max_duration: 400ms, release_delay: 0s}}
   - {name: small, path: "/small/{w}", workflow: "small/{path.w}", idempotency: {replay_body: 16B}}
