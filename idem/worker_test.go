@@ -234,7 +234,7 @@ func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	for _, workflow := range []string{"waits for a try", "waits, too", "waits for a try", "changed"} {
 		select {
 		case parks.scopes <- Scope{Workflow: workflow}:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("nobody looks at %q", workflow)
 		}
 	}

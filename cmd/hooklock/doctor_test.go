@@ -73,7 +73,7 @@ func TestServeReachesAnEtcdWithAuthentication(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := s.Store.WaitReady(ctx); err != nil {
 				t.Error(err)

@@ -65,7 +65,7 @@ func TestMetricsTravelOverHTTPAndGRPCWithTheirOwnNames(t *testing.T) {
 		r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_EXPORTER_OTLP_PROTOCOL", protocol, "OTEL_TRACES_EXPORTER", "none",
 			"OTEL_SERVICE_NAME", "our-hooks", "OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=prod")
 		r.Delivered(executed())
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := r.Close(ctx); err != nil { // which sends what is left
 			t.Fatal(err)

@@ -37,7 +37,7 @@ func readThrough(t *testing.T, max int, raw string, fin bool) (body string, call
 	if fin {
 		_ = c.(*net.TCPConn).CloseWrite()
 	}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	_, _ = http.ReadResponse(bufio.NewReader(c), nil)
 	select {
 	case <-done:

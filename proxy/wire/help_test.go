@@ -84,7 +84,7 @@ func openDoorTLS(t testing.TB, o ListenerOptions, secure *tls.Config, h fasthttp
 		_ = d.server.Serve(d.listen)
 	}()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = d.server.ShutdownWithContext(ctx)
 		<-d.done
@@ -190,7 +190,7 @@ func knock(t testing.TB, addr, raw string) (status int, closed bool) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(c, raw); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,7 +32,9 @@ func ask(t *testing.T, c net.Conn) {
 // until waits for what no event tells.
 func until(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !check(); runtime.Gosched() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !check(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatal("in vain: " + what)
 		}

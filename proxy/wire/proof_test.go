@@ -86,7 +86,7 @@ func proving(t *testing.T, up *wiretest.Upstream, change ...func(*Options)) *Ups
 func slow(o *Options) { o.silence = time.Hour }
 
 // patient gives a service the time to answer that the tests' own machine may need.
-func patient(o *Options) { o.silence = 100 * time.Millisecond }
+func patient(o *Options) { o.silence = time.Second }
 
 // deliver sends a body, which a sender has signed if it is trusted.
 func deliver(t *testing.T, u *Upstream, body string, trusted bool) {
@@ -150,14 +150,11 @@ func TestTheFirstConnectionThatIsNotSilentEndsTheReuse(t *testing.T) {
 				continue // a unix socket has no reset
 			}
 			t.Run(name+", "+network, func(t *testing.T) {
+				t.Parallel()
 				s := tt.service()
 				up := s.start(t, network)
-
 				var told []string
-				u := proving(t, up, func(o *Options) {
-					o.OnReuseEnded = func(why string) { told = append(told, why) }
-					o.silence = 50 * time.Millisecond
-				})
+				u := proving(t, up, patient, func(o *Options) { o.OnReuseEnded = func(why string) { told = append(told, why) } })
 				for range 3 {
 					deliver(t, u, event, true)
 					if got := proved(t, u); !strings.HasPrefix(got.Ended, tt.want) || got.EndedAt.IsZero() || got.Proven != 0 {

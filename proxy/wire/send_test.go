@@ -32,7 +32,7 @@ func pool(t testing.TB, up *wiretest.Upstream, change ...func(*Options)) *Upstre
 func soon(t testing.TB) *Call {
 	t.Helper()
 	x := &Call{Late: errors.New("the test hangs")}
-	x.Begin(time.Now(), 20*time.Second)
+	x.Begin(time.Now(), time.Minute)
 	t.Cleanup(x.End)
 	return x
 }
@@ -145,7 +145,7 @@ func awaitFIN(t testing.TB, u *Upstream) {
 	u.mu.Lock()
 	c := u.idle[len(u.idle)-1]
 	u.mu.Unlock()
-	for end := time.Now().Add(10 * time.Second); c.quiet(); {
+	for end := time.Now().Add(time.Minute); c.quiet(); {
 		if time.Now().After(end) {
 			t.Fatal("the connection never became readable")
 		}

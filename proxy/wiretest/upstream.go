@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long the package waits for anything before it fails the test.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Upstream is a listening server. It ends with the test, which waits for all of its connections.
 type Upstream struct {
