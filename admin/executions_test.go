@@ -189,19 +189,19 @@ func TestWaitAnswersOnChangeAndAtOnceWhenEnded(t *testing.T) {
 func TestWaitOutlivesTheTimeoutsOfItsListener(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("w", "1")
-	const short = 200 * time.Millisecond
+	const short = 2 * time.Second
 	hasty := httptest.NewUnstartedServer(f.api)
 	hasty.Config.ReadTimeout, hasty.Config.WriteTimeout = short, short
 	hasty.Start()
 	defer hasty.Close()
 	f.rig.http = hasty
 	began := time.Now()
-	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=1s", readToken1, ""); a.text("status") != "RUNNING" || time.Since(began) < time.Second {
+	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=3s", readToken1, ""); a.text("status") != "RUNNING" || time.Since(began) < 3*time.Second {
 		t.Errorf("after %v: %s", time.Since(began), a.body)
 	}
 	path, _, _ := f.take("lock", `{"ttl":"1m"}`)
 	began = time.Now()
-	if f.want(409, "lock_wait_timeout", "POST", path+"/acquire", opsToken, `{"ttl":"1m","wait":"1s"}`); time.Since(began) < time.Second {
+	if f.want(409, "lock_wait_timeout", "POST", path+"/acquire", opsToken, `{"ttl":"1m","wait":"3s"}`); time.Since(began) < 3*time.Second {
 		t.Errorf("after %v", time.Since(began))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"hooklock/idem"
 )
 
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // callbackKey is that of every delivery of these tests.
 const callbackKey = "ABCDEFGHIJKLMNOP"
