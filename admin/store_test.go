@@ -91,7 +91,7 @@ func lockOf(workflow, event string) idem.Lock {
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name}, Route: "route", EventID: event,
-			Fingerprint: sha256.Sum256([]byte("body")), CallbackHash: hex.EncodeToString(hash[:16]), Attempt: 1, StartedAt: time.Now(),
+			Fingerprint: idem.Fingerprint{1}, CallbackHash: hex.EncodeToString(hash[:10]), Attempt: 1, StartedAt: time.Now(),
 			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Retention: time.Hour,
 		},
 		MaxDuration: time.Hour, ReplayBody: 64 << 10, ReplayFor: time.Minute,

@@ -145,7 +145,7 @@ func settledEvent(n, all int) idem.Lock {
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
-			Fingerprint: sum, Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:16]),
+			Fingerprint: idem.Fingerprint(sum[:]), Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:10]),
 			TraceParent: "00-" + hex.EncodeToString(sum[:16]) + "-" + hex.EncodeToString(sum[8:16]) + "-01",
 			Attempt:     1, StartedAt: time.Now(), Retention: 28 * time.Hour,
 		},

@@ -21,7 +21,7 @@ const callbackKey = "KEY"
 // withKey lets the upstream of l speak with callbackKey.
 func withKey(l idem.Lock) idem.Lock {
 	hash := sha256.Sum256([]byte(callbackKey))
-	l.CallbackHash = hex.EncodeToString(hash[:16])
+	l.CallbackHash = hex.EncodeToString(hash[:10])
 	l.ReplayBody = 1 << 10
 	return l
 }

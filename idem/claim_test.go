@@ -61,7 +61,7 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		t.Fatalf("%+v, claims over %v", a, l.prevs)
 	}
 	got, key := l.locks[1], sha256.Sum256([]byte(a.Execution.CallbackKey))
-	want := Lock{Entry: Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1", Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution), CallbackHash: hex.EncodeToString(key[:16]), TraceParent: "trace", Attempt: 5, Earlier: []Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour, ReleaseDelay: time.Minute, ReplayBody: 77}
+	want := Lock{Entry: Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1", Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution), CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5, Earlier: []Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour, ReleaseDelay: time.Minute, ReplayBody: 77}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}

@@ -325,10 +325,10 @@ func NewCallbackKey(random [10]byte) (key, hash string) {
 	return key, HashCallbackKey(key)
 }
 
-// HashCallbackKey returns Entry.CallbackHash of a callback key. It has more bits than the key.
+// HashCallbackKey returns Entry.CallbackHash of a callback key. It has as many bits as the key.
 func HashCallbackKey(key string) string {
 	hash := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(hash[:16])
+	return hex.EncodeToString(hash[:10])
 }
 
 // randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has no event ID.

@@ -25,8 +25,8 @@ func (k Key) Short() string {
 	return string(k[:16])
 }
 
-// Fingerprint is the SHA-256 of method, host, path, query and raw body of a delivery. As text it is 64 hex digits.
-type Fingerprint [sha256.Size]byte
+// Fingerprint is half of the SHA-256 of method, host, path, query and raw body of a delivery. As text it is 32 hex digits.
+type Fingerprint [sha256.Size / 2]byte
 
 // Hex returns f as text; "" for a lock without a delivery.
 func (f Fingerprint) Hex() string {
@@ -39,8 +39,11 @@ func (f Fingerprint) Hex() string {
 // MarshalText implements encoding.TextMarshaler.
 func (f Fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the whole hash, too, as locks of earlier releases have it.
 func (f *Fingerprint) UnmarshalText(text []byte) error {
+	if len(text) == 2*sha256.Size {
+		text = text[:sha256.Size]
+	}
 	if len(text) != hex.EncodedLen(len(f)) {
 		return fmt.Errorf("a fingerprint has %d hex digits, not %d", hex.EncodedLen(len(f)), len(text))
 	}
@@ -70,7 +73,7 @@ type Entry struct {
 	Parts Parts `json:"parts,omitzero"`
 	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
 	Credentials string `json:"credentials,omitempty"`
-	// CallbackHash is half of the SHA-256 of the execution's callback key, in hex.
+	// CallbackHash is 80 bits of the SHA-256 of the execution's callback key, in hex.
 	CallbackHash string    `json:"callbackHash,omitempty"`
 	TraceParent  string    `json:"traceParent,omitempty"`
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key

@@ -1,9 +1,7 @@
 package protocol
 
 import (
-	"encoding/base32"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
@@ -139,95 +137,100 @@ func (c *codec) micros(t *time.Time, base time.Time) {
 // epoch is the base of times without a better one: 2026-01-01.
 var epoch = time.Unix(1767225600, 0)
 
-// The forms of text, in the lowest bits of its length: as it is, or as the bytes that it encodes.
-const (
-	textPlain  = iota
-	textHex    // lower case
-	textBase32 // lower case, without padding
-	textTrace  // a traceparent of version 00
-	textForms  = 4
-)
-
-var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-// text codes hex in half as many bytes, and base32 in five eighths: hashes and names of sessions are most of an entry.
-func (c *codec) text(s *string) {
-	if !c.reads {
-		c.pack(*s)
-		return
-	}
-	var n uint64
-	c.unsigned(&n)
-	bytes := c.take(n / textForms)
-	switch n % textForms {
-	case textHex:
-		*s = hex.EncodeToString(bytes)
-	case textBase32:
-		*s = lowerBase32.EncodeToString(bytes)
-	case textTrace:
-		if len(bytes) != traceBytes {
-			c.fail(errors.New("a trace has another length"))
-			return
-		}
-		*s = "00-" + hex.EncodeToString(bytes[:16]) + "-" + hex.EncodeToString(bytes[16:24]) + "-" + hex.EncodeToString(bytes[24:])
-	default:
-		*s = string(bytes)
-	}
+// form is a way to store text of a few characters: groups of them as one number each, and what is left of it as it is.
+type form struct {
+	digits       string
+	chars, bytes int        // of a group
+	values       [256]int16 // of each character: its place in digits; -1 = it has none
 }
 
-const traceBytes = 16 + 8 + 1
-
-// pack writes text in its shortest form.
-func (c *codec) pack(s string) {
-	n, before := len(s), len(c.b)
-	if n == 55 && strings.HasPrefix(s, "00-") && s[35] == '-' && s[52] == '-' {
-		c.length(traceBytes, textTrace)
-		if c.unhex(s[3:35]) && c.unhex(s[36:52]) && c.unhex(s[53:]) {
-			return
-		}
-		c.b = c.b[:before]
+func newForm(digits string, chars, bytes int) *form {
+	f := &form{digits: digits, chars: chars, bytes: bytes}
+	for i := range f.values {
+		f.values[i] = int16(strings.IndexByte(digits, byte(i))) //nolint:gosec // both are below 256
 	}
-	if n > 0 && n%2 == 0 {
-		if c.length(n/2, textHex); c.unhex(s) {
-			return
-		}
-		c.b = c.b[:before]
-	}
-	if n > 0 && n%8 == 0 && strings.IndexFunc(s, notBase32) < 0 {
-		c.length(n/8*5, textBase32)
-		c.b, _ = lowerBase32.AppendDecode(c.b, []byte(s)) // it has whole groups of letters of that alphabet
-		return
-	}
-	c.length(n, textPlain)
-	c.b = append(c.b, s...)
+	return f
 }
 
-func notBase32(r rune) bool { return (r < 'a' || r > 'z') && (r < '2' || r > '7') }
-
-func (c *codec) length(n, form int) {
-	c.b = binary.AppendUvarint(c.b, uint64(n*textForms+form)) //nolint:gosec // neither is negative
+// forms has the shortest first. The last one takes any text, as it is.
+var forms = [4]*form{
+	newForm("0123456789abcdef", 2, 1),
+	newForm("0123456789abcdefghijklmnopqrstuvwxyz-./_", 3, 2),
+	newForm("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz/_", 4, 3),
+	{chars: math.MaxInt},
 }
 
-// unhex appends the bytes of lower-case hex of an even length; false: s is not hex.
-func (c *codec) unhex(s string) bool {
-	for i := 0; i < len(s); i += 2 {
-		high, low := nibble(s[i]), nibble(s[i+1])
-		if high < 0 || low < 0 {
+func (f *form) takes(s string) bool {
+	for i := range len(s) {
+		if f.values[s[i]] < 0 {
 			return false
 		}
-		c.b = append(c.b, byte(high<<4|low)) //nolint:gosec // both are below 16
 	}
 	return true
 }
 
-func nibble(digit byte) int {
-	switch {
-	case digit >= '0' && digit <= '9':
-		return int(digit - '0')
-	case digit >= 'a' && digit <= 'f':
-		return int(digit - 'a' + 10)
+// text codes text in the first form that takes it, behind its length and the number of the form: names, IDs and hashes are most of a record.
+func (c *codec) text(s *string) {
+	i := 0
+	for !forms[i].takes(*s) {
+		i++
 	}
-	return -1
+	n := uint64(len(*s)*len(forms) + i) //nolint:gosec // neither is negative
+	if c.unsigned(&n); c.reads {
+		*s = c.unpack(forms[n%uint64(len(forms))], n/uint64(len(forms)))
+		return
+	}
+	c.pack(forms[i], *s)
+}
+
+func (c *codec) pack(f *form, s string) {
+	for ; len(s) >= f.chars; s = s[f.chars:] {
+		n := 0
+		for i := range f.chars {
+			n = n*len(f.digits) + int(f.values[s[i]])
+		}
+		for i := f.bytes - 1; i >= 0; i-- {
+			c.b = append(c.b, byte(n>>(8*i))) //nolint:gosec // one of its bytes
+		}
+	}
+	c.b = append(c.b, s...)
+}
+
+// unpack reads text of so many characters. No form has more than two in a byte.
+func (c *codec) unpack(f *form, size uint64) string {
+	if size > 2*uint64(len(c.b)) {
+		c.fail(errShort)
+		return ""
+	}
+	text := make([]byte, int(size)) //nolint:gosec // checked here
+	at := 0
+	for ; at+f.chars <= len(text); at += f.chars {
+		n := 0
+		for _, b := range c.take(uint64(f.bytes)) { //nolint:gosec // it is not negative
+			n = n<<8 | int(b)
+		}
+		for i := f.chars - 1; i >= 0; i-- {
+			text[at+i] = f.digits[n%len(f.digits)]
+			n /= len(f.digits)
+		}
+		if n > 0 {
+			c.fail(errors.New("a group of text is too large"))
+		}
+	}
+	copy(text[at:], c.take(uint64(len(text)-at))) //nolint:gosec // it is not negative
+	return string(text)
+}
+
+// trace codes a trace parent of version 00 without its dashes, which leaves nothing but hex.
+func (c *codec) trace(s *string) {
+	text := *s
+	if len(text) == 55 && text[:3] == "00-" && text[35] == '-' && text[52] == '-' {
+		text = text[3:35] + text[36:52] + text[53:]
+	}
+	if c.text(&text); len(text) == 50 {
+		text = "00-" + text[:32] + "-" + text[32:48] + "-" + text[48:]
+	}
+	*s = text
 }
 
 // take returns the next n bytes of the input, without a copy.
@@ -257,10 +260,15 @@ func word[T ~string](c *codec, s *T, words []T) {
 	case n > 0:
 		*s = words[n-1]
 	default:
-		text := string(*s)
-		c.text(&text)
-		*s = T(text)
+		textOf(c, s)
 	}
+}
+
+// textOf codes a text of any type.
+func textOf[T ~string](c *codec, s *T) {
+	text := string(*s)
+	c.text(&text)
+	*s = T(text)
 }
 
 // json codes fields that few values have, in one array.

@@ -16,14 +16,14 @@ func TestWhatIsStoredStays(t *testing.T) {
 	east := time.FixedZone("", 3600)
 	full := sampleLock()
 	full.StartedAt, full.CoolUntil = full.StartedAt.In(east), full.CoolUntil.In(east)
-	const nobody = `"0000000000000000000000000000000000000000000000000000000000000000"`
+	const nobody = `"00000000000000000000000000000000"`
 	for name, c := range map[string]struct {
 		encode func() ([]byte, error)
 		want   string
 	}{
 		"a lock with everything": {func() ([]byte, error) { return EncodeLock(full) }, `{
 			"v":1,"executionId":"exec_a","workflow":"w/\"1\"","key":"k","perEvent":true,"alive":"sessions/s","holder":"host/1/s","route":"r","eventId":"e",
-			"fingerprint":"0102000000000000000000000000000000000000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","attempt":3,
+			"fingerprint":"01020000000000000000000000000000","parts":"AQIAAAAAAAAAAAAA","credentials":"c","callbackHash":"h","traceParent":"t","attempt":3,
 			"earlier":[{"executionId":"exec_b","status":"FAILED","outcome":"unknown","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],
 			"startedAt":"2026-01-02T03:04:05.006Z","maxDurationNs":3600000000000,"releaseDelayNs":1000000000,"retentionNs":60000000000,"replayBody":5,"plan":["one","two"],
 			"steps":[{"name":"one","status":"done","startedAt":"2026-01-02T03:04:05.006Z","finishedAt":"2026-01-02T03:04:05.006Z"}],

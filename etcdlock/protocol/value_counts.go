@@ -10,7 +10,7 @@ import (
 	"hooklock/idem"
 )
 
-const countsVersion = 1
+const countsVersion = 2
 
 // CountChunk is what one process has counted in one span of time.
 type CountChunk struct {
@@ -104,6 +104,9 @@ func each[T any](c *codec, all []T) []T {
 	}
 	if n > uint64(len(c.b)) { // each takes a byte at least
 		c.fail(errShort)
+		n = 0
+	}
+	if n == 0 {
 		return nil
 	}
 	return make([]T, n)

@@ -13,10 +13,10 @@ import (
 )
 
 // recordVersion is the first byte of a record. Its fields follow as codec writes them, and then the answer's body.
-const recordVersion = 3
+const recordVersion = 4
 
 // answerVersion is the first byte of an answer that has a key of its own.
-const answerVersion = 1
+const answerVersion = 2
 
 // smallAnswer is the size in bytes up to which an answer stays in its record: a key of its own costs etcd more.
 const smallAnswer = 64
@@ -205,9 +205,7 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	if sameKey {
 		e.Key = key
 	} else {
-		text := string(e.Key)
-		c.text(&text)
-		e.Key = idem.Key(text)
+		textOf(c, &e.Key)
 	}
 	c.execution(e, random, named)
 	at := strings.LastIndexByte(e.Holder, '/') + 1
@@ -228,7 +226,7 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	}
 	c.text(&e.Credentials)
 	c.text(&e.CallbackHash)
-	c.text(&e.TraceParent)
+	c.trace(&e.TraceParent)
 	c.int(&e.Attempt)
 	c.micros(&e.StartedAt, epoch)
 	c.number(&e.Token)
@@ -256,9 +254,7 @@ func (c *codec) labels(labels *idem.Labels) {
 // execution codes the ID of e: its random part if it is made of the workflow and the key, else the whole.
 func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
 	if !named {
-		id := string(e.Execution)
-		c.text(&id)
-		e.Execution = idem.ExecutionID(id)
+		textOf(c, &e.Execution)
 		return
 	}
 	if c.fixed(random[:]); c.reads {

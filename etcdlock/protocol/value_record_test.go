@@ -17,12 +17,12 @@ import (
 func settledRecord() *idem.Record {
 	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
-	f := idem.Fingerprint{1, 31: 2}
+	f := idem.Fingerprint{1, 15: 2}
 	const body = `{"received":true,"id":"12345"}`
 	return &idem.Record{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID("stripe/cus_1", key, [4]byte{1, 2, 3, 4}), Scope: idem.Scope{Workflow: "stripe/cus_1", Key: key}, Route: "stripe",
-			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2}, CallbackHash: f.Hex()[:32], Holder: "webhooks-5d8f7c9b6-x2x7q/1/qrw772hapqfrldz6",
+			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2}, CallbackHash: f.Hex()[:20], Holder: "webhooks-5d8f7c9b6-x2x7q/1/qrw772hapqfrldz6",
 			TraceParent: "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", Attempt: 1, StartedAt: at, Retention: 24 * time.Hour, Token: 1 << 30,
 		},
 		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345000), Kept: true, Answer: &idem.Answer{
@@ -69,7 +69,7 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 
 // TestARecordTakesLittle is the diet: one of a settled event, with a body of 30 bytes.
 func TestARecordTakesLittle(t *testing.T) {
-	if n := len(encoded(t, settledRecord()).Value); n > 255 {
+	if n := len(encoded(t, settledRecord()).Value); n > 200 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -82,7 +82,7 @@ func TestALargeAnswerLeavesItsRecord(t *testing.T) {
 		t.Errorf("of a small one %d bytes are apart: %v", len(answer), err)
 	}
 	value, answer, err := SplitRecord(r, "me")
-	if err != nil || len(value) > 255 || !r.Answer.Whole {
+	if err != nil || len(value) > 200 || !r.Answer.Whole {
 		t.Fatalf("%d bytes, %+v, %v", len(value), r.Answer, err)
 	}
 	got, _, err := DecodeRecord(kvOf(r.Scope, value))
@@ -107,10 +107,10 @@ func TestALargeAnswerLeavesItsRecord(t *testing.T) {
 // TestTheFormOfARecordStays: processes of two releases share one etcd.
 func TestTheFormOfARecordStays(t *testing.T) {
 	const want = "" +
-		"031d1e307374726970652f6375735f31010203046c776562686f6f6b732d3564386637633962362d78327837712f312f2a846dffe8e07c0b158f3e18737472" +
-		"697065606576745f31507152303030303030303030303030303030310100000000000000000000000000000000000000000000000000000000000002010000" +
-		"000000000000000002004101000000000000000000000000000000670102030405060708090a0b0c0d0e0f1001020304050607080102e0aae682d605808080" +
-		"800880c60a000101f2c001000190033c0201017b227265636569766564223a747275652c226964223a223132333435227d"
+		"041d1e31b3a37476ef7eb519010203046dca3b6e18818421505ee439fee62acf72edce41a6d82cda6be9a4f3856b3619b3a3747662a39dff059d1b000000" +
+		"00000000000000000101000000000000000000000000000002010000000000000000000002005001000000000000000000c8010102030405060708090a0b" +
+		"0c0d0e0f1001020304050607080102e0aae682d605808080800880c60a000101f2c001000190033c0201017b227265636569766564223a747275652c2269" +
+		"64223a223132333435227d"
 	if got := hex.EncodeToString(encoded(t, settledRecord()).Value); got != want {
 		t.Errorf("%s\nand not\n%s\n: give another form another recordVersion", got, want)
 	}
@@ -118,7 +118,7 @@ func TestTheFormOfARecordStays(t *testing.T) {
 
 func TestTextComesBackInEveryForm(t *testing.T) {
 	for _, text := range []string{
-		"", "a", "ab", "aB", "abcdefgh", "abcdefg8", "abcdef\r\n", "0a", "0A", strings.Repeat("ab", 64), strings.Repeat("ab", 65), strings.Repeat("z", 64), strings.Repeat("z", 72), "\xff\x00",
+		"", "a", "ab", "aB", "abc-", "aBc/", "aBcd_ef", "a:b", "abcdefgh", "abcdefg8", "abcdef\r\n", "0a", "0A", strings.Repeat("ab", 64), strings.Repeat("ab", 65), strings.Repeat("z", 64), strings.Repeat("z", 72), "\xff\x00",
 		"00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-0102030405060708090A0b0c0d0e0f10-0102030405060708-01", "01-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
 	} {
 		c := &codec{}
@@ -136,7 +136,7 @@ func TestTextComesBackInEveryForm(t *testing.T) {
 func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 	for name, spoil := range map[string]func(*idem.Answer){
 		"body":    func(a *idem.Answer) { a.Body = make([]byte, MaxRecordBytes) },
-		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("X", MaxRecordBytes) },
+		"headers": func(a *idem.Answer) { a.Header[0].Value = strings.Repeat("!", MaxRecordBytes) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := sampleRecord()

@@ -108,3 +108,10 @@ func FuzzDecodeLock(f *testing.F) {
 		}
 	})
 }
+
+func TestTheFingerprintInALockOfAnEarlierReleaseIsTheSame(t *testing.T) {
+	got, err := DecodeLock([]byte(`{"v":1,"executionId":"exec_a","fingerprint":"01020000000000000000000000000000` + strings.Repeat("f", 32) + `"}`))
+	if err != nil || got.Fingerprint != (idem.Fingerprint{1, 2}) {
+		t.Errorf("%+v %v", got, err)
+	}
+}

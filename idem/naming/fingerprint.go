@@ -17,9 +17,9 @@ type Open struct {
 	Target bool
 }
 
-// FingerprintOf returns the SHA-256 of method, host (in lower case), path, query and body of m, each behind its length, except for the parts
-// that are open: changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count:
-// signatures and trace IDs are new in each attempt.
+// FingerprintOf hashes method, host (in lower case), path, query and body of m, each behind its length, except for the parts that are open:
+// changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count: signatures and
+// trace IDs are new in each attempt.
 func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	s := &m.scratch
 	if s.sum == nil {

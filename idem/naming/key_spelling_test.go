@@ -58,7 +58,7 @@ func TestTheKeyStaysAcrossReleases(t *testing.T) {
 		`{query.id}`:      "5c80c09683041123-f124eee7871a0baf49e3a865d6f1f0b8",
 		`{path.id}`:       "5c80c09683041123-0d98df63d5ac1b2450c87f2fed5e9526",
 		`{header.X-Id}`:   "5c80c09683041123-f27b6703e1360155254e1d524acb02d8",
-		`{fingerprint}`:   "e8daf668a9c9f003-cfeddd258bd5be6f07ec561ed051a171",
+		`{fingerprint}`:   "4c16b77596cd2eba-875d35ecbd32868e9bda739668f0b77a",
 		`{body_sha256}`:   "9b56b17da48ff3a5-178e89e1f90957c9a05dc1af746ca9ec",
 		`{header.X-Id}-a`: "4838df24c562e05a-3acdbcd817987eecb1d4ce12e45aa81a",
 	} {

@@ -193,7 +193,7 @@ func TestTakesTheFingerprintWhereTheEventIDIsMissing(t *testing.T) {
 		t.Fatal("two bodies share a key")
 	}
 	explicit := mustKeys(t, KeySpec{Route: "r", Workflow: "w", EventID: "{header.Id ?? fingerprint}"})
-	if e := mustName(t, explicit, m); e.Key != n.Key || !e.ByPayload || len(e.EventID) != 64 {
+	if e := mustName(t, explicit, m); e.Key != n.Key || !e.ByPayload || len(e.EventID) != 32 {
 		t.Fatalf("%+v, want the key %s", e, n.Key)
 	}
 	without := mustKeys(t, KeySpec{Route: "r", Workflow: "w"})

@@ -175,7 +175,8 @@ func (w *world) slots(route string, _ idem.Slot) int {
 
 // request is what the guard is asked about a delivery; other: it has another body than the event's.
 func (e *event) request(policy *idem.Policy, other bool) *idem.Request {
-	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: sha256.Sum256([]byte(e.id)), Policy: policy}
+	hash := sha256.Sum256([]byte(e.id))
+	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: idem.Fingerprint(hash[:]), Policy: policy}
 	if other {
 		r.Fingerprint[0]++
 	}
