@@ -1,30 +1,81 @@
 package protocol
 
 import (
-	"encoding/json"
+	"maps"
+	"slices"
 
 	"hooklock/idem"
 )
 
-const historyVersion = 1
+const historyVersion = 2
 
-// historyValue is how an event arrived at one process.
-type historyValue struct {
-	Version int `json:"v"`
-	idem.History
-}
-
-// EncodeHistory encodes how an event arrived.
+// EncodeHistory encodes how an event arrived at one process.
 func EncodeHistory(h *idem.History) []byte {
-	b, _ := json.Marshal(historyValue{historyVersion, *h}) // strings, numbers and times always encode
-	return b
+	c := &codec{b: []byte{historyVersion}}
+	c.history(h)
+	return c.b
 }
 
 // DecodeHistory returns nil for a value that this release cannot read: histories are for operators only.
 func DecodeHistory(b []byte) *idem.History {
-	var v historyValue
-	if checkVersion("arrivals", b, historyVersion) != nil || json.Unmarshal(b, &v) != nil || v.Empty() || v.Counts != nil && len(v.Newest) == 0 {
+	if checkByte("arrivals", b, historyVersion) != nil {
 		return nil
 	}
-	return &v.History
+	c, h := &codec{b: b[1:], reads: true}, &idem.History{}
+	if c.history(h); c.err != nil || h.Empty() || h.Counts != nil && len(h.Newest) == 0 {
+		return nil
+	}
+	return h
+}
+
+func (c *codec) history(h *idem.History) {
+	arrived, forgotten, labelled := h.Counts != nil, h.Forgotten != nil, len(h.Labels) > 0
+	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled)
+	c.text(&h.Workflow)
+	textOf(c, &h.Key)
+	c.text(&h.Route)
+	c.text(&h.EventID)
+	if labelled {
+		c.labels(&h.Labels)
+	}
+	if forgotten {
+		c.json(&h.Forgotten)
+	}
+	if arrived {
+		c.arrivals(h)
+	}
+}
+
+func (c *codec) arrivals(h *idem.History) {
+	counts, all := map[idem.Decision]int64{}, int64(0)
+	for _, decision := range each(c, slices.Sorted(maps.Keys(h.Counts))) {
+		n := h.Counts[decision]
+		textOf(c, &decision)
+		c.number(&n)
+		counts[decision] = n
+		all += n
+	}
+	h.Counts, h.Newest = counts, each(c, h.Newest)
+	for i := range h.Newest {
+		c.arrival(&h.Newest[i])
+	}
+	if n := len(h.Newest); n > 0 && int64(n) == all {
+		h.First = h.Newest[n-1]
+	} else {
+		c.arrival(&h.First)
+	}
+}
+
+func (c *codec) arrival(a *idem.Arrival) {
+	c.micros(&a.At, epoch)
+	textOf(c, &a.Decision)
+	textOf(c, &a.Would)
+	c.int(&a.Status)
+	textOf(c, &a.Execution)
+	c.text(&a.From)
+	c.text(&a.TraceID)
+	a.Differs = each(c, a.Differs)
+	for i := range a.Differs {
+		c.text(&a.Differs[i])
+	}
 }
