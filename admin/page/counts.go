@@ -233,6 +233,7 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			}
 			return text(roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds))
 		}},
+		column[client.RouteCounts]{"Trend", func(r *client.RouteCounts) cell { return cell{Trend: trendOf(list, r)} }},
 		column[client.RouteCounts]{"Last", func(r *client.RouteCounts) cell {
 			if r.LastAt.IsZero() {
 				return cell{Text: "none", Class: "dim"}

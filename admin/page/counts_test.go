@@ -38,3 +38,33 @@ func TestTheOverviewDrawsWhatCameOverTimeAndHasTheSameAsATable(t *testing.T) {
 		t.Error("a picture of nothing")
 	}
 }
+
+func TestTheRowOfARouteDrawsItsTrendWithItsFailures(t *testing.T) {
+	api := everything("plain")
+	until := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) client.Time { return client.Time{Time: until.Add(-ago)} }
+	busy, tries := client.Counts{Deliveries: 40, Succeeded: 30, Failed: 9, Errors: 1}, client.Counts{Failed: 1} // of an accepted event
+	list := client.CountList{Since: at(24 * time.Hour), Until: at(0), StepSeconds: 900, Routes: []client.RouteCounts{
+		{Route: "github", Total: client.Counts{Deliveries: 40, Succeeded: 30, Failed: 10, Errors: 1}, Steps: []client.CountStep{{At: at(24 * time.Hour), Counts: tries}, {At: at(15 * time.Minute), Counts: busy}}},
+		{Route: "silent", Steps: []client.CountStep{}},
+	}}
+	api.set("/v1/routes/counts", &list)
+	_, text := get(t, newPage(t, api), "/page/now")
+	for _, want := range []string{
+		`<td data-head="Trend"><svg class="trend" role="img" viewBox="-0.5 0 97 24" preserveAspectRatio="none"><title>40 deliveries, 11 failed; at most 40 in 15 min</title>` +
+			`<path class="all" d="M95 24V0"/><path class="failed" d="M0 24V22M95 24V18"/></svg></td>`,
+		`<td data-head="Trend"></td>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if n := strings.Count(strings.Join(api.asked, " "), "/v1/routes/counts"); n != 1 {
+		t.Errorf("the counts were read %d times", n)
+	}
+	list.Routes[0].Steps[0].At, list.Routes[0].Steps[1].At = at(-time.Hour), at(48*time.Hour)
+	api.set("/v1/routes/counts", &list)
+	if _, text := get(t, newPage(t, api), "/page/now"); strings.Contains(text, `class="trend"`) {
+		t.Error("a step outside of the time is drawn")
+	}
+}
