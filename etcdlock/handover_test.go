@@ -172,7 +172,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 			holder := mustClaim(t, s, lockFor("w", "first"), 0)
 			l := lockFor("w", "goes")
 			p := mustEnqueue(t, other, l)
-			known, err := p.read(within(t, patience), func() bool { return false })
+			known, err := (&reading{p}).run(within(t, patience), func() bool { return false })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -369,7 +369,7 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 // knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by then.
 func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *Place) {
 	t.Helper()
-	known, err := p.read(within(t, patience), func() bool { return false })
+	known, err := (&reading{p}).run(within(t, patience), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error { return p.park(life, ctx.Done(), park.As(as, &kept), &kept) },
+	parked, err := commit.InTime(ctx, p.store.tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
 				_ = p.leave(life)
@@ -88,23 +88,31 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	return err
 }
 
-// park sends until the answer is definite, which is safe: the place is the same, and so is what is written. When abandoned is closed, no caller waits
-// for the result any more: what etcd has refused until then is not tried again.
-func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.Parked, kept *idem.Kept) error {
-	k := p.keys()
-	tried, full := false, false
+// parkingEntry is a place on its way to being a parked execution.
+type parkingEntry struct {
+	p         *Place
+	as        *idem.Parked
+	kept      *idem.Kept
+	abandoned <-chan struct{} // closed when no caller waits for the result any more: what etcd has refused until then is not tried again
+	tried     bool            // an attempt without a definite answer may have parked it
+}
+
+// run sends until the answer is definite, which is safe: the place is the same, and so is what is written.
+func (e *parkingEntry) run(life context.Context) error {
+	p, k := e.p, e.p.keys()
+	full := false
 	for pause := link.NewBackoff(); ; {
 		st, err := history.Look(life, p.store.pool, k)
 		if err == nil {
 			switch {
-			case !p.waitsAt(st):
-				return p.parkedAlready(st, tried)
-			case full && !tried:
+			case !st.Waits(p.entry.Execution), st.Place != p.entry.Revision, st.Copied.Parked != nil:
+				return e.parkedAlready(st)
+			case full && !e.tried:
 				return commit.Unavailable(rpctypes.ErrNoSpace)
 			}
 			l := *st.Copied
-			l.Parked, l.Alive = as, ""
-			answer := park.Send(life, p.store.sender, p.store.leases, &l, k, kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+			l.Parked, l.Alive = e.as, ""
+			answer := park.Send(life, p.store.sender, p.store.leases, &l, k, e.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 				return protocol.ParkWaiting(k, protocol.Seen{Q: p.entry.Revision}, lock, keep)
 			})
 			if err = answer.Err; err == nil && answer.Succeeded {
@@ -113,20 +121,15 @@ func (p *Place) park(life context.Context, abandoned <-chan struct{}, as *idem.P
 			if full = errors.Is(err, rpctypes.ErrNoSpace); full || err == nil {
 				continue
 			}
-			tried = tried || !link.Definite(err)
+			e.tried = e.tried || !link.Definite(err)
 		}
 		switch {
-		case !tried && (park.TooLarge(err) || isClosed(abandoned)):
+		case !e.tried && (park.TooLarge(err) || isClosed(e.abandoned)):
 			return commit.Unavailable(err)
 		case pause.Wait(life) != nil:
 			return commit.Unknown(err)
 		}
 	}
-}
-
-// waitsAt reports whether the execution still waits in its place, and is not parked.
-func (p *Place) waitsAt(st *protocol.State) bool {
-	return st.Waits(p.entry.Execution) && st.Place == p.entry.Revision && st.Copied.Parked == nil
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -138,17 +141,18 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// parkedAlready is why the place is not one of a waiter any more. tried: it may have been parked, and then the rest came after that.
-func (p *Place) parkedAlready(st *protocol.State, tried bool) error {
-	ended := st.Ended(p.entry.Execution)
+// parkedAlready is why the place is not one of a waiter any more. One that may have been parked has had the rest happen after that.
+func (e *parkingEntry) parkedAlready(st *protocol.State) error {
+	id := e.p.entry.Execution
+	ended := st.Ended(id)
 	switch {
-	case st.Waits(p.entry.Execution) && st.Copied.Parked != nil, st.Runs(p.entry.Execution) && st.Lock.Parked != nil:
+	case st.Waits(id) && st.Copied.Parked != nil, st.Runs(id) && st.Lock.Parked != nil:
 		return nil
 	case ended != nil && ended.Status == idem.Aborted:
 		return idem.ErrCancelled
-	case ended != nil && tried:
+	case ended != nil && e.tried:
 		return nil
-	case tried:
+	case e.tried:
 		return fmt.Errorf("%w: its place is gone", idem.ErrNotRecorded)
 	}
 	return idem.ErrPlaceLost

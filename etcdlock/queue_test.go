@@ -208,7 +208,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the watch has told of both", func() bool { return here.hub.GoneAt(here.layout.Queued(left.entry.Scope), left.entry.Revision) != 0 })
-	at, err := enqueue(read).read(within(t, patience), func() bool { return false })
+	at, err := (&reading{enqueue(read)}).run(within(t, patience), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 	start := func(f func(context.Context)) bool { started = p.store.tasks.Start(f); return started }
 	r, err := commit.InTime(ctx, start, func(life context.Context) result {
 		defer func() { <-p.store.looks }()
-		at, err := p.read(life, func() bool { return ctx.Err() != nil || p.entry.Session.Err() != nil })
+		at, err := (&reading{p}).run(life, func() bool { return ctx.Err() != nil || p.entry.Session.Err() != nil })
 		return result{at, err}
 	}, nil)
 	switch {
@@ -58,25 +58,28 @@ func leftWaiting(ctx context.Context) error {
 	return fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
 }
 
-// read repeats until there is an answer, or none is wanted any more.
-func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := p.store.queues.GoneAt(&p.entry); gone != 0 {
-		if at := p.readGone(life, gone); at != nil {
+// reading is one look of a place.
+type reading struct{ p *Place }
+
+// run repeats until there is an answer, or none is wanted any more.
+func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
+	if gone := r.p.store.queues.GoneAt(&r.p.entry); gone != 0 {
+		if at := r.gone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := p.store.queues.IsHead(&p.entry)
+	first := r.p.store.queues.IsHead(&r.p.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, p.reads(!first))
+		response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, r.reads(!first))
 		if err == nil {
 			var at *queueState
-			if at, err = p.stateIn(response); err != nil {
+			if at, err = r.stateIn(response); err != nil {
 				return nil, err
 			}
 			if first {
 				return at, nil
 			}
-			if at.before, err = p.entryBefore(life, response.Responses[protocol.ReadLine]); err == nil {
+			if at.before, err = r.entryBefore(life, response.Responses[protocol.ReadLine]); err == nil {
 				return at, nil
 			}
 		}
@@ -87,36 +90,36 @@ func (p *Place) read(life context.Context, unwanted func() bool) (*queueState, e
 }
 
 // reads asks for what stateIn reads, with the queue or without.
-func (p *Place) reads(line bool) []protocol.Op {
-	k := p.keys()
+func (r *reading) reads(line bool) []protocol.Op {
+	k := r.p.keys()
 	ops := protocol.LockRecordAndPlace(k)
 	if line {
 		ops = protocol.LockRecordAndLine(k)
 	}
-	return append(ops, link.Read(clientv3.OpGet(p.entry.Session.Key, clientv3.WithKeysOnly())))
+	return append(ops, link.Read(clientv3.OpGet(r.p.entry.Session.Key, clientv3.WithKeysOnly())))
 }
 
 // stateIn reads the answers to reads.
-func (p *Place) stateIn(response *pb.TxnResponse) (*queueState, error) {
+func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	last := len(response.Responses) - 1
 	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
 	if err != nil {
 		return nil, err
 	}
-	if st.Lock == nil && p.turn != nil {
-		st.Lock = st.HoldsBack(p.turn.lock())
+	if st.Lock == nil && r.p.turn != nil {
+		st.Lock = st.HoldsBack(r.p.turn.lock())
 	}
 	st.Other = nil // else the Enqueue has compared it, and no claim passes a place
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
 }
 
-// entryBefore is the last place before p's; "" = it is first. Where many wait, line does not have it, and it is read.
-func (p *Place) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
-	if before, known := protocol.Before(line, p.entry.Revision); known {
+// entryBefore is the last place before the own one; "" = it is first. Where many wait, line does not have it, and it is read.
+func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
+	if before, known := protocol.Before(line, r.p.entry.Revision); known {
 		return before, nil
 	}
-	last := link.Read(clientv3.OpGet(p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(p.entry.Revision-1), clientv3.WithKeysOnly())...))
-	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, []protocol.Op{last})
+	last := link.Read(clientv3.OpGet(r.p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
+	response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
 	}
@@ -127,15 +130,15 @@ func (p *Place) entryBefore(life context.Context, line *pb.ResponseOp) (string, 
 	return string(kv.Key), nil
 }
 
-// readGone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
+// gone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
 // written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
 // answer.
-func (p *Place) readGone(life context.Context, revision int64) *queueState {
-	response, err := p.store.pool.Commit(life, link.AttemptTimeout, nil, protocol.FromAnyMember(p.reads(false)))
+func (r *reading) gone(life context.Context, revision int64) *queueState {
+	response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}
-	at, err := p.stateIn(response)
+	at, err := r.stateIn(response)
 	if err != nil {
 		return nil
 	}
