@@ -255,7 +255,7 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 
 // stateAfter is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
 func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
-	st, err := stateIn(answer)
+	st, err := protocol.ReadState(answer.Responses, answer.Revision)
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
 	}

@@ -234,7 +234,7 @@ func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.
 // stateAfter is how things stand after a refusal, or for certain after an answer got lost.
 func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	if answer.Err == nil {
-		return stateIn(answer)
+		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
 	if link.Fencing(answer.Err) {
 		if err := e.p.entry.Session.Fence(life, e.p.store.pool, e.at.Epoch); err != nil {

@@ -2,11 +2,15 @@ package etcdlock
 
 import (
 	"context"
+	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -64,4 +68,74 @@ func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 // after it. While 10,000 events have arrivals that are not written yet, those of further events are shed.
 func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	s.duplicates.Arrived(event, route, eventID, a, retention)
+}
+
+// Follow implements idem.Ledger.
+func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
+	k := s.layout.Keys(l)
+	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
+	for {
+		st, err := history.Look(ctx, s.pool, k)
+		if err != nil {
+			return nil, commit.Unavailable(err)
+		}
+		switch {
+		case st.Runs(l.Execution):
+			ran = st.Revision
+			if st.Lock.Dead, err = s.reaper.IsDead(ctx, st.Lock); err != nil {
+				return nil, commit.Unavailable(err)
+			}
+			if st.Lock.Dead {
+				return st.Seen(l.Scope.Key), nil
+			}
+			s.pool.AwaitChange(ctx, st.Revision, k.L, s.layout.Alive(st.Lock.Alive))
+		case st.Waits(l.Execution):
+			s.pool.AwaitChange(ctx, st.Revision, k.Q)
+		case st.Unread != nil:
+			return nil, commit.Unavailable(st.Unread)
+		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and it cannot be known any more
+			return st.Seen(l.Scope.Key), nil
+		default:
+			seen, _, err := history.LookBack(ctx, s.pool, k, l.Execution, ran)
+			if err != nil {
+				return nil, commit.Unavailable(err)
+			}
+			return seen, nil
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("follow %s: %w", l.Execution, context.Cause(ctx))
+		}
+	}
+}
+
+// prepare makes l the lock of the live session, and its value.
+func (s *core) prepare(l *idem.Lock) (*session.Session, []byte, error) {
+	session, err := s.assign(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, nil, commit.Unavailable(err)
+	}
+	return session, value, nil
+}
+
+// assign makes l the lock of the live session.
+func (s *core) assign(l *idem.Lock) (*session.Session, error) {
+	session, _, err := s.keeper.Current()
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, commit.Unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+	}
+	l.Alive = protocol.SessionAlive(session.Name)
+	if l.Holder == "" {
+		l.Holder = session.Holder()
+	}
+	return session, nil
 }

@@ -300,7 +300,7 @@ func (p *Place) leave(life context.Context) error {
 		}
 		if err == nil {
 			var st *protocol.State
-			if st, err = stateIn(answer); err == nil {
+			if st, err = protocol.ReadState(answer.Responses, answer.Revision); err == nil {
 				return p.giveBack(life, st)
 			}
 		}
