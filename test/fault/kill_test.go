@@ -50,7 +50,7 @@ type stage struct {
 
 	config   cluster.Config // of the victim
 	delivery cluster.Delivery
-	answer   <-chan cluster.Answer
+	answer   chan cluster.Answer
 	got      *cluster.Answer // once it was taken from answer
 }
 
@@ -62,6 +62,7 @@ func arranged(t *testing.T, etcd *etcdtest.Etcd, policy string) *stage {
 		t: t, etcd: etcd, wire: etcdtest.NewWire(t, etcd.Endpoint), up: cluster.NewUpstream(t),
 		journal: cluster.NewJournal(t, etcd.Client, prefix), sender: cluster.NewSender(),
 		delivery: cluster.Delivery{Route: "hook", Workflow: "the-workflow-of-" + policy, Event: "the-event-of-" + policy},
+		answer:   make(chan cluster.Answer, 1),
 	}
 	s.config = cluster.Config{
 		Endpoints: []string{s.wire.Endpoint}, Prefix: prefix, Upstream: s.up.Addr, SessionTTL: ttl,
@@ -84,7 +85,12 @@ func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stag
 }
 
 // send lets the delivery go to the victim.
-func (s *stage) send() { s.answer = s.sender.Begin(context.Background(), s.victim.Door, s.delivery) }
+func (s *stage) send() { s.sendTo(s.victim) }
+
+// sendTo lets the delivery go, once: somebody may wait for its answer already.
+func (s *stage) sendTo(r *cluster.Replica) {
+	go func() { s.answer <- s.sender.Send(context.Background(), r.Door, s.delivery) }()
+}
 
 // sent is what its sender saw.
 func (s *stage) sent() cluster.Answer {

@@ -319,7 +319,7 @@ func (s *stage) inherit() int {
 		x.Gone()
 		return false
 	})
-	s.answer = s.sender.Begin(s.t.Context(), s.before.Door, s.delivery)
+	s.sendTo(s.before)
 	await(s.t, "the first process tries it", running)
 	return 1
 }
