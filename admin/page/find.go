@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -117,8 +118,12 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 		page, err := ask(q)
 		return page, q, err
 	}
+	begin, end, _ := strings.Cut(given, cutMark)
+	if begin == "" {
+		begin, end = given, ""
+	}
 	page := &client.ExecutionPage{}
-	for _, guess := range client.Guesses(given) {
+	for _, guess := range client.Guesses(begin) {
 		with := url.Values(mapsClone(q))
 		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key} {
 			if value != "" {
@@ -126,11 +131,19 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 			}
 		}
 		var err error
-		if page, err = ask(with); err != nil || len(page.Executions) > 0 {
+		page, err = ask(with)
+		page.Executions = slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })
+		if err != nil || len(page.Executions) > 0 {
 			return page, with, err
 		}
 	}
 	return page, q, nil
+}
+
+// endsSo reports whether one of the texts that a list cuts in the middle ends with end.
+func endsSo(x *client.Execution, end string) bool {
+	texts := append([]string{x.EventID, x.ExecutionID, x.Workflow}, slices.Collect(maps.Values(x.Labels))...)
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.HasSuffix(text, end) })
 }
 
 func mapsClone(q url.Values) map[string][]string {

@@ -49,6 +49,29 @@ func TestOneHitOfASearchOpensItself(t *testing.T) {
 	}
 }
 
+func TestAnIDIsFoundAsTheListCutsIt(t *testing.T) {
+	event := func(id string) client.Execution {
+		return client.Execution{ExecutionID: anID, Workflow: "a-workflow-of-a-long-name/" + id, EventID: id}
+	}
+	const mine, other = "evt_1QRefused409WhileBusy00wM9pLd", "evt_1QRefused409WhileBusy00wM9pLe"
+	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{event(other), event(mine)}}}}
+	server := newPage(t, api)
+	for _, shown := range []string{middle(mine).Text, middle("a-workflow-of-a-long-name/" + mine).Text} {
+		api.asked = nil
+		_, text := get(t, server, "/page/find?"+url.Values{"text": {shown}}.Encode())
+		if !strings.Contains(text, mine) || strings.Contains(text, other) {
+			t.Errorf("%s: %s", shown, text)
+		}
+		begin, _, _ := strings.Cut(shown, "…")
+		if want := "GET /v1/executions?" + values("event", begin, "limit", "50").Encode(); api.asked[0] != want {
+			t.Errorf("%s asks %q", shown, api.asked)
+		}
+	}
+	if _, text := get(t, server, "/page/find?"+url.Values{"text": {"evt_1QRefused4…elsewhere"}}.Encode()); !strings.Contains(text, "No event matches") {
+		t.Errorf("another end is found: %s", text)
+	}
+}
+
 // Each search that is no look at one key reads the indexes of all records.
 func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
 	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{}}}

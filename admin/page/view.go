@@ -205,6 +205,9 @@ func cut(s string) cell {
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
 
+// cutMark is in place of what is cut out of a text.
+const cutMark = "…"
+
 // middle cuts an ID in its middle, since IDs differ at their ends; the whole ID is in the title.
 func middle(id string) cell {
 	const most, head, tail = 28, 14, 10
@@ -212,7 +215,7 @@ func middle(id string) cell {
 	if len(letters) <= most {
 		return text(id)
 	}
-	return cell{Text: string(letters[:head]) + "…" + string(letters[len(letters)-tail:]), Title: id}
+	return cell{Text: string(letters[:head]) + cutMark + string(letters[len(letters)-tail:]), Title: id}
 }
 
 // shortID returns the beginning of an execution ID, which a search takes: the hash of the workflow, and enough of that of the event to tell its executions apart.
