@@ -257,12 +257,12 @@ func (j *judge) listed(e *event, id idem.ExecutionID) (over bool) {
 	case errors.Is(err, idem.ErrNoExecution):
 		j.failLocked("event %s: %s was accepted at %v, and nothing is known of it", e.id, id, j.w.at(e.acceptedAt))
 		return true
-	case err != nil || found.Record == nil:
+	case err != nil || found.Record == nil && found.Short == nil:
 		return false
-	case found.Record.Status == idem.Success:
+	case found.Status() == idem.Success:
 		j.settledLocked(e)
-	default:
-		e.explained = string(found.Record.Status)
+	default: // it may have run again since, in an execution whose sender was not told of it
+		e.explained = string(found.Status())
 	}
 	return true
 }
