@@ -43,7 +43,7 @@ func (f *fleet) park(workflow, event, kept string) string {
 func (f *fleet) carry(workflow string) idem.Held {
 	f.t.Helper()
 	for ctx := within(f.t); ; {
-		scope, _, err := f.first.Ripe(ctx)
+		scope, _, err := f.first.NextReady(ctx)
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	go func() {
 		var got *idem.Taken
 		for got == nil && ctx.Err() == nil {
-			if scope, _, err := late.Ripe(ctx); err == nil {
+			if scope, _, err := late.NextReady(ctx); err == nil {
 				got, _ = late.Take(ctx, scope, anyRoute)
 			}
 		}

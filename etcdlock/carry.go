@@ -36,13 +36,13 @@ func (s *Ledger) Waiting(scope idem.Scope) int { return s.parked.Waiting(s.layou
 // Old implements idem.ParkLedger.
 func (s *Ledger) Old(id idem.ExecutionID) bool { return s.parked.Old(id) }
 
-// Ripe implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
-func (s *Ledger) Ripe(ctx context.Context) (scope idem.Scope, route string, err error) {
+// NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
+func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string, err error) {
 	return s.parked.Next(ctx)
 }
 
-// Ripen implements idem.ParkLedger.
-func (s *Ledger) Ripen(scope idem.Scope) {
+// MarkReady implements idem.ParkLedger.
+func (s *Ledger) MarkReady(scope idem.Scope) {
 	if scope == (idem.Scope{}) {
 		s.parked.MarkAll()
 		return

@@ -227,7 +227,7 @@ func TestAParkedOneRestsForTheQuietAndRunsByItself(t *testing.T) {
 	mustBeReplaced(t, a, first, second)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, _, err := a.Ripe(ctx); err != nil {
+	if _, _, err := a.NextReady(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if l := takeNext(t, b).Held.Lock(); l.Execution != second.Execution || time.Since(began) < time.Second {

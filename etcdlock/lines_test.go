@@ -56,7 +56,7 @@ func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	e := etcdtest.Start(t)
 	with, without := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, without, parkedLock("w", "event"), 0)
-	scope, route, err := without.Ripe(within(t, patience))
+	scope, route, err := without.NextReady(within(t, patience))
 	if err != nil || route != "r" {
 		t.Fatalf("%q %v", route, err)
 	}
@@ -76,8 +76,8 @@ func TestAQueueOfTwoRoutesContinuesWhereOnlyTheSecondIsLeft(t *testing.T) {
 	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
 	mustSettle(t, takeNext(t, s).Held)
 	eventually(t, "one is left", func() bool { return s.Parked().Events == 1 })
-	s.Ripen(second.Scope)
-	if _, route, err := s.Ripe(within(t, patience)); err != nil || route == "gone" {
+	s.MarkReady(second.Scope)
+	if _, route, err := s.NextReady(within(t, patience)); err != nil || route == "gone" {
 		t.Fatalf("who has the route of what is left alone is told of a line of the route %q: %v", route, err)
 	}
 }
@@ -216,7 +216,7 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for {
-					scope, _, err := s.Ripe(ctx)
+					scope, _, err := s.NextReady(ctx)
 					if err != nil {
 						return
 					}
@@ -267,16 +267,16 @@ func TestAQueueIsReadyOnceForEachReasonInOrder(t *testing.T) {
 	for err := error(nil); err == nil; { // at the start and by their entries
 		_, err = ready(s)
 	}
-	s.Ripen(idem.Scope{Workflow: "b"})
-	s.Ripen(idem.Scope{})
-	s.Ripen(idem.Scope{Workflow: "b"})
+	s.MarkReady(idem.Scope{Workflow: "b"})
+	s.MarkReady(idem.Scope{})
+	s.MarkReady(idem.Scope{Workflow: "b"})
 	for _, want := range []string{"b", "a"} {
 		if scope, err := ready(s); err != nil || scope.Workflow != want {
 			t.Fatalf("%+v %v, want %s", scope, err, want)
 		}
 	}
 	if scope, err := ready(s); err == nil {
-		t.Fatalf("%+v is ripe again", scope)
+		t.Fatalf("%+v is ready again", scope)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestAQueueIsReadyOnceForEachReasonInOrder(t *testing.T) {
 func ready(s *Store) (idem.Scope, error) {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	scope, _, err := s.Ripe(now)
+	scope, _, err := s.NextReady(now)
 	return scope, err
 }
 
@@ -335,7 +335,7 @@ func TestAProcessTakesUpAnExecutionOfItsOwnSessionThatNoneOfItsWorkersHas(t *tes
 	mustPark(t, s, parkedLock("w", "event"), 0)
 	left := takeNext(t, s).Held.(*owned.Lock)
 	s.own.LetGo(left) // as after an adoption that came when its carrier had let go
-	s.Ripen(idem.Scope{Workflow: "w"})
+	s.MarkReady(idem.Scope{Workflow: "w"})
 	got := takeNext(t, s)
 	if !got.Carried || got.Held.Lock().Token <= left.Lock().Token {
 		t.Fatalf("%+v", got.Held.Lock())

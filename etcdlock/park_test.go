@@ -39,12 +39,12 @@ func mustPark(tb testing.TB, s *Store, l idem.Lock, behind int64) {
 
 func anyRoute(string) bool { return true }
 
-// takeNext takes the next parked execution that is ripe at s.
+// takeNext takes the next parked execution that is ready at s.
 func takeNext(tb testing.TB, s *Store) *idem.Taken {
 	tb.Helper()
 	ctx := within(tb, patience)
 	for {
-		scope, _, err := s.Ripe(ctx)
+		scope, _, err := s.NextReady(ctx)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 	now := parkedNow()
 	parks.Parked = &now
 	mustPark(t, s, parks, 0)
-	if scope, _, err := s.Ripe(within(t, patience)); err != nil {
+	if scope, _, err := s.NextReady(within(t, patience)); err != nil {
 		t.Fatal(err)
 	} else if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
 		t.Fatalf("%+v %v", taken, err)

@@ -209,7 +209,7 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	parked := parkedLock("w2", "second")
 	parked.Slots = limitedLock("", "").Slots
 	mustPark(t, b, parked, 0)
-	scope, _, err := b.Ripe(within(t, patience))
+	scope, _, err := b.NextReady(within(t, patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 	go func() {
 		defer close(looked)
 		for {
-			scope, _, err := s.Ripe(ctx)
+			scope, _, err := s.NextReady(ctx)
 			if err != nil {
 				return
 			}
@@ -319,9 +319,9 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	mustSettle(t, second)
 	p.Tries++
 	err := idem.ErrNoSlot
-	for errors.Is(err, idem.ErrNoSlot) { // what was ripe before says nothing of the slot
-		if _, _, ripe := a.Ripe(within(t, patience)); ripe != nil {
-			t.Fatalf("nothing says that there is a slot: %v", ripe)
+	for errors.Is(err, idem.ErrNoSlot) { // what was ready before says nothing of the slot
+		if _, _, unready := a.NextReady(within(t, patience)); unready != nil {
+			t.Fatalf("nothing says that there is a slot: %v", unready)
 		}
 		err = first.Attempt(within(t, patience), p, "hash")
 	}

@@ -9,7 +9,7 @@ import (
 // roomy is a ParkLedger in which nothing is parked.
 type roomy struct{ ParkLedger }
 
-func (roomy) Ripen(Scope) {}
+func (roomy) MarkReady(Scope) {}
 
 func (roomy) Parked() ParkedCount { return ParkedCount{} }
 func (roomy) Waiting(Scope) int   { return 0 }

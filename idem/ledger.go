@@ -156,17 +156,17 @@ type ParkLedger interface {
 	Parked() ParkedCount
 	// Waiting returns how many of them are in the queue of that scope.
 	Waiting(s Scope) int
-	// Ripe waits for a queue that is ready: its first execution may be parked and no worker runs it. It returns each queue once for each reason
+	// NextReady waits for a queue that is ready: its first execution may be parked and no worker runs it. It returns each queue once for each reason
 	// to look, in the order in which they became ready. route is that of the executions in it; "" if they are of several, and Take finds out.
-	Ripe(ctx context.Context) (s Scope, route string, err error)
-	// Ripen makes the queue ready again; all queues if s is the zero value.
-	Ripen(s Scope)
+	NextReady(ctx context.Context) (s Scope, route string, err error)
+	// MarkReady makes the queue ready again; all queues if s is the zero value.
+	MarkReady(s Scope)
 	// Old reports whether the MaxAge of a parked execution is over, as far as this process knows. One that reached it while it was paused is
 	// not old before its next try has begun.
 	Old(id ExecutionID) bool
 	// Take claims the first execution of a queue, unless it is paused, or takes over the one in its lock whose process is gone. nil, nil: there
 	// is nothing to take now, and the queue becomes ready when that changes; an execution that needs a decision is not taken. After an error
-	// the caller must call Ripen. mine reports whether this process can run a route.
+	// the caller must call MarkReady. mine reports whether this process can run a route.
 	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
 	// Request returns what Park was given to keep. The caller owns it.
 	Request(ctx context.Context, id ExecutionID) ([]byte, error)

@@ -79,7 +79,7 @@ func (c *ParkWorker) Run() {
 	defer taking.Wait()
 	taking.Go(c.takeReady)
 	for {
-		scope, route, err := c.parks.Ripe(c.life)
+		scope, route, err := c.parks.NextReady(c.life)
 		if c.life.Err() != nil {
 			return
 		}
@@ -136,7 +136,7 @@ func (c *ParkWorker) look(s Scope) {
 
 // Reloaded has to be called when the routes have changed: one may have been added.
 func (c *ParkWorker) Reloaded() {
-	c.parks.Ripen(Scope{})
+	c.parks.MarkReady(Scope{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.runs {
@@ -177,7 +177,7 @@ func (c *ParkWorker) take(s Scope, leave func()) {
 		if err != nil && c.life.Err() == nil {
 			c.tasks.Go(func() { // the store does not answer: later
 				if sleep(c.life, pauseAfter(1)) == nil {
-					c.parks.Ripen(s)
+					c.parks.MarkReady(s)
 				}
 			})
 		}

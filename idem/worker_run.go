@@ -58,7 +58,7 @@ func (e *parkedRun) over() {
 	}
 	e.c.mu.Unlock()
 	e.c.o.Guard.live.leave(e.spot)
-	e.c.parks.Ripen(e.held.Lock().Scope)
+	e.c.parks.MarkReady(e.held.Lock().Scope)
 	if e.unneeded && e.c.o.Drop != nil { // last: a disk that hangs must not delay the executions behind it
 		e.c.o.Drop(e.id, e.bytes)
 	}

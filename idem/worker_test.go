@@ -200,13 +200,13 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 	}
 }
 
-// ripening is a ledger whose lines are ripe as a test says.
-type ripening struct {
+// readyQueues is a ledger whose queues are ready as a test says.
+type readyQueues struct {
 	roomy
 	scopes chan Scope
 }
 
-func (r ripening) Ripe(ctx context.Context) (Scope, string, error) {
+func (r readyQueues) NextReady(ctx context.Context) (Scope, string, error) {
 	select {
 	case scope := <-r.scopes:
 		return scope, "", nil
@@ -215,11 +215,11 @@ func (r ripening) Ripe(ctx context.Context) (Scope, string, error) {
 	}
 }
 
-func (ripening) Take(context.Context, Scope, func(string) bool) (*Taken, error) { return nil, nil }
+func (readyQueues) Take(context.Context, Scope, func(string) bool) (*Taken, error) { return nil, nil }
 
 // TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
 func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
-	parks := ripening{scopes: make(chan Scope)}
+	parks := readyQueues{scopes: make(chan Scope)}
 	c := NewParkWorker(ParkWorkerOptions{
 		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Parks: parks, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },
 	})
