@@ -76,8 +76,8 @@ func (f *fleet) block(h idem.Held) {
 	}
 }
 
-// bury makes a dead letter.
-func (f *fleet) bury(h idem.Held) {
+// deadLetter makes a dead letter.
+func (f *fleet) deadLetter(h idem.Held) {
 	f.t.Helper()
 	end := failure()
 	end.FinishedAt = time.Now()
@@ -123,7 +123,7 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 	if p := member(f.execution(id), "parked"); p["nextAttempt"] == nil || p["blocked"] != nil {
 		t.Errorf("%v", p)
 	}
-	f.bury(h)
+	f.deadLetter(h)
 	if a := f.execution(id); a.json["parked"] != nil || a.json["requestKept"] != true || a.json["tries"] != 1.0 {
 		t.Errorf("%s", a.body)
 	}
@@ -135,7 +135,7 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	dead := f.park("stripe/dead", "1", "a|b")
-	f.bury(f.carry("stripe/dead"))
+	f.deadLetter(f.carry("stripe/dead"))
 	blocked := f.park("stripe/blocked", "1", "a|b")
 	f.block(f.carry("stripe/blocked"))
 	waiting := f.park("w", "1", "a|b")
@@ -251,7 +251,7 @@ func TestASkippedExecutionIsADeadLetterThatRunsAgain(t *testing.T) {
 	if a := f.does(202, "", again, "skip"); a.text("status") != "CANCEL_REQUESTED" {
 		t.Errorf("%s", a.body)
 	}
-	f.bury(h)
+	f.deadLetter(h)
 	f.does(409, "execution_superseded", id, "rerun")
 	final := f.park("final", "1", "a|b")
 	f.does(200, "", final, "skip")
@@ -292,10 +292,10 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 		ids = append(ids, f.park("w", fmt.Sprint(i), "a|b"))
 	}
 	for range ids {
-		f.bury(f.carry("w"))
+		f.deadLetter(f.carry("w"))
 	}
 	other := f.park("stripe/other", "1", "a|b")
-	f.bury(f.carry("stripe/other"))
+	f.deadLetter(f.carry("stripe/other"))
 	path := "/v1/executions/rerun"
 	for _, bad := range []string{
 		`{"reason":"r","filter":{}}`, `{"reason":"r","filter":{"state":"blocked"}}`, `{"reason":"r","filter":{"state":"x"}}`, `{"filter":{"workflow":"w"}}`,
@@ -392,7 +392,7 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 	for i := range 3 {
 		w := fmt.Sprint("w", i)
 		ids = append(ids, f.park(w, "1", "a|b"))
-		f.bury(f.carry(w))
+		f.deadLetter(f.carry(w))
 	}
 	body := `{"reason":"r","filter":{"state":"dead_letter"},"rate":1000`
 	f.api.o.Ledger = refusing{f.second}
@@ -435,9 +435,9 @@ func TestARequestIsReadForLongerThanEtcdIsAsked(t *testing.T) {
 func TestADeadLetterWhoseRequestCannotBeReadSaysSoAndHoldsUpNoOther(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	sealed := f.park("w", "1", "sealed")
-	f.bury(f.carry("w"))
+	f.deadLetter(f.carry("w"))
 	fine := f.park("w", "2", "a|b")
-	f.bury(f.carry("w"))
+	f.deadLetter(f.carry("w"))
 	f.does(503, "request_unavailable", sealed, "rerun")
 	if line := f.log.audit(t); line["result"] != "refused" || line["code"] != "request_unavailable" {
 		t.Errorf("%v", line)

@@ -23,7 +23,7 @@ func TestWhatWasLookedAtIsLeftOutUntilSomethingNewOfItComes(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	letter := func(event string) (id string) {
 		id = f.park("w"+event, event, "a|b")
-		f.bury(f.carry("w" + event))
+		f.deadLetter(f.carry("w" + event))
 		return id
 	}
 	blocked := f.park("stops", "1", "a|b")
@@ -80,7 +80,7 @@ func TestWhatWasLookedAtIsLeftOutUntilSomethingNewOfItComes(t *testing.T) {
 func TestATokenThatIsLimitedMarksNothingAndMissesNothing(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	f.park("stripe/a", "1", "a|b")
-	f.bury(f.carry("stripe/a"))
+	f.deadLetter(f.carry("stripe/a"))
 	const mark, list = `{"concern":"dead_letters:route","reason":"x"}`, "parked=true&state=dead_letter&unseen=dead_letters"
 	f.want(403, "forbidden", "POST", "/v1/seen", stripeToken, mark)
 	f.want(403, "forbidden", "GET", "/v1/seen", stripeToken, "")

@@ -282,7 +282,7 @@ func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {
 			if c.cancel {
 				mustCancel(t, b, id, byOps(false))
 			}
-			eventually(t, "somebody buries it, whom nobody asked", func() bool {
+			eventually(t, "a process reaps it unasked", func() bool {
 				st, err := history.Look(within(t, patience), b.pool, keysOf(held))
 				return err == nil && st.Lock == nil && st.Record != nil
 			})

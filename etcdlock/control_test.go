@@ -354,7 +354,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 		t.Fatalf("while the event waits: %v", err)
 	}
 	must(t, p.Leave)
-	// A dead attempt is buried first.
+	// A dead attempt is reaped first.
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)
 	eventually(t, "the death is heard of", func() bool { return !b.live.Has(third.Lock().Alive) })

@@ -183,8 +183,8 @@ func held(ttl time.Duration) func(s *Store) *owned.Lock {
 
 func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 	e := etcdtest.Start(t)
-	var buried atomic.Int64
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReaped: func(*idem.Lock) { buried.Add(1) }})
+	var reaped atomic.Int64
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReaped: func(*idem.Lock) { reaped.Add(1) }})
 	l := lockFor("w", "event")
 	l.Alive, l.ReleaseDelay = protocol.SessionAlive("nobody"), time.Hour
 	value, err := protocol.EncodeLock(&l)
@@ -201,8 +201,8 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := buried.Load(); n != 1 {
-		t.Errorf("told of %d burials", n)
+	if n := reaped.Load(); n != 1 {
+		t.Errorf("told of %d reaped locks", n)
 	}
 	cools, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&l))
 	if err != nil || cools.Lock == nil || !cools.Lock.Cooling {
@@ -215,8 +215,8 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	count(t, e, s.layout.Locks(), 0)
-	if n := buried.Load(); n != 1 {
-		t.Errorf("the end of a release delay is no burial: told of %d", n)
+	if n := reaped.Load(); n != 1 {
+		t.Errorf("the end of a release delay reaps nothing: told of %d", n)
 	}
 }
 

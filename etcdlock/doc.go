@@ -6,7 +6,7 @@
 //
 // An execution is one run of an event; it waits as an entry of its workflow's queue, runs under its lock, and ends in its event's record. A
 // session is a lease that proves this process alive, and its epoch a revision that a fence moves on. A lock is alive as long as the key that it
-// names; to bury it is to end the execution of a dead one. A hold is such a key of its own, for a lock that outlives its process. A claim takes
+// names; to reap it is to end the execution of a dead one. A hold is such a key of its own, for a lock that outlives its process. A claim takes
 // a lock, to settle or release gives it back, to adopt moves it to the next session.
 //
 // # Use

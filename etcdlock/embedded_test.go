@@ -97,7 +97,7 @@ func TestAKilledProcessLosesNothingThatWasRecorded(t *testing.T) {
 		}
 	}
 	// And the lock that it held when it died is freed, without waiting for a TTL.
-	eventually(t, "its last lock is buried", func() bool {
+	eventually(t, "its last lock is reaped", func() bool {
 		held, _, err := tryClaim(t, s, lockFor("running", "another"), 0)
 		if err != nil {
 			t.Fatal(err)

@@ -220,7 +220,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	case <-time.After(patience):
 		t.Fatal("nobody was told that forgets may have been missed")
 	}
-	eventually(t, "the dead process's lock is buried", func() bool {
+	eventually(t, "the dead process's lock is reaped", func() bool {
 		st, err := history.Look(within(t, patience), s.pool, keysOf(held))
 		return err == nil && st.Record != nil
 	})

@@ -18,8 +18,8 @@ import (
 
 func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 	e := etcdtest.Start(t)
-	var buried atomic.Int32
-	s, kv := lossy(t, e, func(o *Options) { o.OnReaped = func(*idem.Lock) { buried.Add(1) } })
+	var reaped atomic.Int32
+	s, kv := lossy(t, e, func(o *Options) { o.OnReaped = func(*idem.Lock) { reaped.Add(1) } })
 	id := uncarried(t, e, 1)
 	if held, seen, err := tryClaim(t, s, lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
 		t.Fatalf("%v %+v %v", held, seen, err)
@@ -43,8 +43,8 @@ func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 		t.Errorf("%d reads of a lock that nothing has happened to", n)
 	}
 	taken := takeNext(t, s)
-	if taken.Held.Lock().Execution != id || buried.Load() != 0 {
-		t.Fatalf("took %+v, %d buried", taken.Held.Lock(), buried.Load())
+	if taken.Held.Lock().Execution != id || reaped.Load() != 0 {
+		t.Fatalf("took %+v, %d reaped", taken.Held.Lock(), reaped.Load())
 	}
 	mustSettle(t, taken.Held)
 	if err := <-turn; err != nil {

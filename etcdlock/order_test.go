@@ -98,7 +98,7 @@ func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 	dead := ordered("w", "dead", "17")
 	held = mustClaim(t, s, dead, 0)
 	endSession(t, e, currentSession(t, s))
-	eventually(t, "the burial", func() bool {
+	eventually(t, "the dead lock is reaped", func() bool {
 		l := *held.Lock()
 		l.Dead = true
 		s.own.LetGo(held)

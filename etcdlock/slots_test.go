@@ -435,7 +435,7 @@ func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
 	p := mustEnqueue(t, survivor, l)
 	got := make(chan error, 1)
 	go func() { _, err := inTurn(within(t, patience), p, l); got <- err }()
-	eventually(t, "the burial", func() bool { return len(takenSlots(t, e, survivor)) == 0 || len(got) > 0 })
+	eventually(t, "the dead lock is reaped", func() bool { return len(takenSlots(t, e, survivor)) == 0 || len(got) > 0 })
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"hooklock/idem"
 )
 
-// life uses every transaction and every request of a Store once: claim, settle, release, queue, wait, an unknown outcome, the burial
+// life uses every transaction and every request of a Store once: claim, settle, release, queue, wait, an unknown outcome, the reaping of a dead lock
 // of a dead process's lock, the sweep, the list and the watch of sessions.
 func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	t.Helper()
@@ -55,14 +55,14 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	if _, err := mustClaim(t, s, cooling, 0).Settle(within(t, patience), unknown); err != nil {
 		t.Fatalf("settle with a delay: %v", err)
 	}
-	running, lost := mustClaim(t, s, lockFor("adopted", "one"), 0), mustClaim(t, other, lockFor("buried", "one"), 0)
+	running, lost := mustClaim(t, s, lockFor("adopted", "one"), 0), mustClaim(t, other, lockFor("reaped", "one"), 0)
 	lost.Stop(idem.ErrLockLost) // its process is gone: it adopts nothing
 	endSession(t, e, currentSession(t, other))
-	eventually(t, "the dead process's lock is buried", func() bool {
+	eventually(t, "the dead process's lock is reaped", func() bool {
 		st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(lost.Lock()))
 		return err == nil && st.Record != nil
 	})
-	if err := other.Close(within(t, patience)); err != nil { // it would race for what is adopted now, and bury it
+	if err := other.Close(within(t, patience)); err != nil { // it would race for what is adopted now, and reap it
 		t.Fatalf("close: %v", err)
 	}
 	before := currentSession(t, s)

@@ -37,7 +37,7 @@ func placeOf(ctx context.Context, s *Store, l idem.Lock) (p *Place, seen *idem.S
 }
 
 // myTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
-// everybody who waits does: it buries it, is refused, and waits on.
+// all that wait do: it reaps it, is refused, and waits on.
 func myTurn(ctx context.Context, p *Place) error {
 	for {
 		seen, err := p.Await(ctx, 0)

@@ -34,7 +34,7 @@ type followed struct {
 	counting
 	ends   []queued
 	at     int
-	buried []ExecutionID
+	reaped []ExecutionID
 	reap   error
 }
 
@@ -46,7 +46,7 @@ func (f *followed) Follow(ctx context.Context, _ *Lock) (*Seen, error) {
 	return f.ends[f.at-1].seen, f.ends[f.at-1].err
 }
 func (f *followed) Reap(_ context.Context, dead *Lock) error {
-	f.buried = append(f.buried, dead.Execution)
+	f.reaped = append(f.reaped, dead.Execution)
 	return f.reap
 }
 
@@ -62,12 +62,12 @@ func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T)
 		want   Decision
 		err    error
 		waited time.Duration
-		buried int
+		reaped int
 	}{
 		"as many wait as may":             {0, nil, nil, DecisionQueueFull, nil, 0, 0},
 		"the first one goes on":           {1, nil, nil, DecisionInFlight, errWaited, time.Minute, 0},
 		"its owner has died":              {1, []queued{{seen: &Seen{Lock: &dead}}, {seen: lost}}, nil, DecisionLockLost, nil, 0, 1},
-		"its owner cannot be buried":      {1, []queued{{seen: &Seen{Lock: &dead}}}, ErrStoreUnavailable, DecisionStoreUnavailable, ErrStoreUnavailable, 0, 1},
+		"its owner cannot be reaped":      {1, []queued{{seen: &Seen{Lock: &dead}}}, ErrStoreUnavailable, DecisionStoreUnavailable, ErrStoreUnavailable, 0, 1},
 		"the store fails":                 {1, []queued{{err: ErrStoreUnavailable}}, nil, DecisionStoreUnavailable, ErrStoreUnavailable, 0, 0},
 		"the store fails after its death": {1, []queued{{seen: &Seen{Lock: &dead}}, {err: ErrStoreUnavailable}}, nil, DecisionStoreUnavailable, ErrStoreUnavailable, 0, 1},
 	} {
@@ -79,10 +79,10 @@ func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T)
 				p.InFlight, p.MaxWaiting, p.AttachTimeout = Attach, c.most, time.Minute
 				g := NewGuard(GuardOptions{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})
 				for range 2 { // the first one has left its seat
-					l.at, l.buried = 0, nil
+					l.at, l.reaped = 0, nil
 					a := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: p})
-					if a.Decision != c.want || !errors.Is(a.Err, c.err) || a.Waited != c.waited || len(l.buried) != c.buried {
-						t.Fatalf("%+v, buried %v", a, l.buried)
+					if a.Decision != c.want || !errors.Is(a.Err, c.err) || a.Waited != c.waited || len(l.reaped) != c.reaped {
+						t.Fatalf("%+v, reaped %v", a, l.reaped)
 					}
 					if a.Decision != DecisionStoreUnavailable && (a.Holder != "exec_first" || a.HolderTrace != "trace") {
 						t.Errorf("%+v", a.Verdict)

@@ -17,7 +17,7 @@ type script struct {
 	answers []answered
 	locks   []Lock
 	prevs   []int64
-	buried  []ExecutionID
+	reaped  []ExecutionID
 	reap    error
 	copies  int
 }
@@ -40,7 +40,7 @@ func (s *script) Claim(_ context.Context, l Lock, prev int64) (Held, *Seen, erro
 	return &oneLock{lock: l}, nil, nil
 }
 func (s *script) Reap(_ context.Context, dead *Lock) error {
-	s.buried = append(s.buried, dead.Execution)
+	s.reaped = append(s.reaped, dead.Execution)
 	return s.reap
 }
 func (s *script) Duplicate(ExecutionID, time.Duration) { s.copies++ }
@@ -136,8 +136,8 @@ func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
 	dead := &Lock{Entry: Entry{Execution: "exec_dead", Scope: Scope{Workflow: "w", Key: keyB}}, Dead: true}
 	l := &script{answers: []answered{{err: ErrNotClaimed}, {seen: &Seen{Lock: dead}}, {}}}
 	a := guardOf(t, l, &noon).Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()})
-	if a.Execution == nil || len(l.locks) != 3 || !reflect.DeepEqual(l.buried, []ExecutionID{"exec_dead"}) {
-		t.Errorf("%+v: %d claims, buried %v", a, len(l.locks), l.buried)
+	if a.Execution == nil || len(l.locks) != 3 || !reflect.DeepEqual(l.reaped, []ExecutionID{"exec_dead"}) {
+		t.Errorf("%+v: %d claims, reaped %v", a, len(l.locks), l.reaped)
 	}
 	if l.locks[0].Execution == l.locks[1].Execution || l.locks[2].Attempt != 1 {
 		t.Errorf("%+v", l.locks)

@@ -115,7 +115,7 @@ func TestDecide(t *testing.T) {
 		"a copy of a waiting event with another payload is a mismatch": {[]seenBy{lockOf(keyB), queue, waitingChanged}, DecisionMismatch},
 		"another event of the workflow is locked out":                  {[]seenBy{lockOf(keyB)}, DecisionLocked},
 		"so it is while others wait":                                   {[]seenBy{queue}, DecisionLocked},
-		"a dead owner's lock is buried first":                          {[]seenBy{lockOf(keyB, dead)}, run},
+		"a dead owner's lock is reaped first":                          {[]seenBy{lockOf(keyB, dead)}, run},
 		"so it is when it was this event":                              {[]seenBy{lockOf(keyA, dead)}, run},
 		"a cooling lock is closed":                                     {[]seenBy{lockOf(keyB, cooling)}, DecisionLocked},
 		"a cooling lock is closed for its own event too":               {[]seenBy{record(unknownOutcome), lockOf(keyA, cooling)}, DecisionLocked},
@@ -137,8 +137,8 @@ func TestDecide(t *testing.T) {
 			if v.Decision != c.want {
 				t.Errorf("got %q, want %q", v.Decision, c.want)
 			}
-			if buries := v.Reap != nil; buries != (c.want == run && seen.Lock != nil && seen.Lock.Dead) {
-				t.Errorf("buries: %v", buries)
+			if reaps := v.Reap != nil; reaps != (c.want == run && seen.Lock != nil && seen.Lock.Dead) {
+				t.Errorf("reaps: %v", reaps)
 			}
 			if v.Decision == run && v.Reap == nil && v.Prev != seen.RecordRevision {
 				t.Errorf("claims over revision %d, saw %d", v.Prev, seen.RecordRevision)

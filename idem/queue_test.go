@@ -27,7 +27,7 @@ type line struct {
 	won      int // claims that were answered
 	left     int
 	leave    error
-	buried   []ExecutionID
+	reaped   []ExecutionID
 	reap     error
 }
 
@@ -65,7 +65,7 @@ func (l *line) Enqueue(_ context.Context, lock Lock, prev, behind int64) (Place,
 	return l, nil, nil
 }
 func (l *line) Reap(_ context.Context, dead *Lock) error {
-	l.buried = append(l.buried, dead.Execution)
+	l.reaped = append(l.reaped, dead.Execution)
 	return l.reap
 }
 func (l *line) Duplicate(ExecutionID, time.Duration) {}
@@ -255,7 +255,7 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		left    int
 		places  int
 		attempt int
-		buried  int
+		reaped  int
 	}{
 		"its event was settled":                            {nil, []awaited{{seen: &Seen{Record: settled, RecordRevision: 9}}}, nil, DecisionReplayed, nil, 1, 1, 0, 0},
 		"it was settled before it had a place":             {[]queued{{seen: &Seen{Record: settled, RecordRevision: 9}}}, nil, nil, DecisionReplayed, nil, 0, 1, 0, 0},
@@ -285,8 +285,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 				if a.Decision != c.want || !errors.Is(a.Err, c.err) || (a.Execution != nil) != (c.want == "") {
 					t.Fatalf("%+v", a)
 				}
-				if l.left != c.left || len(l.enqueued) != c.places || len(l.buried) != c.buried {
-					t.Errorf("left %d times, took %d places, buried %v", l.left, len(l.enqueued), l.buried)
+				if l.left != c.left || len(l.enqueued) != c.places || len(l.reaped) != c.reaped {
+					t.Errorf("left %d times, took %d places, reaped %v", l.left, len(l.enqueued), l.reaped)
 				}
 				if n, _ := g.Waiting(); n != 0 {
 					t.Errorf("%d still wait", n)

@@ -45,7 +45,7 @@ func TestAfterADeathTheWorkflowStaysClosedForItsReleaseDelay(t *testing.T) {
 	}
 	// The lock began to cool down before this process heard of it, and its lease lives at least as long as it says.
 	if ran := s.up.Of(d.Event)[0].Arrived; ran.Sub(cooling.At) < delay-100*time.Millisecond {
-		t.Errorf("the next event ran %v after the burial; release_delay is %v", ran.Sub(cooling.At), delay)
+		t.Errorf("the next event ran %v after the lock was reaped; release_delay is %v", ran.Sub(cooling.At), delay)
 	} else if ran.Sub(died) > ttl+2*time.Second+delay {
 		t.Errorf("the next event ran %v after the death; promised are %v", ran.Sub(died), ttl+2*time.Second+delay)
 	}

@@ -74,7 +74,7 @@ func freezeAt(t *testing.T, etcd *etcdtest.Etcd, st frozenStep) {
 	lock := s.claimed()
 	s.victim.Freeze(t)
 	s.sessionEnded()
-	s.journal.Await("the lock is buried", cluster.FreedAfter(lock))
+	s.journal.Await("the lock is reaped", cluster.FreedAfter(lock))
 
 	running, finish := s.works()
 	successor := s.sender.Begin(context.Background(), s.healthy.Door, s.delivery)
@@ -114,7 +114,7 @@ func (s *stage) checkSuccessorHolds(old cluster.Change) {
 	}
 }
 
-// checkRecords: the event's record was written by the burial, and then by the successor, and by nobody else.
+// checkRecords: the event's record was written by what reaped the lock, then by the successor, and not by another.
 func (s *stage) checkRecords(old cluster.Change) {
 	s.t.Helper()
 	s.journal.Await("the successor's record", func(c cluster.Change) bool {

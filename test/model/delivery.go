@@ -246,7 +246,7 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		if t.finishOr(a.m.waits[a.d], locked) {
 			t.l, t.at, t.turn = 0, enqueueing, true
 		}
-	case n.isDead(l): // buries it, which is a step of its own, and looks again
+	case n.isDead(l): // reaps it, which is a step of its own, and looks again
 	case l.created == 0 && !waits && a.paused() && !a.m.waits[a.d]:
 		t.finish(refusedPaused)
 	case l.created == 0 && !waits && a.paused():

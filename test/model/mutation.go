@@ -142,7 +142,7 @@ var redundant = []cover{
 	{carry, "epochIs(k, at)", "", "", "a late carry names a session: where that lives, its process takes up what nobody in it has"},
 	{sweepLetter, "modified(k.I, at.prev)", "", "", "it is sent where the record is gone or another's, and a record does not come back"},
 	{endParkedPlace, "modified(k.I, at.prev)", "", "", "as with claim as head"},
-	{adopt, "epochIs(k, at)", "", "", "a late adoption names a session that is gone: the lock is dead, and is adopted again or buried"},
+	{adopt, "epochIs(k, at)", "", "", "a late adoption names a session that is gone: the lock is dead, and is adopted again or reaped"},
 }
 
 // rules of the processes, beside the compares, and the scenario that needs each.

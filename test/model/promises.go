@@ -4,7 +4,7 @@ package model
 type promise string
 
 const (
-	oneLiveHolder       promise = "one live holder per workflow: two ran at once, and neither had lost its session, been buried, forced or closed"
+	oneLiveHolder       promise = "one live holder per workflow: two ran at once, and neither had lost its session, been reaped, forced or closed"
 	oneAlivePerEvent    promise = "one live execution per event: two of them ran at once"
 	settledNeverRuns    promise = "a settled event never runs again"
 	unknownIsBlocked    promise = "under on_unknown: block an event of unknown outcome does not run again"
@@ -104,7 +104,7 @@ const ( // witness.upstream
 
 // Why an execution may overlap with the next one.
 const (
-	sessionLost uint8 = 1 << iota // its alive key is gone, or it was buried; adopting takes this back
+	sessionLost uint8 = 1 << iota // its alive key is gone, or it was reaped; adopting takes this back
 	callClosed                    // for good: the upstream may still be at work
 	carriedOver                   // until the next try of a parked one begins
 )

@@ -132,7 +132,7 @@ func (s *store) isAlive(a alive, x execution) bool {
 	return s.sessions[a] != 0
 }
 
-// isDead: to be buried. What is parked is carried on instead.
+// isDead: to be reaped. What is parked is taken over instead.
 func (s *store) isDead(l lock) bool {
 	return l.created != 0 && (!l.parked || l.cooling) && !s.isAlive(l.alive, l.by)
 }

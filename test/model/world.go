@@ -168,8 +168,8 @@ func free(*state)              {}
 func nothing(*state)           {}
 func nothingMore(*state, bool) {}
 
-// burial is what anybody sends who meets a lock that may be dead.
-func burial(l lock) txn {
+// reaping is what each process sends that meets a lock that may be dead.
+func reaping(l lock) txn {
 	t := txn{kind: reap, by: l.by, l: l.modified, alive: l.alive, outcome: failedUnsure, cancel: l.cancel}
 	if l.cancel != notCancelled {
 		t.outcome = abortedUnsure
@@ -192,7 +192,7 @@ func (m *model) sweep(s *state, to visit) {
 		if !s.isDead(l) {
 			lost = nil
 		}
-		t := burial(l)
+		t := reaping(l)
 		if m.breaks == reapForgetsCancel && t.outcome == abortedUnsure {
 			t.outcome, t.cancel = failedUnsure, notCancelled
 		}
