@@ -42,7 +42,7 @@ func TestALockThatCouldNotBeReapedIsReapedLater(t *testing.T) {
 	select {
 	case <-log.said:
 	case <-time.After(patience):
-		t.Fatal("nobody has tried to reap it")
+		t.Fatal("nothing has tried to reap it")
 	}
 	e.MakeRoom(t)
 	if taken := takeNext(t, s); taken.Held.Lock().Execution != l.Execution {

@@ -169,10 +169,10 @@ func (a *actor) settle() {
 		if a.m.ahead(a.s, a.lock(), q.created) > 0 && a.m.breaks != handOverToAnybody || q.created == 0 || q.parked || e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] || a.m.latest[q.by.delivery()] {
 			continue
 		}
-		baton := request
-		baton.kind, baton.session, baton.epoch = handOver, t.session, a.process().epoch
-		baton.next, baton.heir, baton.q, baton.prev = q.by, q.session, q.created, a.s.deliveries[q.by.delivery()].prev
-		a.send(baton, after, nothing)
+		grant := request
+		grant.kind, grant.session, grant.epoch = handOver, t.session, a.process().epoch
+		grant.next, grant.heir, grant.q, grant.prev = q.by, q.session, q.created, a.s.deliveries[q.by.delivery()].prev
+		a.send(grant, after, nothing)
 	}
 }
 
