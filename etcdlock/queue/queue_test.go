@@ -170,7 +170,7 @@ func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 	before := told{1, kv(10, "before", takes)}
 	for name, x := range map[string]struct {
 		told []told
-		read int64 // up to which revision, where a is the only one who waits then
+		read int64 // up to which revision, where a alone waits then
 		want []string
 	}{
 		"with who comes after the reading":             {[]told{before, {1, kv(20, "a", takes)}, {1, kv(30, "b", takes)}}, 20, []string{"a", "b"}},

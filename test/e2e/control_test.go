@@ -273,7 +273,7 @@ func TestAForgottenEventRunsAgainAtEveryReplica(t *testing.T) {
 		a = testkit.Post(t, both[0].Addr, path, "{}", key("1"))
 		return !undecided(a)
 	})
-	if took := time.Since(since); took > 30*time.Second { // who is never told remembers for a minute
+	if took := time.Since(since); took > 30*time.Second { // a replica that is not told remembers for a minute
 		t.Errorf("it took %s", took)
 	}
 	passed(t, a, 200, "again", "executed")

@@ -87,7 +87,7 @@ func newStage(t *testing.T, etcd *etcdtest.Etcd, policy string, setup func(*stag
 // send lets the delivery go to the victim.
 func (s *stage) send() { s.sendTo(s.victim) }
 
-// sendTo lets the delivery go, once: somebody may wait for its answer already.
+// sendTo lets the delivery go, once: its answer may be awaited already.
 func (s *stage) sendTo(r *cluster.Replica) {
 	go func() { s.answer <- s.sender.Send(context.Background(), r.Door, s.delivery) }()
 }

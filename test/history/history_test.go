@@ -54,8 +54,8 @@ func length(long time.Duration) time.Duration {
 	return long
 }
 
-// run lets clients work through faults.
-func run(t *testing.T, load history.Load, wires []*etcdtest.Wire, d time.Duration) *history.History {
+// run lets clients work through faults for d.
+func run(t *testing.T, wires []*etcdtest.Wire, d time.Duration, work func(context.Context) *history.History) *history.History {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -64,7 +64,7 @@ func run(t *testing.T, load history.Load, wires []*etcdtest.Wire, d time.Duratio
 		defer close(disturbed)
 		cluster.Disturb(ctx, wires)
 	}()
-	h := history.Run(ctx, load)
+	h := work(ctx)
 	<-disturbed
 	t.Logf("%+v", h.Counts())
 	return h
@@ -106,7 +106,7 @@ func faulty(t *testing.T, load history.Load, d time.Duration) history.Verdict {
 	t.Helper()
 	ledgers, wires := stores(t, etcdtest.Start(t), 3, 60*time.Second)
 	load.Ledgers = ledgers
-	h := run(t, load, wires, d)
+	h := run(t, wires, d, func(ctx context.Context) *history.History { return history.Run(ctx, load) })
 	c := h.Counts()
 	if c.Won == 0 || c.Refused == 0 {
 		return history.Undecided
