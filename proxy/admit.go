@@ -77,7 +77,7 @@ func (d *delivery) request() *idem.Request {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
 		Policy: &d.route.Policy, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
-		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.msg, &d.route.Policy) },
+		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy) },
 	}
 }
 

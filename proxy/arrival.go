@@ -24,6 +24,6 @@ func (d *delivery) noteArrival() {
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
 	d.h.o.Arrivals.Arrived(event, d.route.Name, d.names.EventID, idem.Arrival{
-		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution, Differs: r.Differs, From: string(d.sender), TraceID: r.TraceID, Labels: d.names.Labels,
+		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution, Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 	}, p.RetentionOf(d.names.ByPayload))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
 
@@ -120,10 +121,42 @@ func (d *delivery) call() called {
 	return got
 }
 
+// trusted reports whether the body is its sender's: a signature proves it, of a parked execution since it was accepted.
+func (d *delivery) trusted() bool {
+	return d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
+}
+
+// upstreamHead builds the head for the upstream. A delivery on a route gets header lines about its origin; one that passes through gets none.
+func (d *delivery) upstreamHead(x *idem.Execution) []byte {
+	trace, own := d.traceForUpstream()
+	d.keeps = d.h.o.Upstream.Reuses(d.req.body, d.trusted())
+	o := wire.HeadOptions{
+		Length: int64(len(d.req.body)), Close: !d.keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto, ForwardedHost: d.req.msg.Host,
+		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
+	}
+	if d.req.tls {
+		o.ForwardedProto = httpsProto
+	}
+	if x != nil {
+		d.extra = appendExecution(d.extra[:0], x)
+		if d.req.renewed != "" {
+			d.extra = wire.AppendField(d.extra, sender.RenewedHeader, []byte(d.req.renewed))
+		}
+		o.Extra = d.extra
+	}
+	d.out = d.req.head.AppendTo(d.out[:0], o)
+	return d.out
+}
+
+var (
+	httpProto  = []byte("http")
+	httpsProto = []byte("https")
+)
+
 // send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
 func (d *delivery) send(c *call, x *idem.Execution) error {
 	head := d.upstreamHead(x)
-	err := d.h.o.Upstream.Send(&c.Call, head, d.body, d.keeps, &d.answer)
+	err := d.h.o.Upstream.Send(&c.Call, head, d.req.body, d.keeps, &d.answer)
 	d.noteCall()
 	return err
 }

@@ -64,16 +64,8 @@ func (d *delivery) refuse(decision idem.Decision) *ending {
 func (d *delivery) reject(bad *Rejection) *ending {
 	d.report.Code = bad.Code
 	d.end = ending{decision: idem.DecisionRejected, refusal: bad.refusal(), rejected: bad, err: bad}
-	d.end.hangUp = bad.Status == 408 || bad.Status == 413 || d.route == nil && (bad.Status == 400 || d.head.HasBody())
+	d.end.hangUp = bad.Status == 408 || bad.Status == 413 || d.route == nil && (bad.Status == 400 || d.req.head.HasBody())
 	return &d.end
-}
-
-// rejectedBy is reject; nil if bad is nil.
-func (d *delivery) rejectedBy(bad *Rejection) *ending {
-	if bad == nil {
-		return nil
-	}
-	return d.reject(bad)
 }
 
 // policy applies the route's rules to an ending: mode observe and on_store_down forward the delivery all the same, and respond gives a refusal
@@ -261,7 +253,7 @@ func (d *delivery) finish() {
 	}
 	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.upstream
 	if d.mayChange() {
-		d.report.Members = naming.Members(&d.msg)
+		d.report.Members = naming.Members(&d.req.msg)
 	}
 	switch {
 	case d.accepted && d.report.Attempt == 0: // the upstream was not called, and later events report the rest

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
@@ -11,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
@@ -61,11 +57,11 @@ type ExplainedAnswer struct {
 // maxHead bounds the head, in bytes.
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
-	var d delivery
-	if x.Rejection = s.read(&d, maxHead); x.Rejection != nil {
+	var q request
+	if x.Rejection = s.read(&q, maxHead); x.Rejection != nil {
 		return x
 	}
-	route, vars, bad := r.Table.find(&d.place)
+	route, vars, bad := r.Table.find(&q.place)
 	switch {
 	case bad != nil:
 		x.Rejection = bad
@@ -74,29 +70,29 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 		x.Note = "no route takes it: it passes through to the upstream, untouched and unguarded"
 		return x
 	}
-	m := &d.msg
-	x.Route, x.Pattern, m.Vars, m.Body = route.Name, route.Pattern.String(), vars, s.Body
+	m := &q.msg
+	x.Route, x.Pattern, m.Vars, q.body, m.Body = route.Name, route.Pattern.String(), vars, s.Body, s.Body
 	for _, v := range vars {
 		x.Vars = append(x.Vars, [2]string{v.Name, string(v.Raw)})
 	}
 	x.Answers = route.Answers()
 	switch {
-	case d.head.Upgrade() != nil:
+	case q.head.Upgrade() != nil:
 		x.refuse(route, upgradeRefused())
 	case len(s.Body) > r.Limits.RequestBody:
 		x.refuse(route, bodyTooLarge())
 	default:
-		if x.verify(route, m, now); x.Handshake == "" {
+		if x.verify(route, q.asSigned(), now); x.Handshake == "" {
 			x.name(route, m)
 			x.order(route, m)
-			x.park(route, m, len(s.Body))
+			x.park(route, &q)
 		}
 	}
 	return x
 }
 
 // read writes s out and parses it as a server does. A sample without a Host is for localhost.
-func (s *Sample) read(d *delivery, maxHead int) *Rejection {
+func (s *Sample) read(q *request, maxHead int) *Rejection {
 	raw := fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", s.Method, s.Target)
 	if !s.has("host") {
 		raw = append(raw, "Host: localhost\r\n"...)
@@ -107,11 +103,7 @@ func (s *Sample) read(d *delivery, maxHead int) *Rejection {
 	if len(s.Body) > 0 && !s.has("content-length") && !s.has("transfer-encoding") {
 		raw = fmt.Appendf(raw, "Content-Length: %d\r\n", len(s.Body))
 	}
-	var head fasthttp.RequestHeader
-	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(append(raw, "\r\n"...)), maxHead)); err != nil {
-		return unread(err)
-	}
-	return d.parse(&head)
+	return q.parseRaw(append(raw, "\r\n"...), maxHead)
 }
 
 func (s *Sample) has(name string) bool {
@@ -127,17 +119,16 @@ func (x *Explanation) refuse(route *Route, bad *Rejection) {
 }
 
 // verify fills in the result of the signature check, and whether this is an event at all.
-func (x *Explanation) verify(route *Route, m *naming.Message, now time.Time) {
+func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Time) {
 	if route.Verify.Preset != nil {
 		x.Preset = route.Verify.Preset.Name
 	}
-	delivery := sender.DeliveryOf(m)
-	found := route.Verify.inspect(&delivery, now)
+	found := route.Verify.inspect(signed, now)
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
 		if route.Verify.Diagnose != nil && !found.unsigned {
-			x.Diagnosis = route.Verify.Diagnose(&delivery, now)
+			x.Diagnosis = route.Verify.Diagnose(signed, now)
 		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
@@ -224,14 +215,13 @@ func (r *Route) answerOf(d idem.Decision) string {
 }
 
 // park fills in whether the delivery would be parked, and the answer.
-func (x *Explanation) park(route *Route, m *naming.Message, body int) {
+func (x *Explanation) park(route *Route, q *request) {
 	p := route.Policy.Park
-	signed := sender.DeliveryOf(m)
 	switch {
 	case p == nil:
-	case route.Verify.Preset != nil && route.Verify.Preset.Facts.AnswerIsUsed(&signed):
+	case route.Verify.answerIsUsed(q):
 		x.Park = "never: " + route.Verify.Preset.Facts.Answer
-	case p.MaxBytes > 0 && body > p.MaxBytes:
+	case p.MaxBytes > 0 && len(q.body) > p.MaxBytes:
 		x.Park = fmt.Sprintf("never: its body is longer than the %d bytes that can be kept here (park_store.inline)", p.MaxBytes)
 	default:
 		x.Park = route.parkedText()

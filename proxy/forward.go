@@ -30,8 +30,8 @@ func (d *delivery) pass(at time.Time) passage {
 
 // passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
 func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
-	p := d.pass(d.report.Started)                     // only its head was read since
-	if d.head.Upgrade() != nil && !d.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
+	p := d.pass(d.report.Started)                             // only its head was read since
+	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return p.upgrade(ctx)
 	}
 	err := d.h.o.Unmatched.Stream(&p.c.Call, p.headOf(false), p.bodyOf(ctx), &d.answer)
@@ -93,13 +93,13 @@ func (p passage) failed(err error) *ending {
 			end = d.reject(bad)
 		}
 	}
-	end.hangUp = end.hangUp || d.head.HasBody()
+	end.hangUp = end.hangUp || d.req.head.HasBody()
 	return end
 }
 
 func (p passage) headOf(upgrade bool) []byte {
 	d := p.delivery
-	d.out = d.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: d.head.HasBody(), Host: []byte(d.h.o.UpstreamHost)})
+	d.out = d.req.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: d.req.head.HasBody(), Host: []byte(d.h.o.UpstreamHost)})
 	return d.out
 }
 

@@ -1,13 +1,11 @@
 package proxy
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -16,7 +14,6 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy/kept"
-	"hooklock/proxy/sender"
 )
 
 // A delivery is parked if its sender would get a refusal that only needs time, or would wait longer than it can (docs/park.md): its bytes are
@@ -35,21 +32,16 @@ type Requests interface {
 // parking returns what the gate needs to park the delivery; nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
-	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
+	if p == nil || d.h.o.Requests == nil || d.route.Verify.answerIsUsed(&d.req) {
 		return nil
 	}
 	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
-	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: len(d.head.Target()) + d.head.Size() + len(d.body), Keep: d.keep}
+	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: d.keep}
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.
-func (d *delivery) answerIsUsed() bool {
-	p := d.route.Verify.Preset
-	if p == nil || p.Facts.UsesAnswer == nil {
-		return false
-	}
-	d.signed = sender.DeliveryOf(&d.msg)
-	return p.Facts.AnswerIsUsed(&d.signed)
+func (v *Verification) answerIsUsed(q *request) bool {
+	return v.Preset != nil && v.Preset.Facts.AnswerIsUsed(q.asSigned())
 }
 
 // patience returns how long the sender still waits.
@@ -59,10 +51,9 @@ func (d *delivery) patience() time.Duration {
 
 // keep stores the request, so that the delivery can outlive this process.
 func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-	value, err := d.h.o.Requests.Keep(ctx, id, &kept.Request{
-		Head: d.head.AppendRaw(nil), Body: d.body, Arrived: d.report.Started, Peer: string(d.sender), TLS: d.report.TLS,
-		TraceParent: d.trace.String(), TraceState: string(d.header("tracestate")),
-	})
+	r := d.req.stored()
+	r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
+	value, err := d.h.o.Requests.Keep(ctx, id, r)
 	if err != nil {
 		return idem.Kept{}, err
 	}
@@ -146,7 +137,7 @@ func (d *delivery) parksSlow() bool {
 func (d *delivery) front() *delivery {
 	f := d.h.pool.get(d.h)
 	f.route, f.base, f.trace, f.report, f.names = d.route, d.base, d.trace, d.report, d.names
-	f.sender = append(f.sender, d.sender...)
+	f.req.peer = append(f.req.peer, d.req.peer...)
 	return f
 }
 
@@ -240,7 +231,7 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
 			return nil
 		}
-		if err := d.renew(); err != nil {
+		if err := d.req.renew(d.route.Renewer, h.o.Now()); err != nil {
 			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
 			return nil
 		}
@@ -266,16 +257,11 @@ func (d parkedTry) restore(value []byte) error {
 	if d.route = d.h.rules.Load().Table.named(lock.Route); d.route == nil {
 		return errors.New("the route " + lock.Route + " is not configured here any more")
 	}
-	if bad := d.parseRaw(r.Head); bad != nil {
+	if bad := d.req.restore(r); bad != nil {
 		return bad
 	}
-	d.body = append(d.body[:0], r.Body...)
-	d.memory.Hold(len(d.body))
-	d.msg.Body = d.body
-	d.sender, d.proto = append(d.sender[:0], r.Peer...), httpProto
-	if r.TLS {
-		d.proto = httpsProto
-	}
+	d.memory.Hold(len(d.req.body))
+	d.noteHead()
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
 	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
 	d.report.EventID, d.report.Labels = lock.EventID, lock.Labels
@@ -303,32 +289,6 @@ func (d *delivery) noteTry(got called) {
 	if _, last := d.parkedOn(got); last != nil {
 		d.report.Outcome = last.Outcome
 	}
-}
-
-// renew gives the delivery a new signature if the route says so. Everything else stays as it came.
-func (d parkedTry) renew() error {
-	if d.route.Renewer == nil {
-		return nil
-	}
-	d.signed = sender.DeliveryOf(&d.msg)
-	renewed, err := d.route.Renewer.Renew(&d.signed, d.h.o.Now())
-	if err != nil {
-		return fmt.Errorf("renew the signature: %w", err)
-	}
-	for _, c := range renewed.Changes {
-		d.head.SetValue(c.At, c.Value)
-	}
-	d.renewed = renewed.Original
-	return nil
-}
-
-// parseRaw is parse for a head in its wire form.
-func (d parkedTry) parseRaw(raw []byte) *Rejection {
-	var head fasthttp.RequestHeader
-	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(raw), max(len(raw), 4096))); err != nil {
-		return unread(err)
-	}
-	return d.parse(&head)
 }
 
 // named returns the route of that name, or of that former name; nil if there is none.

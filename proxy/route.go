@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
@@ -72,6 +74,29 @@ type Table struct {
 	Routes []*Route
 	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through untouched.
 	RejectUnmatched bool
+}
+
+// findRoute finds the route that takes the delivery, and the data that a delivery on a route needs. The route stays nil if none takes it.
+func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
+	rules := d.h.rules.Load()
+	route, vars, bad := rules.Table.find(&d.req.place)
+	switch {
+	case bad != nil:
+		return d.reject(bad)
+	case route == nil:
+		return nil
+	}
+	d.route, d.req.msg.Vars = route, vars
+	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
+	d.report.Verified = route.Verify.Verifier == nil
+	d.req.from(ctx)
+	d.beginTrace()
+	if d.req.head.Upgrade() != nil {
+		end := d.reject(upgradeRefused())
+		end.hangUp = true // what follows may be an unread body, or the other protocol already
+		return end
+	}
+	return nil
 }
 
 // question is the part of a delivery that decides its route. Its memory is used again.

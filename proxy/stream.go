@@ -17,7 +17,7 @@ import (
 func (d *reply) stream(s *answerStream) {
 	s.plain = s.x == nil
 	s.call.Pause()
-	toItsEnd := d.answer.Length < 0 && d.head.HTTP10() // it knows no chunks
+	toItsEnd := d.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
 		d.gather(s)
 		return
@@ -104,7 +104,9 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 }
 
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a chunked answer as it comes.
-func (s *answerStream) SupportsBodyWriteTo() bool { return s.d.answer.Length >= 0 || s.d.head.HTTP10() }
+func (s *answerStream) SupportsBodyWriteTo() bool {
+	return s.d.answer.Length >= 0 || s.d.req.head.HTTP10()
+}
 
 // WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was written: fasthttp's writer would keep pieces
 // back until its buffer is full, and from v1.78 on it cannot be flushed.

@@ -4,9 +4,9 @@ import "hooklock/idem"
 
 // beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the sender's.
 func (d *delivery) beginTrace() {
-	parent := idem.ParseTrace(d.header("traceparent"))
+	parent := idem.ParseTrace(d.req.header("traceparent"))
 	if d.h.o.Tracer != nil {
-		d.report.Trace = d.h.o.Tracer.Begin(&d.report, parent, d.header("tracestate"))
+		d.report.Trace = d.h.o.Tracer.Begin(&d.report, parent, d.req.header("tracestate"))
 	}
 	switch t := d.report.Trace; {
 	case t != nil:

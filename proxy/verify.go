@@ -90,37 +90,26 @@ func (v *Verification) brokenBy(err error) *sender.SignatureError {
 	return broken
 }
 
-// unsigned returns the ending of a delivery whose head shows that it is not signed; nil if it may be.
-func (d *delivery) unsigned() *ending {
-	v := &d.route.Verify
-	if v.Verifier == nil || d.route.Observe || !d.head.HasBody() || string(d.msg.Method) == "OPTIONS" {
+// checkHead returns why a delivery is not signed whose head shows that before its body is read; nil if it may be signed.
+func (v *Verification) checkHead(q *request) *sender.SignatureError {
+	if v.Verifier == nil || !q.head.HasBody() || string(q.msg.Method) == "OPTIONS" || v.Handshake != nil && v.Handshake.MayCome(q.asSigned()) {
 		return nil
 	}
-	d.signed = sender.DeliveryOf(&d.msg)
-	if v.Handshake != nil && v.Handshake.MayCome(&d.signed) {
-		return nil
-	}
-	broken := v.brokenBy(sender.CheckHead(v.Verifier, &d.signed))
-	if broken == nil {
-		return nil
-	}
-	end := d.forged(broken)
-	end.hangUp = true // what follows is an unread body
-	return end
+	return v.brokenBy(sender.CheckHead(v.Verifier, q.asSigned()))
 }
 
 // forged returns the ending of a delivery whose signature is not right.
 func (d *delivery) forged(broken *sender.SignatureError) *ending {
-	d.noteSignature(broken)
+	d.report.noteSignature(d.route.Verify.Scheme, broken)
 	end := d.refuse(idem.DecisionUnverified)
 	end.err, end.refusal.detail = broken, unverifiedDetail(broken)
 	return end
 }
 
-func (d *delivery) noteSignature(broken *sender.SignatureError) {
-	d.report.Scheme, d.report.Signature, d.report.Verified = d.route.Verify.Scheme, SignatureValid, broken == nil
+func (r *Report) noteSignature(scheme string, broken *sender.SignatureError) {
+	r.Scheme, r.Signature, r.Verified = scheme, SignatureValid, broken == nil
 	if broken != nil {
-		d.report.Signature, d.report.SignaturePart = string(broken.Reason), broken.Part
+		r.Signature, r.SignaturePart = string(broken.Reason), broken.Part
 	}
 }
 
@@ -130,8 +119,7 @@ func (d *delivery) verify() *ending {
 	if v.Verifier == nil && v.Preset == nil && v.Handshake == nil {
 		return nil
 	}
-	d.signed = sender.DeliveryOf(&d.msg)
-	found := v.inspect(&d.signed, d.h.o.Now())
+	found := v.inspect(d.req.asSigned(), d.h.o.Now())
 	switch {
 	case found.broken != nil:
 		end := d.forged(found.broken)
@@ -140,7 +128,7 @@ func (d *delivery) verify() *ending {
 	case found.unsigned:
 		d.report.UnsignedHandshake, d.report.Verified = true, false
 	case v.Verifier != nil:
-		d.noteSignature(nil)
+		d.report.noteSignature(v.Scheme, nil)
 	}
 	if found.handshake == nil {
 		return nil
