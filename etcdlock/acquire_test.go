@@ -191,7 +191,7 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 	before := currentSession(t, b)
 	endSession(t, e, before)
 	eventually(t, "a place of the next session", func() bool { // the one before may be gone for too short a time to be seen
-		queue, err := e.Client.Get(within(t, patience), b.layout.Queues(), clientv3.WithPrefix())
+		queue, err := e.Client.Get(within(t, patience), b.layout.All(protocol.KindQueue), clientv3.WithPrefix())
 		return err == nil && len(queue.Kvs) == 1 && queue.Kvs[0].Lease != int64(before.Lease)
 	})
 	must(t, first.Unlock)

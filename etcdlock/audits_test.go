@@ -82,7 +82,7 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
 	written(t, s)
-	got, err := e.Client.Get(within(t, patience), s.layout.Root+protocol.KindAudits, clientv3.WithPrefix())
+	got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindAudits), clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 1 {
 		t.Fatal(got, err)
 	}
@@ -103,7 +103,7 @@ func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
 	}
 	written(t, s)
 	eventually(t, "the oldest are gone", func() bool { // what wrote the last of them may be about to look
-		n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits)
+		n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits))
 		return err == nil && n >= 400 && n <= 420
 	})
 	page, err := s.Audits(within(t, patience), idem.AuditQuery{Limit: 1})
@@ -128,7 +128,7 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	}
 	wire.Blackhole(false)
 	written(t, s)
-	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindAudits); err != nil || n != int64(s.audits.Room) {
+	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits)); err != nil || n != int64(s.audits.Room) {
 		t.Errorf("%d are written, want %d: %v", n, s.audits.Room, err)
 	}
 }

@@ -177,7 +177,7 @@ func putSettled(b *testing.B, s *Store, e *benchMember, from, to int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			row := s.layout.RowOf(s.layout.Record(l.Scope), record)
+			row := protocol.RowOf(record)
 			lease, err := s.leases.Take(b.Context(), l.Retention, protocol.KindRecords, &row)
 			if err != nil {
 				b.Fatal(err)

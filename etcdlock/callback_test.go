@@ -255,7 +255,7 @@ func TestAHoldSurvivesTheDeathOfItsProcessAndTheLossOfItsSession(t *testing.T) {
 	if found, err := b.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil || found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
-	count(t, e, b.layout.Root+protocol.KindHolds, 0)
+	count(t, e, b.layout.All(protocol.KindHolds), 0)
 }
 
 func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {

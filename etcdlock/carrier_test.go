@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -121,7 +122,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		return err
 	}
 	tooOld := func(h idem.Held) error {
-		e.Expire(t, s.layout.Ages()+string(h.Lock().Execution))
+		e.Expire(t, s.layout.Of(protocol.KindAges, h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
 		_, err := h.DeadLetter(within(t, patience), idem.End{
 			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld},

@@ -417,7 +417,7 @@ func TestAForceReleaseOpensALockThatCools(t *testing.T) {
 	if got := mustFind(t, a, l.Execution); got.Record.Revision != rec.Revision {
 		t.Errorf("its record was written over: %+v", got.Record)
 	}
-	count(t, e, a.layout.Root+protocol.KindHolds, 0)
+	count(t, e, a.layout.All(protocol.KindHolds), 0)
 	mustClaim(t, b, lockFor("w", "two"), 0)
 }
 

@@ -212,7 +212,7 @@ func TestCountsByTheHourAreKeptForAMonth(t *testing.T) {
 		t.Errorf("%+v, %v", h, err)
 	}
 	for kind, kept := range map[string]time.Duration{protocol.KindMinutes: 25 * time.Hour, protocol.KindHours: 31 * 24 * time.Hour} {
-		got, err := e.Client.Get(within(t, patience), s.layout.Root+kind, clientv3.WithPrefix(), clientv3.WithLimit(1))
+		got, err := e.Client.Get(within(t, patience), s.layout.All(kind), clientv3.WithPrefix(), clientv3.WithLimit(1))
 		if err != nil || got.Count != 29 {
 			t.Fatal(got, err)
 		}
@@ -241,7 +241,7 @@ func TestCountsAreBoundedInRoutesAndKeys(t *testing.T) {
 		a.count("stripe", 1)
 		mustWrite(t, a)
 	}
-	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindMinutes); err != nil || n > 21 {
+	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindMinutes)); err != nil || n > 21 {
 		t.Errorf("%d keys: %v", n, err)
 	}
 	if n := totals(t, counterAt(t, s, "b", a.now()), a.now().Add(-10*time.Hour))["stripe"]; n != 11 {

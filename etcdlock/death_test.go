@@ -143,7 +143,7 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 				dies()
 				c.ask(ctx, s, l)
 			})
-			holds := other.layout.Root + protocol.KindHolds
+			holds := other.layout.All(protocol.KindHolds)
 			if n, err := e.Count(within(t, patience), holds); err != nil || n > 0 {
 				e.Expire(t, holds)
 			}
@@ -159,7 +159,7 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			count(t, e, other.layout.Locks(), 0)
+			count(t, e, other.layout.All(protocol.KindLocks), 0)
 			count(t, e, holds, 0)
 			mustClaim(t, other, lockFor("w", "two"), 0)
 		})
@@ -214,7 +214,7 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 	if err := s.reaper.Reap(within(t, patience), cools.Lock); err != nil {
 		t.Fatal(err)
 	}
-	count(t, e, s.layout.Locks(), 0)
+	count(t, e, s.layout.All(protocol.KindLocks), 0)
 	if n := reaped.Load(); n != 1 {
 		t.Errorf("the end of a release delay reaps nothing: told of %d", n)
 	}

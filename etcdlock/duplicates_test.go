@@ -259,7 +259,7 @@ func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.
 		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
-	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.CountBatch {
+	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindArrivals)); err != nil || n != history.CountBatch {
 		t.Fatalf("%d of %d, %v", n, history.CountBatch, err)
 	}
 }

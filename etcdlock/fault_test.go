@@ -146,7 +146,7 @@ func TestTheSweepReapsWhatADeadProcessLeft(t *testing.T) {
 			return err == nil && len(got.Kvs) == 1
 		})
 	}
-	got, err := e.Client.Get(within(t, patience), other.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), other.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil || got.Count != 0 {
 		t.Fatalf("%d locks left, %v", got.Count, err)
 	}
@@ -217,7 +217,7 @@ func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
 	retry := mustClaim(t, s, lockFor("w", "one"), 0)
 	must(t, retry.Release)
 	applied = kv.arrive(t).Responses[0].GetResponseTxn().Succeeded
-	got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 	proxy.DropAnswers(true)
 	l := lockFor("w", "one")
 	locks := func() int64 {
-		got, err := e.Client.Get(within(t, patience), s.layout.Locks(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +317,7 @@ func TestASettleFindsANewLeaseWhenTheSharedOneIsGone(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustSettle(t, mustClaim(t, s, lockFor("w", "zero"), 0))
-	records, err := e.Client.Get(within(t, patience), s.layout.Records(), clientv3.WithPrefix())
+	records, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindRecords), clientv3.WithPrefix())
 	if err != nil || len(records.Kvs) != 1 {
 		t.Fatalf("%v %v", records, err)
 	}
@@ -359,7 +359,7 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead || seen.Lock.CoolUntil.IsZero() {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	e.Expire(t, s.layout.Root+protocol.KindHolds)
+	e.Expire(t, s.layout.All(protocol.KindHolds))
 	eventually(t, "the lock is free", func() bool {
 		won, seen, err := tryClaim(t, s, lockFor("w", "one"), rec.Revision)
 		if err != nil {
@@ -502,7 +502,7 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	s := openStore(t, Options{
 		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
 	})
-	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_a", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.All(protocol.KindForgets)+"exec_a", ""); err != nil {
 		t.Fatal(err)
 	}
 	if id := <-forgot; id != "exec_a" {

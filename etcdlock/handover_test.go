@@ -91,7 +91,7 @@ func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 		held = after
 	}
 	mustSettle(t, held)
-	if n, err := e.Count(within(t, patience), stores[0].layout.Locks()); err != nil || n != 0 {
+	if n, err := e.Count(within(t, patience), stores[0].layout.All(protocol.KindLocks)); err != nil || n != 0 {
 		t.Errorf("%d locks are still there: %v", n, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 			if err := p.Leave(within(t, patience)); err != nil {
 				t.Error(err)
 			}
-			if f := mustFind(t, other, l.Execution); f.Status() != idem.Aborted || countKeys(t, e, s.layout.Locks()) != 0 {
+			if f := mustFind(t, other, l.Execution); f.Status() != idem.Aborted || countKeys(t, e, s.layout.All(protocol.KindLocks)) != 0 {
 				t.Errorf("%+v", f)
 			}
 		})
@@ -242,7 +242,7 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	if looks != 2 {
 		t.Errorf("it has looked %d times", looks)
 	}
-	if n := countKeys(t, e, s.layout.Locks()); n != 0 {
+	if n := countKeys(t, e, s.layout.All(protocol.KindLocks)); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 }
@@ -484,7 +484,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, prefix := range []string{stores[0].layout.Locks(), "/hooklock/v1/queue/"} {
+	for _, prefix := range []string{stores[0].layout.All(protocol.KindLocks), "/hooklock/v1/queue/"} {
 		if n := countKeys(t, e, prefix); n != 0 {
 			t.Errorf("%d keys below %s are left", n, prefix)
 		}

@@ -125,7 +125,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.store.writer); err != nil {
 		return err
 	}
-	row := r.store.layout.RowOf(k.I, r.record)
+	row := protocol.RowOf(r.record)
 	r.lease, err = r.store.leases.Take(ctx, r.over.Retention, protocol.KindRecords, &row)
 	r.seen.Record.Lease = r.lease
 	return err

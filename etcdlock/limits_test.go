@@ -33,7 +33,7 @@ func TestAFullStoreRefusesClaimsAndQueueEntriesAndSaysWhatToDo(t *testing.T) {
 		}
 	}
 	// Nothing of them is left behind, and who runs is not disturbed.
-	for _, prefix := range []string{s.layout.Root + protocol.KindQueue, s.layout.Locks() + protocol.Hash16("new")} {
+	for _, prefix := range []string{s.layout.All(protocol.KindQueue), s.layout.All(protocol.KindLocks) + protocol.Hash16("new")} {
 		got, err := e.Client.Get(within(t, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil || got.Count != 0 {
 			t.Errorf("%s: %v %v", prefix, got, err)
@@ -205,10 +205,10 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	proxy.Blackhole(true)
 	held.Stop(idem.ErrLockLost) // its process is gone, as far as anybody can see: it adopts nothing
 	endSession(t, e, currentSession(t, dead))
-	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.All(protocol.KindForgets)+"exec_x", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.layout.Forgets()+"exec_x"); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.layout.All(protocol.KindForgets)+"exec_x"); err != nil {
 		t.Fatal(err)
 	}
 	e.Compact(t)

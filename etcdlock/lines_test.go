@@ -90,7 +90,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, holder.Lock().Created)
 	eventually(t, "it is known", func() bool { return s.Parked().Events == 1 })
-	e.Expire(t, s.layout.Ages())
+	e.Expire(t, s.layout.All(protocol.KindAges))
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	mustSettle(t, holder)
 	got := takeNext(t, s)
@@ -115,7 +115,7 @@ func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
 	mustPark(t, s, parkedLock("w", "event"), 0)
 	h := takeNext(t, s).Held
 	leaveToAPerson(t, h)
-	e.Expire(t, s.layout.Ages())
+	e.Expire(t, s.layout.All(protocol.KindAges))
 	if taken := takeNext(t, s); !taken.TooOld || taken.Held.Lock().Parked.Blocked == "" {
 		t.Fatalf("%+v", taken.Held.Lock())
 	}
@@ -293,7 +293,7 @@ func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
 	letters := s.Parked().DeadLetters
 	last := lockFor("behind all others", "event")
-	key, value := s.layout.Parked()+string(last.Execution), protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
+	key, value := s.layout.Of(protocol.KindParked, last.Execution), protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
 	if _, err := e.Client.Put(within(tb, patience), key, string(value)); err != nil {
 		tb.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
 	h := takeNext(t, s).Held
-	e.Expire(t, s.layout.Ages())
+	e.Expire(t, s.layout.All(protocol.KindAges))
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func putRecords(tb testing.TB, e *etcdtest.Etcd, s *Store, n int, entry func(i i
 			if err != nil {
 				tb.Fatal(err)
 			}
-			row := s.layout.RowOf(s.layout.Record(r.Scope), r)
+			row := protocol.RowOf(r)
 			lease, err := s.leases.Take(ctx, r.Retention, protocol.KindRecords, &row)
 			if err != nil {
 				tb.Fatal(err)

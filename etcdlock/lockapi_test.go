@@ -63,7 +63,7 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{protocol.KindLocks, protocol.KindHolds, protocol.KindRecords} {
-		count(t, e, a.layout.Root+kind, 0)
+		count(t, e, a.layout.All(kind), 0)
 	}
 	if next := mustAcquireLock(t, b, q); next.Lock.Token <= got.Lock.Token {
 		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)

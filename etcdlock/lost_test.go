@@ -237,8 +237,8 @@ func TestEndingAHeldExecutionDeletesTheHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSettle(t, held)
-	count(t, e, s.layout.Locks(), 0)
-	count(t, e, s.layout.Root+protocol.KindHolds, 0)
+	count(t, e, s.layout.All(protocol.KindLocks), 0)
+	count(t, e, s.layout.All(protocol.KindHolds), 0)
 }
 
 // Whoever completes a hold tells of it. A process that does not know whether its hold was applied must not tell of it again.
@@ -283,12 +283,12 @@ func TestALockIsAcquiredOnceAlsoWhereTheAnswerGotLost(t *testing.T) {
 			if kv.arrive(t) {
 				t.Error("what was lost is applied once more")
 			}
-			count(t, e, s.layout.Locks(), 1)
+			count(t, e, s.layout.All(protocol.KindLocks), 1)
 			if err := other.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
 				t.Fatal(err)
 			}
-			count(t, e, s.layout.Locks(), 0)
-			count(t, e, s.layout.Root+protocol.KindHolds, 0)
+			count(t, e, s.layout.All(protocol.KindLocks), 0)
+			count(t, e, s.layout.All(protocol.KindHolds), 0)
 		})
 	}
 }

@@ -25,7 +25,7 @@ func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 	}
 	written(t, s)
 	for kind, want := range map[string]int64{protocol.KindAudits: history.AuditBatch, "duplicates/": history.AuditBatch, protocol.KindArrivals: history.AuditBatch} {
-		if n, err := e.Count(within(t, patience), s.layout.Root+kind); err != nil || n != want {
+		if n, err := e.Count(within(t, patience), s.layout.All(kind)); err != nil || n != want {
 			t.Errorf("%d below %s, want %d: %v", n, kind, want, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -44,7 +45,7 @@ func TestAQueueEntryThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
 	kv.reads.Store(nil)
 	close(goOn)
 	eventually(t, "nobody is in the queue", func() bool {
-		n, err := e.Count(within(t, patience), s.layout.Queues())
+		n, err := e.Count(within(t, patience), s.layout.All(protocol.KindQueue))
 		return err == nil && n == 0
 	})
 }

@@ -202,7 +202,7 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 	mustPark(t, s, other, 0)
 	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
 	for _, id := range []idem.ExecutionID{l.Execution, other.Execution} { // in this order, so s has heard of the first with the second
-		if _, err := e.Client.Delete(within(t, patience), s.layout.Ages()+string(id)); err != nil {
+		if _, err := e.Client.Delete(within(t, patience), s.layout.Of(protocol.KindAges, id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestWhatWasKnownToBePausedStaysSoWhileEtcdIsAway(t *testing.T) {
 func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if _, err := e.Client.Put(within(t, patience), s.layout.Session("old"), `{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.Alive(protocol.SessionAlive("old")), `{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Pause(within(t, patience), pauseOf(t, "route:r")); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -32,7 +33,7 @@ func waitsForSlot(t *testing.T, s *Store, l idem.Lock) <-chan idem.Held {
 // turnsAre waits until so many wait for a slot, over all processes.
 func turnsAre(t *testing.T, e *etcdtest.Etcd, s *Store, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, s.layout.Turns()) == n })
+	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == n })
 }
 
 func TestAPausedSlotWaiterGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
@@ -43,7 +44,7 @@ func limitedLock(workflow, event string) idem.Lock {
 // takenSlots are the keys of slots that are taken in etcd.
 func takenSlots(tb testing.TB, e *etcdtest.Etcd, s *Store) (keys []string) {
 	tb.Helper()
-	r, err := e.Client.Get(within(tb, patience), s.layout.Slots(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	r, err := e.Client.Get(within(tb, patience), s.layout.All(protocol.KindSlots), clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all turns", func() bool { return countKeys(t, e, stores[0].layout.Turns()) == waiters })
+	eventually(t, "all turns", func() bool { return countKeys(t, e, stores[0].layout.All(protocol.KindTurns)) == waiters })
 	if _, seen, err := tryClaim(t, stores[1], limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
@@ -136,7 +137,7 @@ func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 	if !slices.IsSorted(order) || len(order) != waiters {
 		t.Errorf("they ran in the order %v", order)
 	}
-	eventually(t, "no turns", func() bool { return countKeys(t, e, stores[0].layout.Turns()) == 0 })
+	eventually(t, "no turns", func() bool { return countKeys(t, e, stores[0].layout.All(protocol.KindTurns)) == 0 })
 	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
@@ -157,7 +158,7 @@ func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
 	s := limitedStore(t, e, n)
 	one := mustClaim(t, s, limitedLock("w1", "a"), 0)
 	got := waitsForSlot(t, s, limitedLock("w2", "b"))
-	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 1 })
 	n.Store(2)
 	two := <-got
 	n.Store(1)
@@ -184,13 +185,13 @@ func TestASlotWaiterThatGivesUpLeavesNoKey(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t, patience))
 	done := make(chan error, 1)
 	go func() { _, err := inTurn(ctx, p, l); done <- err }()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 1 })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("it got the lock")
 	}
 	must(t, p.Leave)
-	eventually(t, "no turns", func() bool { return countKeys(t, e, s.layout.Turns()) == 0 })
+	eventually(t, "no turns", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 0 })
 	mustSettle(t, holder)
 	eventually(t, "the slot is free for the next one, when the watch has said so", func() bool {
 		held, _, err := tryClaim(t, s, limitedLock("w3", "c"), 0)
@@ -218,7 +219,7 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	}
 	got := make(chan *idem.Taken, 1)
 	go func() { got <- takeNext(t, b) }()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, a.layout.Turns()) == 1 })
+	eventually(t, "its turn", func() bool { return countKeys(t, e, a.layout.All(protocol.KindTurns)) == 1 })
 	if _, seen, err := tryClaim(t, a, limitedLock("w3", "later"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
@@ -254,14 +255,14 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 			_, _ = s.Take(ctx, scope, anyRoute)
 		}
 	}()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.Turns()) == 1 })
+	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 1 })
 	stop()
 	<-looked
 	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is a dead letter", func() bool { return s.Parked().DeadLetters == 1 })
-	eventually(t, "its turn is given up", func() bool { return countKeys(t, e, s.layout.Turns()) == 0 })
+	eventually(t, "its turn is given up", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 0 })
 	mustSettle(t, first)
 }
 

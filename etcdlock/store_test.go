@@ -230,7 +230,7 @@ func TestNoSessionOpensBesideRecordsOfAnEarlierRelease(t *testing.T) {
 			t.Fatalf("no session, because of %v", err)
 		}
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.layout.OlderRecords(), clientv3.WithPrefix()); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.layout.All(protocol.KindOlderRecords), clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	must(t, s.WaitReady)

@@ -106,7 +106,7 @@ func rows() []row {
 	lockAndSlot := func(k protocol.Keys) []string { return []string{k.L, k.Slots[0].Key} }
 	limited := func(s *scene) {
 		y := protocol.NewLayout(s.k.L)
-		s.k.Slots = []protocol.SlotKey{{Key: y.Slot("erp", 3), Value: []byte("v"), Line: y.Line("erp")}}
+		s.k.Slots = []protocol.SlotKey{{Key: y.Slot("erp", 3), Value: []byte("v"), Line: y.OfLimit(protocol.KindTurns, "erp")}}
 		s.k.T = y.Turn("erp", "exec_x")
 	}
 	seenLock := map[string]func(*scene){"L.mod=l": touchLock}

@@ -71,7 +71,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 		return running.Lock().Alive != protocol.SessionAlive(before.Name)
 	})
 	mustSettle(t, running)
-	if _, err := e.Client.Put(within(t, patience), s.layout.Forgets()+"exec_x", ""); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.layout.All(protocol.KindForgets)+"exec_x", ""); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -217,7 +217,7 @@ func TestAnOlderEventIsRejectedAndBurnsNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if n, err := etcd.Count(ctx, protocol.NewLayout("/hooklock").Records()); err != nil || n != 1 {
+	if n, err := etcd.Count(ctx, protocol.NewLayout("/hooklock").All(protocol.KindRecords)); err != nil || n != 1 {
 		t.Errorf("%d records, %v: what was refused has none", n, err)
 	}
 }

@@ -75,11 +75,11 @@ func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, wri
 	if err != nil {
 		return stored, err
 	}
-	row := f.Layout.RowOf(f.Layout.Record(r.Scope), r)
+	row := protocol.RowOf(r)
 	if stored.Lease, err = f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row); err != nil || answer == nil {
 		return stored, err
 	}
-	stored.Apart = &protocol.Apart{Key: f.Layout.Answer(r.Execution), Leased: protocol.Leased{Value: answer}}
+	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindAnswers, r.Execution), Leased: protocol.Leased{Value: answer}}
 	stored.Apart.Lease, err = f.Leases.Take(ctx, l.ReplayFor, "", nil)
 	return stored, err
 }

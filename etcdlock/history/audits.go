@@ -78,7 +78,7 @@ func (a *Audits) Shed() int64 {
 
 // List returns a page of audits, the newest first. It returns idem.ErrCursor for an invalid cursor and idem.ErrStoreUnavailable if etcd cannot be read.
 func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
-	keys := link.Below(a.o.Layout.Root+protocol.KindAudits, MaxPage)
+	keys := link.Below(a.o.Layout.All(protocol.KindAudits), MaxPage)
 	if q.Cursor != "" {
 		from := a.o.Layout.Root + q.Cursor + "\x00"
 		if !strings.HasPrefix(from, keys.From) {
@@ -163,7 +163,7 @@ func (a *Audits) Write(ctx context.Context) bool {
 	a.mu.Lock()
 	a.queue = a.queue[len(some):]
 	a.mu.Unlock()
-	return deleteOldest(ctx, a.o.Pool, a.o.Layout.Root+protocol.KindAudits, a.Most) == nil
+	return deleteOldest(ctx, a.o.Pool, a.o.Layout.All(protocol.KindAudits), a.Most) == nil
 }
 
 // next returns the audits for one write.

@@ -198,7 +198,7 @@ func (c *Counts) send(ctx context.Context, one *chunk) (err error) {
 	one.stored = version
 	c.mu.Unlock()
 	if isNew {
-		return deleteOldest(ctx, c.o.Pool, c.o.Layout.Root+one.of.kind, c.Most)
+		return deleteOldest(ctx, c.o.Pool, c.o.Layout.All(one.of.kind), c.Most)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*mergedRoute{}}
 	c.collect()
 	own := c.own(m)
-	keys := &link.Scan{From: c.o.Layout.Root + of.kind, End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
+	keys := &link.Scan{From: c.o.Layout.All(of.kind), End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
 	for kv, err := range c.o.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.CountHistory{}, commit.Unavailable(err)

@@ -254,7 +254,7 @@ func (d *Duplicates) prolong(ctx context.Context, t *tally) (err error) {
 	clock := d.o.Clock
 	if t.history != nil {
 		d.mu.Lock()
-		row := d.o.Layout.RowOfArrivals(t.key, t.history)
+		row := protocol.RowOfArrivals(t.history)
 		d.mu.Unlock()
 		t.lease, err = d.leases.Take(ctx, t.retention, protocol.KindArrivals, &row)
 		return err

@@ -102,7 +102,7 @@ func (p *executionPage) with(kind string) []string {
 
 // live shows executions that have not ended: of all queue entries or locks the newest that were created, behind a place.
 func (p *executionPage) live(ctx context.Context, kind string, behind place) error {
-	prefix := p.store.o.Layout.Root + kind
+	prefix := p.store.o.Layout.All(kind)
 	if one := p.q.OneWorkflow(); one != "" {
 		prefix += protocol.Hash16(one) + "/"
 	}
@@ -113,7 +113,7 @@ func (p *executionPage) live(ctx context.Context, kind string, behind place) err
 func (p *executionPage) called(ctx context.Context, kind, digits string, behind place) error {
 	var prefixes []string
 	for _, kind := range p.with(kind) {
-		prefixes = append(prefixes, p.store.o.Layout.Root+kind+protocol.Beginning(digits))
+		prefixes = append(prefixes, p.store.o.Layout.All(kind)+protocol.Beginning(digits))
 	}
 	return p.sorted(ctx, kind, prefixes, byWrite(), behind)
 }
@@ -196,7 +196,7 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 
 // value shows an execution, or an event by its arrivals.
 func (p *executionPage) value(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
-	if strings.HasPrefix(string(kv.Key), p.store.o.Layout.Root+protocol.KindArrivals) {
+	if strings.HasPrefix(string(kv.Key), p.store.o.Layout.All(protocol.KindArrivals)) {
 		return p.arrivals(ctx, kv)
 	}
 	if f, ok := p.store.foundIn(kv); ok { // else a value of a newer release
@@ -315,7 +315,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 
 // foundIn decodes the execution in kv; not that of a cooling lock, which has ended and is in its record.
 func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
-	if strings.HasPrefix(string(kv.Key), s.o.Layout.Records()) {
+	if strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindRecords)) {
 		r, _, err := protocol.DecodeRecord(kv)
 		if err != nil {
 			return f, false
@@ -328,7 +328,7 @@ func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	if err != nil || l.Cooling {
 		return f, false
 	}
-	waits := strings.HasPrefix(string(kv.Key), s.o.Layout.Queues())
+	waits := strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindQueue))
 	if waits {
 		l.Token, l.Revision = 0, 0 // it has no lock
 	}

@@ -30,7 +30,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
 	w := protocol.Hex16(workflow) + "/"
-	prefixes := []string{s.o.Layout.Records() + protocol.Beginning(protocol.Hex16(half)), s.o.Layout.Locks() + w, s.o.Layout.Queues() + w}
+	prefixes := []string{s.o.Layout.All(protocol.KindRecords) + protocol.Beginning(protocol.Hex16(half)), s.o.Layout.All(protocol.KindLocks) + w, s.o.Layout.All(protocol.KindQueue) + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(FindValues))
@@ -82,7 +82,7 @@ func (f *search) matches(kv *mvccpb.KeyValue) bool {
 	var execution idem.ExecutionID
 	var earlier []idem.Attempt
 	var err error
-	if strings.HasPrefix(string(kv.Key), f.store.o.Layout.Records()) {
+	if strings.HasPrefix(string(kv.Key), f.store.o.Layout.All(protocol.KindRecords)) {
 		var r *idem.Record
 		if r, _, err = protocol.DecodeRecord(kv); err == nil {
 			scope, execution, earlier = r.Scope, r.Execution, r.Earlier
@@ -136,7 +136,7 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 // mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or a key that ends with the key
 // of an event that begins right.
 func (f *search) mayMatch(key string) bool {
-	if name, is := strings.CutPrefix(key, f.store.o.Layout.Records()); is {
+	if name, is := strings.CutPrefix(key, f.store.o.Layout.All(protocol.KindRecords)); is {
 		_, workflow, _ := protocol.EventAt(name)
 		return workflow == f.workflow
 	}

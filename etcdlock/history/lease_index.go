@@ -21,7 +21,7 @@ import (
 // ListLease implements commit.List. It repeats until the answer is definite; writing twice does no harm.
 func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
-	note := protocol.Note(o.Layout.Leases(kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
+	note := protocol.Note(o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
 		_, err := o.Pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
 		switch {
@@ -49,7 +49,7 @@ func (o *Options) IndexLease(ctx context.Context, kind string, lease clientv3.Le
 }
 
 func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID, index *protocol.LeaseIndex, fields map[protocol.Field][]byte) error {
-	key := o.Layout.Leases(kind) + strconv.FormatInt(int64(lease), 16)
+	key := o.Layout.All(protocol.KindLeases+kind) + strconv.FormatInt(int64(lease), 16)
 	answers, _, err := o.Pool.Read(ctx, clientv3.OpGet(key))
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row
 	if err != nil {
 		return nil, false
 	}
-	root := s.o.Layout.Root + st.kind
+	root := s.o.Layout.All(st.kind)
 	var ops []clientv3.Op
 	for _, key := range keys {
 		if strings.HasPrefix(string(key), root) {
@@ -128,13 +128,13 @@ func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row
 				if err != nil {
 					return nil, false
 				}
-				rows = append(rows, s.o.Layout.RowOf(string(kv.Key), r))
+				rows = append(rows, protocol.RowOf(r))
 			default:
 				h := protocol.DecodeHistory(kv.Value)
 				if h == nil {
 					return nil, false
 				}
-				rows = append(rows, s.o.Layout.RowOfArrivals(string(kv.Key), h))
+				rows = append(rows, protocol.RowOfArrivals(h))
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func fill(tb testing.TB, n int) *archive {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			row := s.o.Layout.RowOf(s.o.Layout.Record(r.Scope), r)
+			row := protocol.RowOf(r)
 			lease, err := writers[writer].Take(tb.Context(), r.Retention, protocol.KindRecords, &row)
 			if err != nil {
 				tb.Fatal(err)

@@ -50,12 +50,12 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 
 // Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.o.Layout.Slots(), true)
+	return s.slotPage(ctx, q, s.o.Layout.All(protocol.KindSlots), true)
 }
 
 // Turns returns a part of the slot waiters, limit by limit. Its errors are those of Slots.
 func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.o.Layout.Turns(), false)
+	return s.slotPage(ctx, q, s.o.Layout.All(protocol.KindTurns), false)
 }
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {

@@ -19,7 +19,7 @@ import (
 // ParkedEntries returns a part of the stored requests. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
 	var page idem.ParkedPage
-	prefix := s.o.Layout.Parked()
+	prefix := s.o.Layout.All(protocol.KindParked)
 	keys := link.Below(prefix, LockBatch)
 	if q.Cursor != "" {
 		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
@@ -62,7 +62,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	keys := link.Below(s.o.Layout.Parked(), parkedBatch)
+	keys := link.Below(s.o.Layout.All(protocol.KindParked), parkedBatch)
 	var entries []idem.ParkedEntry
 	for kv, err := range s.o.Pool.All(ctx, keys) {
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 		if err != nil || !takesParked(&q, e) {
 			continue
 		}
-		if e.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.Parked())); parkedOrder(*e, behind) > 0 {
+		if e.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))); parkedOrder(*e, behind) > 0 {
 			entries = append(entries, *e)
 		}
 	}

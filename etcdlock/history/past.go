@@ -46,7 +46,7 @@ type leaseSpan struct {
 
 // spans returns all leases with keys of that kind; those first that may have the newest.
 func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
-	prefix := s.o.Layout.Leases(kind)
+	prefix := s.o.Layout.All(protocol.KindLeases + kind)
 	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
 	if err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	var ops []clientv3.Op
 	for _, key := range keys {
 		for _, kind := range p.kinds {
-			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.Root+kind); is && p.may(below) && span.mayHave(below) {
+			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.All(kind)); is && p.may(below) && span.mayHave(below) {
 				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 			}
 		}

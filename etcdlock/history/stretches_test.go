@@ -25,7 +25,7 @@ func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at 
 		tb.Fatal(err)
 	}
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: chain, At: at, Open: int64(time.Hour)})
-	put, err := e.Client.Put(within(tb, patience), s.o.Layout.Leases(kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
+	put, err := e.Client.Put(within(tb, patience), s.o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		c = append(c, lease{id, revision})
 	}
 	for name, value := range map[string]string{"1f": `{"v":99}`, "none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
-		if _, err := e.Client.Put(within(t, patience), s.o.Layout.Leases(protocol.KindRecords)+name, value); err != nil {
+		if _, err := e.Client.Put(within(t, patience), s.o.Layout.All(protocol.KindLeases+protocol.KindRecords)+name, value); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func (w *walk) cursor() string {
 
 // pageRange returns the range of one kind of keys; behind the cursor, if one is given. It returns idem.ErrCursor if that is outside of it.
 func (s *Reader) pageRange(kind, cursor string) (*windows, error) {
-	from := s.o.Layout.Root + kind
+	from := s.o.Layout.All(kind)
 	end := clientv3.GetPrefixRangeEnd(from)
 	if cursor == "" {
 		return newWindows(from, from, end), nil

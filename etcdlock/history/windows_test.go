@@ -93,7 +93,7 @@ func FuzzPlaceOfACursor(f *testing.F) {
 	f.Add(protocol.KindLocks + "\xff")
 	f.Add(protocol.KindLocks + "../sessions/")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		for _, prefix := range []string{s.o.Layout.Locks(), s.o.Layout.Slots(), s.o.Layout.Turns()} {
+		for _, prefix := range []string{s.o.Layout.All(protocol.KindLocks), s.o.Layout.All(protocol.KindSlots), s.o.Layout.All(protocol.KindTurns)} {
 			keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), cursor)
 			if err != nil {
 				if !errors.Is(err, idem.ErrCursor) {

@@ -15,7 +15,7 @@ import (
 func (s *Reader) WithoutRequest(ctx context.Context, ids []idem.ExecutionID) (without []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {
-		ops[i] = clientv3.OpGet(s.o.Layout.Parked()+string(id), clientv3.WithKeysOnly())
+		ops[i] = clientv3.OpGet(s.o.Layout.Of(protocol.KindParked, id), clientv3.WithKeysOnly())
 	}
 	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
 	if err != nil {

@@ -168,7 +168,7 @@ func (f *Finder) reapOnce(ctx context.Context, views []idem.LockView, tried map[
 
 // Answer reads the kept answer of a record that is stored apart from it. It returns idem.ErrStoreUnavailable.
 func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
-	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Answer(r.Execution)))
+	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Of(protocol.KindAnswers, r.Execution)))
 	if err == nil {
 		err = protocol.DecodeAnswer(protocol.First(answers[0]), r.Answer)
 	}
@@ -180,7 +180,7 @@ func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
 
 // KeptRequest returns the stored request of an execution, as the ledger was given it. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (f *Finder) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Request(id)))
+	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Of(protocol.KindRequests, id)))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}

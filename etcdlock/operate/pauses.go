@@ -78,7 +78,7 @@ const maxPauseLooks = 20_000
 // Pauses returns all pauses, in the order in which they began, with how far each has come: all of it at one revision. It returns idem.ErrStoreUnavailable.
 func (p *Pauser) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 	answers, revision, err := p.o.Pool.Read(ctx,
-		clientv3.OpGet(p.o.Layout.Pauses(), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.Sessions(), clientv3.WithPrefix()))
+		clientv3.OpGet(p.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -98,11 +98,11 @@ func (p *Pauser) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 		heard, holder := protocol.HeardOf(kv)
 		for i := range states {
 			if heard < states[i].Revision {
-				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), p.o.Layout.Sessions())))
+				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), p.o.Layout.All(protocol.KindSessions))))
 			}
 		}
 	}
-	for _, prefix := range []string{p.o.Layout.Locks(), p.o.Layout.Queues()} {
+	for _, prefix := range []string{p.o.Layout.All(protocol.KindLocks), p.o.Layout.All(protocol.KindQueue)} {
 		if err := p.countFor(ctx, states, prefix, revision); err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -126,7 +126,7 @@ func (p *Pauser) countFor(ctx context.Context, states []idem.PauseState, prefix 
 			case looked > maxPauseLooks, unread != nil: // there are more than are looked at, or it is of a newer release
 				states[i].More = true
 			case l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow):
-				countOne(&states[i], l, prefix == p.o.Layout.Queues())
+				countOne(&states[i], l, prefix == p.o.Layout.All(protocol.KindQueue))
 			}
 		}
 		if looked > maxPauseLooks {

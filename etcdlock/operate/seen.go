@@ -20,7 +20,7 @@ func NewMarker(o *Options) *Marker { return &Marker{o} }
 // SeenMarks returns what people have looked at, the newest mark first. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (m *Marker) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
 	newestFirst := clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)
-	answers, _, err := m.o.Pool.Read(ctx, clientv3.OpGet(m.o.Layout.Seen(), clientv3.WithPrefix(), newestFirst))
+	answers, _, err := m.o.Pool.Read(ctx, clientv3.OpGet(m.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}

@@ -106,7 +106,7 @@ func (c *contents) setPerEvent(e *entry, there bool) {
 	if !e.PerEvent {
 		return
 	}
-	workflow := c.o.Layout.Other(e.Scope)
+	workflow := c.o.Layout.Lock(idem.Scope{Workflow: e.Workflow})
 	switch of := c.perEvent[workflow]; {
 	case there && of == nil:
 		c.perEvent[workflow] = map[string]bool{e.lock: true}

@@ -31,8 +31,8 @@ func (f *follower) run(ctx context.Context) {
 func (f *follower) list(ctx context.Context) (int64, error) {
 	seen := map[idem.ExecutionID]*entry{}
 	young := map[idem.ExecutionID]bool{}
-	index := link.Below(f.index.o.Layout.Parked(), indexPage)
-	ages := link.Below(f.index.o.Layout.Ages(), indexPage)
+	index := link.Below(f.index.o.Layout.All(protocol.KindParked), indexPage)
+	ages := link.Below(f.index.o.Layout.All(protocol.KindAges), indexPage)
 	err := f.each(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
 		if e := f.read(id, kv); e != nil {
 			seen[id] = e
@@ -93,7 +93,7 @@ func (f *follower) watches(from int64) []link.Watch {
 			changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
 		}}
 	}
-	return []link.Watch{watch(f.index.o.Layout.Parked(), f.entryChanged), watch(f.index.o.Layout.Ages(), f.ageChanged)}
+	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.entryChanged), watch(f.index.o.Layout.All(protocol.KindAges), f.ageChanged)}
 }
 
 func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
 )
 
 const (
@@ -29,7 +30,7 @@ func (w *lockWatch) run(ctx context.Context) {
 			return
 		}
 		for w.any() && ctx.Err() == nil {
-			_, revision, err := w.index.o.Pool.Read(ctx, clientv3.OpGet(w.index.o.Layout.Parked(), clientv3.WithPrefix(), clientv3.WithCountOnly()))
+			_, revision, err := w.index.o.Pool.Read(ctx, clientv3.OpGet(w.index.o.Layout.All(protocol.KindParked), clientv3.WithPrefix(), clientv3.WithCountOnly()))
 			if err != nil {
 				return
 			}
@@ -67,7 +68,7 @@ func (w *lockWatch) watch(ctx context.Context, from int64) {
 			gone(string(e.Kv.Key))
 		}}
 	}
-	_ = w.index.o.Pool.Watch(ctx, link.OfWaits, deletions(w.index.o.Layout.Locks(), w.lockGone), deletions(w.index.o.Layout.Queues(), w.entryGone))
+	_ = w.index.o.Pool.Watch(ctx, link.OfWaits, deletions(w.index.o.Layout.All(protocol.KindLocks), w.lockGone), deletions(w.index.o.Layout.All(protocol.KindQueue), w.entryGone))
 	cancel()
 }
 
@@ -83,7 +84,7 @@ func (w *lockWatch) lockGone(lock string) {
 
 // entryGone makes the queue of the workflow ready that a queue entry was in, and that of its event.
 func (w *lockWatch) entryGone(place string) {
-	lock := w.index.o.Layout.Locks() + strings.TrimPrefix(place, w.index.o.Layout.Queues())
+	lock := w.index.o.Layout.All(protocol.KindLocks) + strings.TrimPrefix(place, w.index.o.Layout.All(protocol.KindQueue))
 	w.index.Mark(lock)
 	if i := strings.LastIndexByte(lock, '/'); i > 0 {
 		w.index.Mark(lock[:i])

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -66,10 +65,10 @@ type LeaseIndex struct {
 // maxClasses bounds the classes of an index.
 const maxClasses = 64
 
-// RowOf returns the row of the record with that key.
-func (y Layout) RowOf(key string, r *idem.Record) Row {
+// RowOf returns the row of a record.
+func RowOf(r *idem.Record) Row {
 	row := Row{
-		Name: strings.TrimPrefix(key, y.Records()), At: r.FinishedAt, Class: Class{Route: r.Route, Status: r.Status, Outcome: r.Outcome},
+		Name: nameOf(r.Scope), At: r.FinishedAt, Class: Class{Route: r.Route, Status: r.Status, Outcome: r.Outcome},
 		Workflow: r.Workflow, EventID: r.EventID, Traces: []string{r.TraceParent}, Labels: r.Labels,
 	}
 	for i := range r.Earlier {
@@ -78,9 +77,9 @@ func (y Layout) RowOf(key string, r *idem.Record) Row {
 	return row
 }
 
-// RowOfArrivals returns the row of the arrivals of an event with that key, or with the beginning of it.
-func (y Layout) RowOfArrivals(key string, h *idem.History) Row {
-	row := Row{Name: strings.TrimPrefix(key, y.Root+KindArrivals), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
+// RowOfArrivals returns the row of the arrivals of an event.
+func RowOfArrivals(h *idem.History) Row {
+	row := Row{Name: nameOf(h.Scope), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
 	if f := h.Forgotten; f != nil {
 		row.At, row.Class.Forgotten = f.At, true
 	}

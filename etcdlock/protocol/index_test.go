@@ -13,7 +13,6 @@ import (
 
 // rowsFor are rows as a lease has them: a few workflows, and events with and without parts.
 func rowsFor(n int) (rows []Row) {
-	y := NewLayout("/hooklock")
 	for i := range n {
 		event := fmt.Sprintf("evt_%016x", rand.Uint64())
 		switch i % 10 {
@@ -34,7 +33,7 @@ func rowsFor(n int) (rows []Row) {
 		if i%20 == 0 {
 			r.Earlier = []idem.Attempt{{Execution: "exec_before" + idem.ExecutionID(fmt.Sprint(i)), TraceParent: idem.NewTrace().String()}}
 		}
-		rows = append(rows, y.RowOf(y.Record(r.Scope), r))
+		rows = append(rows, RowOf(r))
 	}
 	return rows
 }

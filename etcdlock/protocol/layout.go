@@ -27,50 +27,42 @@ func NewLayout(prefix string) Layout {
 	return Layout{strings.TrimRight(prefix, "/") + "/" + layoutVersion + "/"}
 }
 
-// The kinds of keys.
+// The kinds of keys, each with what follows it. A name is of an event in its workflow, and <W>/<workflow> is that of pathOf.
 const (
-	KindSessions = "sessions/"
-	KindQueue    = "queue/"
-	KindLocks    = "locks/"
-	KindHolds    = "holds/"
-	KindRecords  = "r/"
-	kindAnswers  = "answers/"
-	kindCancels  = "cancels/"
-	KindForgets  = "forgets/"
-	kindCounts   = "duplicates/"
-	KindRequests = "requests/"
-	KindParked   = "parked/"
-	KindAges     = "ages/"
-	KindArrivals = "arrivals/"
-	KindPauses   = "pauses/"
-	kindSeen     = "seen/"
-	KindMarks    = "marks/"
-	kindLeases   = "leases/"
-	kindIndex    = "index/"
-	KindAudits   = "audits/"
-	KindMinutes  = "minutes/"
-	KindHours    = "hours/"
-	kindSlots    = "slots/"
-	kindTurns    = "turns/"
+	KindSessions     = "sessions/"   // <session>
+	KindQueue        = "queue/"      // <W>/<workflow>/<key>
+	KindLocks        = "locks/"      // <W>/<workflow>, and /<key> if the lock is of one event
+	KindHolds        = "holds/"      // <execution>
+	KindRecords      = "r/"          // <name>
+	KindOlderRecords = "keys/"       // of an earlier release, in another form
+	KindAnswers      = "answers/"    // <execution>: the answer of its record, if it expires before that
+	KindCancels      = "cancels/"    // <session>/<execution>: that session's process has to look at its lock
+	KindForgets      = "forgets/"    // <execution>: every process has to drop a cached record of it
+	KindRequests     = "requests/"   // <execution>: the stored request, if it is parked
+	KindParked       = "parked/"     // <execution>: the index of what is parked, and of requests that are kept with a record
+	KindAges         = "ages/"       // <execution>: expires when it has been parked for too long
+	kindCounts       = "duplicates/" // <execution>/<process>
+	KindArrivals     = "arrivals/"   // <name><process>
+	KindPauses       = "pauses/"     // route/<name> or workflow/<pattern>
+	KindSeen         = "seen/"       // <kind>/<route>
+	KindMarks        = "marks/"      // <W>/<workflow>/<scope>
+	KindLeases       = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
+	kindIndex        = "index/"      // <kind>/<lease>/<field>
+	KindAudits       = "audits/"     // <time>-<n>-<process>
+	KindMinutes      = "minutes/"    // <time>-<process>-<n>
+	KindHours        = "hours/"      // <time>-<process>-<n>
+	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
+	KindTurns        = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
 
-// Sessions returns the prefix of all sessions.
-func (y Layout) Sessions() string { return y.Root + KindSessions }
+// All returns the prefix of all keys of a kind, or of those whose keys begin with kind.
+func (y Layout) All(kind string) string { return y.Root + kind }
 
-// Locks returns the prefix of all locks.
-func (y Layout) Locks() string { return y.Root + KindLocks }
+// Of returns the key of an execution, of a kind whose keys are an execution's.
+func (y Layout) Of(kind string, id idem.ExecutionID) string { return y.Root + kind + string(id) }
 
-// Queues returns the prefix of all queue entries.
-func (y Layout) Queues() string { return y.Root + KindQueue }
-
-// Records returns the prefix of all records.
-func (y Layout) Records() string { return y.Root + KindRecords }
-
-// Answer returns the key of the answer of an execution's record, if it expires before the record.
-func (y Layout) Answer(id idem.ExecutionID) string { return y.Root + kindAnswers + string(id) }
-
-// OlderRecords returns the prefix under which an earlier release kept its records, in another form.
-func (y Layout) OlderRecords() string { return y.Root + "keys/" }
+// OfLimit returns the prefix of the taken slots of a limit (KindSlots), or of its slot waiters (KindTurns).
+func (y Layout) OfLimit(kind, limit string) string { return y.Root + kind + pathOf(limit) + "/" }
 
 // Counts returns the prefix of the counts of duplicates of an execution, one for each process.
 func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
@@ -83,57 +75,39 @@ func (y Layout) Arrivals(s idem.Scope) string {
 // Audit returns the key of the n-th audit that a process writes. The newer it is, the earlier its key comes, so that the newest are read first.
 // Audits are read by operators only, so clocks that differ do no harm.
 func (y Layout) Audit(at time.Time, writer string, n int64) string {
-	return y.Root + KindAudits + Hex16(math.MaxUint64-uint64(at.UnixMilli())) + "-" + Hex16(math.MaxUint64-uint64(n)) + "-" + writer //nolint:gosec // any order will do before 1970
+	return y.Root + KindAudits + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer
 }
 
 // CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind is KindMinutes or KindHours. The newer they
 // are, the earlier their key comes.
 func (y Layout) CountsOf(kind string, at time.Time, writer string, n int) string {
-	return y.countsAt(kind, at) + "-" + writer + "-" + strconv.Itoa(n)
+	return y.Root + kind + newestFirst(at.Unix()) + "-" + writer + "-" + strconv.Itoa(n)
 }
 
 // CountsSince returns the end of the keys of counts that are not older than at.
-func (y Layout) CountsSince(kind string, at time.Time) string { return y.countsAt(kind, at) + "." }
-
-func (y Layout) countsAt(kind string, at time.Time) string {
-	return y.Root + kind + Hex16(math.MaxUint64-uint64(at.Unix())) //nolint:gosec // any order will do before 1970
+func (y Layout) CountsSince(kind string, at time.Time) string {
+	return y.Root + kind + newestFirst(at.Unix()) + "."
 }
 
-// Leases returns the prefix of the list of leases that have keys of that kind on them.
-func (y Layout) Leases(kind string) string { return y.Root + kindLeases + kind }
+// newestFirst returns n so that a larger one comes earlier in the order of keys. Of negative ones, such as times before 1970, any order will do.
+func newestFirst(n int64) string { return Hex16(math.MaxUint64 - uint64(n)) } //nolint:gosec // see there
 
 // Index returns the key of a field of the index of a lease with keys of that kind.
 func (y Layout) Index(kind string, lease clientv3.LeaseID, field Field) string {
 	return y.Root + kindIndex + kind + strconv.FormatInt(int64(lease), 16) + "/" + string(field)
 }
 
-// Parked returns the prefix of the index of parked executions, and of requests that are kept with a record.
-func (y Layout) Parked() string { return y.Root + KindParked }
-
-// Ages returns the prefix of the keys that expire when an execution has been parked for too long.
-func (y Layout) Ages() string { return y.Root + KindAges }
-
-// Slots returns the prefix of the taken slots of all limits.
-func (y Layout) Slots() string { return y.Root + kindSlots }
-
-// Turns returns the prefix of the slot waiters of all limits.
-func (y Layout) Turns() string { return y.Root + kindTurns }
-
-// Taken returns the prefix of the taken slots of a limit.
-func (y Layout) Taken(limit string) string { return y.Slots() + ofLimit(limit) }
-
 // Slot returns the key of slot n of a limit.
-func (y Layout) Slot(limit string, n int) string { return y.Taken(limit) + strconv.Itoa(n) }
-
-// Line returns the prefix of the slot waiters of a limit.
-func (y Layout) Line(limit string) string { return y.Turns() + ofLimit(limit) }
+func (y Layout) Slot(limit string, n int) string {
+	return y.OfLimit(KindSlots, limit) + strconv.Itoa(n)
+}
 
 // Turn returns the key of an execution that waits for a slot of a limit.
-func (y Layout) Turn(limit string, id idem.ExecutionID) string { return y.Line(limit) + string(id) }
+func (y Layout) Turn(limit string, id idem.ExecutionID) string {
+	return y.OfLimit(KindTurns, limit) + string(id)
+}
 
-func ofLimit(limit string) string { return pathOf(limit) + "/" }
-
-// SlotAt reads the key of a slot below Slots, or of a slot waiter below Turns: the limit, and what is behind it.
+// SlotAt reads the key of a slot, or of a slot waiter, below its kind: the limit, and what is behind it.
 func SlotAt(below string) (limit, rest string, ok bool) {
 	_, below, ok = strings.Cut(below, "/")
 	if !ok {
@@ -147,29 +121,14 @@ func SlotAt(below string) (limit, rest string, ok bool) {
 	return limit, rest, err == nil
 }
 
-// Request returns the key of the stored request of a parked execution.
-func (y Layout) Request(id idem.ExecutionID) string { return y.Root + KindRequests + string(id) }
-
-// Forgets returns the prefix of all forgets.
-func (y Layout) Forgets() string { return y.Root + KindForgets }
-
-// Forget returns the key that tells every process to drop a cached record of this execution.
-func (y Layout) Forget(id idem.ExecutionID) string { return y.Forgets() + string(id) }
-
-// Cancels returns the prefix of the executions that the process of that session has to look at.
-func (y Layout) Cancels(session string) string { return y.Root + kindCancels + session + "/" }
-
 // Cancel returns the key by which the owner of alive is told to look at the execution; "" if no process runs it.
 func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
 	session, is := strings.CutPrefix(alive, KindSessions)
 	if !is {
 		return ""
 	}
-	return y.Root + kindCancels + session + "/" + string(id)
+	return y.Of(KindCancels+session+"/", id)
 }
-
-// Session returns the key of the session of that name.
-func (y Layout) Session(name string) string { return y.Root + SessionAlive(name) }
 
 // Alive returns the key whose existence proves that the owner of a lock lives.
 func (y Layout) Alive(name string) string { return y.Root + name }
@@ -240,17 +199,11 @@ func (y Layout) LockOfPlace(place []byte) []byte {
 
 // Lock returns the key of the lock that s takes: the workflow's, or under strategy none the event's own.
 func (y Layout) Lock(s idem.Scope) string {
-	key := y.Locks() + pathOf(s.Workflow)
+	key := y.Root + KindLocks + pathOf(s.Workflow)
 	if s.PerEvent {
 		key += "/" + string(s.Key)
 	}
 	return key
-}
-
-// Other returns the lock that a duplicate takes at a replica whose route has strategy none if this one's has not, or the other way.
-func (y Layout) Other(s idem.Scope) string {
-	s.PerEvent = !s.PerEvent
-	return y.Lock(s)
 }
 
 // Queue returns the prefix of all entries before s. Under strategy none that is an entry of the event alone, and there is no queue: it waits at
@@ -282,19 +235,19 @@ func (y Layout) Mark(workflow string, o *idem.Order) string {
 
 // Keys returns the keys of the transactions about the execution of l.
 func (y Layout) Keys(l *idem.Lock) Keys {
-	// These are Lock, Other, Queued and Queue, which would hash the workflow four times.
+	// These are Lock, that of the other strategy, Queued and Queue, which would hash the workflow four times.
 	alive, workflow, event := y.Alive(l.Alive), pathOf(l.Scope.Workflow), "/"+string(l.Scope.Key)
-	other, queued := y.Locks()+workflow+event, y.Root+KindQueue+workflow+event
+	other, queued := y.Root+KindLocks+workflow+event, y.Root+KindQueue+workflow+event
 	lock, queue := strings.TrimSuffix(other, event), strings.TrimSuffix(queued, event[1:])
 	if l.Scope.PerEvent {
 		lock, other, queue = other, lock, queued
 	}
 	return Keys{
 		Slots: y.SlotsOf(l),
-		S:     alive, A: alive, H: y.Root + KindHolds + string(l.Execution), L: lock, O: other,
+		S:     alive, A: alive, H: y.Of(KindHolds, l.Execution), L: lock, O: other,
 		Q: queued, W: queue, I: y.Record(l.Scope),
-		C: y.Cancel(l.Alive, l.Execution), F: y.Forget(l.Execution),
-		R: y.Request(l.Execution), P: y.Root + KindParked + string(l.Execution), G: y.Root + KindAges + string(l.Execution),
+		C: y.Cancel(l.Alive, l.Execution), F: y.Of(KindForgets, l.Execution),
+		R: y.Of(KindRequests, l.Execution), P: y.Of(KindParked, l.Execution), G: y.Of(KindAges, l.Execution),
 		M: y.Mark(l.Scope.Workflow, l.Order),
 	}
 }
@@ -303,7 +256,7 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
-			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Line: y.Line(slot.Limit)})
+			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Line: y.OfLimit(KindTurns, slot.Limit)})
 		}
 	}
 	return keys

@@ -5,20 +5,29 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"hooklock/idem"
 )
 
 var errForeignKey = errors.New("not a key of this layout")
 
+// otherOf is the lock that a duplicate takes at a replica whose route has strategy none if this one's has not, or the other way.
+func (y Layout) otherOf(s idem.Scope) string {
+	s.PerEvent = !s.PerEvent
+	return y.Lock(s)
+}
+
 // What follows reads keys back: the proof that no two scopes share one.
 
 // parseLock is the scope of a lock's key. Where it is a workflow's lock, the event's key stands in the value alone.
-func (y Layout) parseLock(key string) (idem.Scope, error) { return y.parseScoped(y.Locks(), key) }
+func (y Layout) parseLock(key string) (idem.Scope, error) {
+	return y.parseScoped(y.All(KindLocks), key)
+}
 
 // parseQueued is the scope of a place in the queue.
 func (y Layout) parseQueued(key string) (idem.Scope, error) {
-	s, err := y.parseScoped(y.Root+KindQueue, key)
+	s, err := y.parseScoped(y.All(KindQueue), key)
 	if err != nil || s.Key == "" {
 		return idem.Scope{}, errForeignKey
 	}
@@ -46,22 +55,66 @@ func (y Layout) parseScoped(prefix, key string) (idem.Scope, error) {
 	return s, nil
 }
 
+// TestKeysHaveTheShapeThatIsPromised has each kind of key: processes of two releases share one etcd.
 func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	y := NewLayout("/hooklock/")
-	s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123"}
-	w := Hash16("stripe/acme")
+	s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-000102030405060708090a0b0c0d0e0f"}
+	alone := s
+	alone.PerEvent = true
+	at, w := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), "b1e770dc453d4cc0"
+	name := "\x00\x00\x00\x00\x00\x00\x00\xff\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xb1\xe7\x70\xdc\x45\x3d\x4c\xc0"
+	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{Limit: "erp/a b", N: 3}, {Limit: "full", N: -1}}, Order: &idem.Order{Mark: "0af"}}, Alive: SessionAlive("abc")}
+	k := y.Keys(l)
 	for got, want := range map[string]string{
-		y.Session("abc"):        "/hooklock/v1/sessions/abc",
-		y.Lock(s):               "/hooklock/v1/locks/" + w + "/stripe%2Facme",
-		y.Queued(s):             "/hooklock/v1/queue/" + w + "/stripe%2Facme/00000000000000ff-0123",
-		y.Alive("holds/exec_a"): "/hooklock/v1/holds/exec_a",
+		y.Root:                                 "",
+		y.Alive(SessionAlive("abc")):           "sessions/abc",
+		y.Alive("holds/exec_a"):                "holds/exec_a",
+		y.All(KindSessions):                    "sessions/",
+		y.All(KindLocks):                       "locks/",
+		y.Lock(s):                              "locks/" + w + "/stripe%2Facme",
+		y.Lock(alone):                          "locks/" + w + "/stripe%2Facme/" + string(s.Key),
+		y.All(KindQueue):                       "queue/",
+		y.Queue(s):                             "queue/" + w + "/stripe%2Facme/",
+		y.Queued(s):                            "queue/" + w + "/stripe%2Facme/" + string(s.Key),
+		y.All(KindRecords):                     "r/",
+		y.Record(s):                            "r/" + name,
+		y.All(KindOlderRecords):                "keys/",
+		y.Of(KindAnswers, "exec_a"):            "answers/exec_a",
+		y.All(KindCancels + "abc" + "/"):       "cancels/abc/",
+		k.C:                                    "cancels/abc/exec_a",
+		y.All(KindForgets):                     "forgets/",
+		k.F:                                    "forgets/exec_a",
+		y.All(KindSlots):                       "slots/",
+		y.OfLimit(KindSlots, "erp/a b"):        "slots/697f29d293ed1519/erp%2Fa%20b/",
+		k.Slots[0].Key:                         "slots/697f29d293ed1519/erp%2Fa%20b/3",
+		y.All(KindTurns):                       "turns/",
+		k.Slots[0].Line:                        "turns/697f29d293ed1519/erp%2Fa%20b/",
+		y.Turn("full", "exec_a"):               "turns/8703fa3579e75db5/full/exec_a",
+		k.R:                                    "requests/exec_a",
+		y.All(KindParked):                      "parked/",
+		k.P:                                    "parked/exec_a",
+		y.All(KindAges):                        "ages/",
+		k.G:                                    "ages/exec_a",
+		k.M:                                    "marks/" + w + "/stripe%2Facme/0af",
+		y.Counts("exec_a"):                     "duplicates/exec_a/",
+		y.Arrivals(s):                          "arrivals/" + name,
+		y.All(KindPauses):                      "pauses/",
+		y.Pause(idem.PauseScope{Route: "a/b"}): "pauses/route/a%2Fb",
+		y.All(KindSeen):                        "seen/",
+		y.SeenOf(idem.Concern{Kind: "dead_letters", Route: "a/b"}): "seen/dead_letters/a%2Fb",
+		y.Audit(at, "me", 2):                    "audits/fffffe5de31f91ff-fffffffffffffffd-me",
+		y.CountsOf(KindMinutes, at, "me", 2):    "minutes/ffffffff94f68f3f-me-2",
+		y.CountsOf(KindHours, at, "me", 2):      "hours/ffffffff94f68f3f-me-2",
+		y.CountsSince(KindHours, at):            "hours/ffffffff94f68f3f.",
+		y.All(KindLeases + KindRecords):         "leases/r/",
+		y.Index(KindArrivals, 0xaf, FieldTrace): "index/arrivals/af/trace",
 	} {
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
+		if want = "/hooklock/v1/" + want; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if len(w) != 16 {
-		t.Errorf("%q is not 16 digits", w)
+	if len(k.Slots) != 1 {
+		t.Errorf("%d slots", len(k.Slots))
 	}
 }
 
@@ -95,7 +148,7 @@ func TestALockOfOneEventIsNotThatOfItsWorkflow(t *testing.T) {
 	y := NewLayout("/p")
 	whole := idem.Scope{Workflow: "w", Key: "k"}
 	alone := idem.Scope{Workflow: "w", Key: "k", PerEvent: true}
-	if y.Lock(whole) == y.Lock(alone) || y.Other(whole) != y.Lock(alone) || y.Other(alone) != y.Lock(whole) {
+	if y.Lock(whole) == y.Lock(alone) || y.otherOf(whole) != y.Lock(alone) || y.otherOf(alone) != y.Lock(whole) {
 		t.Fatal("they meet")
 	}
 	if y.Queued(whole) != y.Queued(alone) || y.Queue(alone) != y.Queued(whole) || !strings.HasPrefix(y.Queued(whole), y.Queue(whole)) {
@@ -144,8 +197,8 @@ func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
 		s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123", PerEvent: perEvent}
 		k := y.Keys(&idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s}, Alive: SessionAlive("abc")})
 		for got, want := range map[string]string{
-			k.L: y.Lock(s), k.O: y.Other(s), k.Q: y.Queued(s), k.W: y.Queue(s), k.I: y.Record(s), k.S: y.Session("abc"),
-			k.H: y.Alive(HoldAlive("exec_a")), k.C: y.Cancels("abc") + "exec_a", k.P: y.Parked() + "exec_a", k.G: y.Ages() + "exec_a",
+			k.L: y.Lock(s), k.O: y.otherOf(s), k.Q: y.Queued(s), k.W: y.Queue(s), k.I: y.Record(s), k.S: y.Alive(SessionAlive("abc")),
+			k.H: y.Alive(HoldAlive("exec_a")), k.C: y.All(KindCancels+"abc"+"/") + "exec_a", k.P: y.All(KindParked) + "exec_a", k.G: y.All(KindAges) + "exec_a",
 		} {
 			if got != want {
 				t.Errorf("%s is %s where it is read alone", got, want)

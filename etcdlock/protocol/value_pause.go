@@ -20,13 +20,10 @@ type pauseValue struct {
 	idem.Pause
 }
 
-// Pauses returns the prefix of all pauses.
-func (y Layout) Pauses() string { return y.Root + KindPauses }
-
 // Pause returns the key of the pause of that scope: pauses/route/<name>, or pauses/workflow/<pattern>.
 func (y Layout) Pause(s idem.PauseScope) string {
 	kind, what, _ := strings.Cut(s.String(), ":")
-	return y.Pauses() + kind + "/" + url.PathEscape(what)
+	return y.All(KindPauses) + kind + "/" + url.PathEscape(what)
 }
 
 // EncodePause encodes a pause.
@@ -48,7 +45,7 @@ var errPauseKey = errors.New("no key of a pause")
 // PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which nothing else is known: a paused workflow must not
 // run because another replica was updated first.
 func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
-	kind, escaped, ok := strings.Cut(strings.TrimPrefix(string(kv.Key), y.Pauses()), "/")
+	kind, escaped, ok := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindPauses)), "/")
 	what, err := url.PathUnescape(escaped)
 	if !ok || err != nil || !utf8.ValidString(what) {
 		return nil, fmt.Errorf("%s: %w", kv.Key, errPauseKey)

@@ -18,12 +18,9 @@ type seenValue struct {
 	idem.SeenMark
 }
 
-// Seen is the prefix of what people have looked at.
-func (y Layout) Seen() string { return y.Root + kindSeen }
-
 // SeenOf is the key of what a person has looked at of a concern: seen/<kind>/<route>.
 func (y Layout) SeenOf(c idem.Concern) string {
-	return y.Seen() + string(c.Kind) + "/" + url.PathEscape(c.Route)
+	return y.All(KindSeen) + string(c.Kind) + "/" + url.PathEscape(c.Route)
 }
 
 // EncodeSeen returns a mark as it is stored.
@@ -38,7 +35,7 @@ func (y Layout) SeenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
 	if err := json.Unmarshal(kv.Value, &v); err != nil {
 		return nil, fmt.Errorf("a mark: %w", err)
 	}
-	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.Seen()), "/")
+	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindSeen)), "/")
 	route, err := url.PathUnescape(escaped)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kv.Key, err)

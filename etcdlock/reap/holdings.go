@@ -64,7 +64,7 @@ func (h *Holdings) Run(ctx context.Context) {
 
 // Look counts. What it cannot read now stays as it was.
 func (h *Holdings) Look(ctx context.Context) {
-	prefix := h.o.Layout.Root + protocol.KindHolds
+	prefix := h.o.Layout.All(protocol.KindHolds)
 	answers, _, err := h.o.Pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return

@@ -130,14 +130,14 @@ func (w *Sweeper) Run(ctx context.Context) {
 		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
 		if all || len(names) > 0 {
-			w.sweep(ctx, w.reaper.o.Layout.Locks(), func(l *idem.Lock) bool {
+			w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks), func(l *idem.Lock) bool {
 				_, ended := names[strings.TrimPrefix(l.Alive, protocol.KindSessions)]
 				return all || ended
 			})
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.reaper.o.Layout.Locks()+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
+				w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
 			}
 		}
 	}

@@ -39,21 +39,21 @@ func (k *Keeper) watches(s *Session, revision int64) []link.Watch {
 			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
 		}}
 	}
-	sessions := below(k.o.Layout.Sessions(), nil)
+	sessions := below(k.o.Layout.All(protocol.KindSessions), nil)
 	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
-	pauses := below(k.o.Layout.Pauses(), nil)
+	pauses := below(k.o.Layout.All(protocol.KindPauses), nil)
 	pauses.Batch = k.o.Pauses.Events
 	return []link.Watch{
 		sessions,
 		pauses,
-		below(k.o.Layout.Forgets(), k.o.On.Forgot, clientv3.WithFilterDelete()),
-		below(k.o.Layout.Cancels(s.Name), k.o.On.Asked, clientv3.WithFilterDelete()),
-		below(k.o.Layout.Root+protocol.KindHolds, k.o.On.Unheld, clientv3.WithFilterPut()),
+		below(k.o.Layout.All(protocol.KindForgets), k.o.On.Forgot, clientv3.WithFilterDelete()),
+		below(k.o.Layout.All(protocol.KindCancels+s.Name+"/"), k.o.On.Asked, clientv3.WithFilterDelete()),
+		below(k.o.Layout.All(protocol.KindHolds), k.o.On.Unheld, clientv3.WithFilterPut()),
 	}
 }
 
 func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
-	name := strings.TrimPrefix(string(e.Kv.Key), k.o.Layout.Sessions())
+	name := strings.TrimPrefix(string(e.Kv.Key), k.o.Layout.All(protocol.KindSessions))
 	switch {
 	case e.Type != mvccpb.DELETE:
 		k.o.Live.Appeared(name, e.Kv.ModRevision)
@@ -72,19 +72,19 @@ func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int
 		var response *clientv3.TxnResponse
 		err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
 			response, err = c.Txn(ctx).Then(
-				clientv3.OpGet(k.o.Layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-				clientv3.OpGet(k.o.Layout.Cancels(s.Name), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-				clientv3.OpGet(k.o.Layout.Pauses(), clientv3.WithPrefix()),
+				clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.o.Layout.All(protocol.KindCancels+s.Name+"/"), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+				clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
 			).Commit()
 			return err
 		})
 		if err == nil {
 			names := map[string]struct{}{}
 			for _, kv := range response.Responses[0].GetResponseRange().Kvs {
-				names[strings.TrimPrefix(string(kv.Key), k.o.Layout.Sessions())] = struct{}{}
+				names[strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindSessions))] = struct{}{}
 			}
 			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
-				k.o.On.Asked(strings.TrimPrefix(string(kv.Key), k.o.Layout.Cancels(s.Name)))
+				k.o.On.Asked(strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindCancels+s.Name+"/")))
 			}
 			k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, response.Header.Revision)
 			return names, response.Header.Revision, nil

@@ -140,7 +140,7 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	if err := k.refuseOlder(ctx); err != nil {
 		return nil, nil, 0, err
 	}
-	s.Key = k.o.Layout.Session(s.Name)
+	s.Key = k.o.Layout.Alive(protocol.SessionAlive(s.Name))
 	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
 	s.sent = k.o.Clock.Instant()
 	err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
@@ -155,8 +155,8 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	}
 	response, err := k.o.Pool.Commit(ctx, link.AttemptTimeout, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
 		protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
-		link.Read(clientv3.OpGet(k.o.Layout.Sessions(), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
-		link.Read(clientv3.OpGet(k.o.Layout.Pauses(), clientv3.WithPrefix())),
+		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix())),
 	})
 	switch {
 	case err != nil:
@@ -168,7 +168,7 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
 	names := map[string]struct{}{}
 	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
-		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.Sessions())] = struct{}{}
+		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindSessions))] = struct{}{}
 	}
 	return s, names, s.epoch, nil
 }
@@ -176,9 +176,9 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 // refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again.
 func (k *Keeper) refuseOlder(ctx context.Context) error {
 	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		older, err := c.Get(ctx, k.o.Layout.OlderRecords(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		older, err := c.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err == nil && older.Count > 0 {
-			return fmt.Errorf("records below %s: %w", k.o.Layout.OlderRecords(), protocol.ErrOlder)
+			return fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
 		}
 		return err
 	})
@@ -191,7 +191,7 @@ func (k *Keeper) clear(ctx context.Context) error {
 		return nil
 	}
 	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Delete(ctx, k.o.Layout.Sessions(), clientv3.WithPrefix())
+		_, err := c.Delete(ctx, k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix())
 		return err
 	})
 }

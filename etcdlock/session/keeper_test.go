@@ -29,7 +29,7 @@ func keptSession(tb testing.TB, e *etcdtest.Etcd, ttl time.Duration) (*Keeper, *
 		tb.Fatal(err)
 	}
 	k := NewKeeper(Options{Pool: pool, Layout: layout, Clock: clock})
-	return k, &Session{Name: "kept", Key: layout.Session("kept"), ttl: ttl, clock: clock, sent: clock.Instant(), Lease: granted.ID, Over: make(chan struct{})}
+	return k, &Session{Name: "kept", Key: layout.Alive(protocol.SessionAlive("kept")), ttl: ttl, clock: clock, sent: clock.Instant(), Lease: granted.ID, Over: make(chan struct{})}
 }
 
 // The watch may be late, or hang: a renewal that finds no lease ends the session as well.

@@ -61,7 +61,7 @@ func (f *following) end() {
 // list reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
 func (f *following) list(ctx context.Context) (int64, error) {
 	p := f.p
-	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.Slots(), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.Turns(), clientv3.WithPrefix()))
+	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.All(protocol.KindSlots), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
@@ -110,14 +110,14 @@ func (f *following) watch(ctx context.Context, revision int64) (broke bool) {
 // before the other reports its slot: then the next one would try that slot.
 func (f *following) changes(from int64) link.Watch {
 	return link.Watch{
-		Key: f.p.o.Layout.Slots(), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.Turns())), clientv3.WithRev(from)}, News: f.heard,
+		Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns))), clientv3.WithRev(from)}, News: f.heard,
 	}
 }
 
 func (f *following) heard(e *clientv3.Event) {
 	p := f.p
-	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Slots())
-	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.Turns()) {
+	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindSlots))
+	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindTurns)) {
 		return // of a kind that this release does not know
 	}
 	p.mu.Lock()

@@ -228,9 +228,9 @@ func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 
 // at splits the key of a slot, or of a slot waiter.
 func (k *known) at(kv *mvccpb.KeyValue, slot bool) (name, rest string, ok bool) {
-	prefix := k.layout.Turns()
+	prefix := k.layout.All(protocol.KindTurns)
 	if slot {
-		prefix = k.layout.Slots()
+		prefix = k.layout.All(protocol.KindSlots)
 	}
 	return protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 }

@@ -156,7 +156,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 		step = 1
 	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.o.Layout.Taken(slot.Limit), p.o.Layout.Line(slot.Limit)}[:step] {
+		for _, prefix := range []string{p.o.Layout.OfLimit(protocol.KindSlots, slot.Limit), p.o.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}

@@ -95,7 +95,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.layout.Sessions())
+		session, is := strings.CutPrefix(key, h.layout.All(protocol.KindSessions))
 		if h.recent[h.sum(key)] > revision || is && !h.live.Has(session) { // Died comes after live knows
 			return nil
 		}
@@ -148,7 +148,7 @@ func (h *Watcher) Died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.layout.Session(name)))
+		h.tellLocked(h.sum(h.layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -236,7 +236,7 @@ func (h *Watcher) watches(from int64, n int) []link.Watch {
 	watch := func(prefix string, but ...clientv3.OpOption) link.Watch {
 		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: gone}
 	}
-	places := watch(h.layout.Queues())
+	places := watch(h.layout.All(protocol.KindQueue))
 	places.Batch = func(events []*clientv3.Event) {
 		var taken []*mvccpb.KeyValue
 		for _, e := range events {
@@ -253,7 +253,7 @@ func (h *Watcher) watches(from int64, n int) []link.Watch {
 			}
 		}
 	}
-	return []link.Watch{places, watch(h.layout.Locks(), clientv3.WithFilterPut()), watch(h.layout.Root+protocol.KindHolds, clientv3.WithFilterPut())}
+	return []link.Watch{places, watch(h.layout.All(protocol.KindLocks), clientv3.WithFilterPut()), watch(h.layout.All(protocol.KindHolds), clientv3.WithFilterPut())}
 }
 
 // stop ends the watching, unless a waiter has come since.
