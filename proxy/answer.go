@@ -8,39 +8,49 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/proxy/wire"
 )
 
 // writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are dropped, and on routes so are those that only
 // Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and read again. The costs
 // are in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
 func (d *reply) writeAnswer() {
-	d.report.UpstreamStatus, d.report.Status = d.answer.Status, d.answer.Status
-	d.fields = d.answer.EndToEnd(d.fields[:0])
-	head := append(d.out[:0], "HTTP/1.1 "...)
-	head = strconv.AppendInt(head, int64(d.answer.Status), 10)
-	head = append(append(append(head, ' '), d.answer.Reason...), "\r\n"...)
+	d.report.UpstreamStatus, d.report.Status = d.call.answer.Status, d.call.answer.Status
+	head := append(d.call.head[:0], "HTTP/1.1 "...)
+	head = strconv.AppendInt(head, int64(d.call.answer.Status), 10)
+	head = append(append(append(head, ' '), d.call.answer.Reason...), "\r\n"...)
 	head = d.appendFields(head)
 	head = append(append(head, d.framing()...), "\r\n"...)
-	d.out = head
-	d.headBytes.Reset(head)
-	if d.headReader == nil || d.headReader.Size() < len(head) {
-		d.headReader = bufio.NewReaderSize(nil, max(len(head), 4096))
-	}
-	d.headReader.Reset(&d.headBytes)
-	if err := d.ctx.Response.Header.Read(d.headReader); err != nil {
+	d.call.head = head
+	if err := d.parser.parse(head, &d.ctx.Response.Header); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
 		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		d.ctx.Response.Header.Reset()
-		d.ctx.Response.SetStatusCode(d.answer.Status)
+		d.ctx.Response.SetStatusCode(d.call.answer.Status)
 	}
 	d.ctx.Response.Header.ResetConnectionClose() // fasthttp takes an answer to HEAD without a length for one that ends with the connection
+}
+
+// headParser is fasthttp's parser of the head of an answer, in memory that is used again.
+type headParser struct {
+	bytes  bytes.Reader
+	reader *bufio.Reader
+}
+
+func (p *headParser) parse(head []byte, into *fasthttp.ResponseHeader) error {
+	p.bytes.Reset(head)
+	if p.reader == nil || p.reader.Size() < len(head) {
+		p.reader = bufio.NewReaderSize(nil, max(len(head), 4096))
+	}
+	p.reader.Reset(&p.bytes)
+	return into.Read(p.reader)
 }
 
 // appendFields appends the end-to-end fields. fasthttp keeps only one Content-Encoding line, so several become the one list that means the same
 // (RFC 9110 section 5.3).
 func (d *reply) appendFields(head []byte) []byte {
 	var codings []byte
-	for _, f := range d.fields {
+	for _, f := range d.call.endToEnd() {
 		switch {
 		case d.route != nil && ours(f.Name):
 			continue
@@ -62,11 +72,11 @@ func (d *reply) appendFields(head []byte) []byte {
 // framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only without one does the upstream's Content-Length
 // stand, if there is one, because it is that of a GET. A 204 has none (RFC 9110 section 8.6).
 func (d *reply) framing() string {
-	length := d.answer.Get("content-length")
+	length := d.call.answer.Get("content-length")
 	switch {
-	case d.answer.Status == fasthttp.StatusNoContent:
+	case d.call.answer.Status == fasthttp.StatusNoContent:
 		return ""
-	case !d.ctx.IsHead() && d.answer.Status != fasthttp.StatusNotModified:
+	case !d.ctx.IsHead() && d.call.answer.Status != fasthttp.StatusNotModified:
 		return "Content-Length: 0\r\n"
 	case length == nil:
 		return ""
@@ -82,11 +92,17 @@ func ours(name []byte) bool {
 	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) || bytes.EqualFold(name, []byte(headerReplayed))
 }
 
+// endToEnd returns the fields of the answer that are for the sender. They are valid until the next call.
+func (c *call) endToEnd() []wire.Field {
+	c.fields = c.answer.EndToEnd(c.fields[:0])
+	return c.fields
+}
+
 // replayHeader returns the header of the answer for duplicates: all except what belongs to this connection, this moment, or this sender.
-func (d *delivery) replayHeader() []idem.HeaderField {
-	d.fields = d.answer.EndToEnd(d.fields[:0])
-	kept := make([]idem.HeaderField, 0, len(d.fields))
-	for _, f := range d.fields {
+func (c *call) replayHeader() []idem.HeaderField {
+	fields := c.endToEnd()
+	kept := make([]idem.HeaderField, 0, len(fields))
+	for _, f := range fields {
 		if !ours(f.Name) && !personal(f.Name) {
 			kept = append(kept, idem.HeaderField{Name: string(f.Name), Value: string(f.Value)})
 		}

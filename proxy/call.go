@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"hooklock/idem"
@@ -14,30 +13,25 @@ import (
 // errUpstreamTimeout is the cause of a call that took longer than the upstream's timeout.
 var errUpstreamTimeout = errors.New("upstream.timeout passed")
 
-// call is the life of one call of the upstream: it ends when the upstream is silent for too long, and with the execution; one without an execution
-// ends with the process.
+// call is one call of the upstream, and what came of it. It ends when the upstream is silent for too long, and with the execution; one without an
+// execution ends with the process. A delivery makes one at a time, in the same memory.
 type call struct {
 	wire.Call
 	timeout time.Duration
-	among   *passing // nil if the call follows an execution
+	among   *passing  // nil if the call follows an execution
+	began   time.Time // zero: there was none
+	over    time.Time // zero: it was not
+
+	answer wire.Answer
+	fields []wire.Field // those of answer that are for the sender
+	head   []byte       // for the upstream; then that of answer, for the sender
+	extra  []byte       // Hooklock's lines in head
 }
 
-// begin begins a call of the upstream at that time. A delivery makes one at a time, and they use the same memory.
-func (d *delivery) begin(at time.Time) *call {
-	if d.life == nil {
-		d.life = &call{Call: wire.Call{Late: errUpstreamTimeout}}
-	}
-	c := d.life
-	c.timeout, c.among, d.upstream = d.h.o.Timeout, nil, at
-	c.Begin(at, c.timeout)
-	return c
-}
-
-// follow begins a call for an execution.
-func (d *delivery) follow(x *idem.Execution) *call {
-	c := d.begin(d.h.o.Now())
-	c.Follow(x.Context())
-	return c
+// begin begins a call at that time.
+func (c *call) begin(at time.Time, timeout time.Duration) {
+	c.timeout, c.among, c.began = timeout, nil, at
+	c.Begin(at, timeout)
 }
 
 // progress gives the upstream its whole time again, because data has moved.
@@ -51,74 +45,47 @@ func (c *call) end() {
 	c.End()
 }
 
-// passing are the calls without an execution. All of them end with the process, for which a context each would be expensive.
-type passing struct {
-	mu    sync.Mutex
-	calls map[*wire.Call]struct{}
-	over  error // why the process ends; nil: it does not
+// attempt is the call of the upstream for an admitted delivery, with the evidence of how far it came. Its execution ends with that.
+type attempt struct {
+	*delivery
+	err    error // nil: an answer came
+	sent   bool  // the upstream may have a byte of the request
+	why    failure
+	unsure bool // it is unknown whether it was parked: it may run
 }
 
-func (p *passing) enter(c *wire.Call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over != nil {
-		c.Cancel(p.over)
+// execute sends an admitted delivery to the upstream once, and settles.
+func (d *delivery) execute() *ending {
+	a := attempt{delivery: d}
+	a.callUpstream()
+	return a.settle()
+}
+
+// callUpstream makes the attempt. The call goes on if its answer is too long to be read whole.
+func (a *attempt) callUpstream() {
+	x, c := a.execution, &a.call
+	a.report.Gate = idem.DecisionExecuted
+	a.report.Execution, a.report.Attempt = x.Lock().Execution, x.Lock().Attempt
+	a.h.o.Observer.Event(EventAcquired, &a.report)
+	if a.err = x.Begin(); a.err != nil {
+		a.why = stopOf(a.err, false)
 		return
 	}
-	if p.calls == nil {
-		p.calls = make(map[*wire.Call]struct{})
-	}
-	p.calls[c] = struct{}{}
-}
-
-func (p *passing) leave(c *wire.Call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.calls, c)
-}
-
-// end cancels the calls under way, and those that follow.
-func (p *passing) end(cause error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = cause
-	for c := range p.calls {
-		c.Cancel(cause)
-	}
-}
-
-// called is the evidence of a call of the upstream.
-type called struct {
-	call *call // of an answer that is still coming; otherwise it is over
-	err  error // nil: an answer came
-	sent bool  // the upstream may have a byte of the request
-	why  failure
-}
-
-// call runs an admitted delivery: it is sent to the upstream once.
-func (d *delivery) call() called {
-	x := d.execution
-	d.report.Gate = idem.DecisionExecuted
-	d.report.Execution, d.report.Attempt = x.Lock().Execution, x.Lock().Attempt
-	d.h.o.Observer.Event(EventAcquired, &d.report)
-	if err := x.Begin(); err != nil {
-		return called{err: err, why: stopOf(err, false)}
-	}
-	c := d.follow(x)
-	err := d.send(c, x)
-	if err == nil && !d.answer.Whole {
-		return called{call: c}
+	c.begin(a.h.o.Now(), a.h.o.Timeout)
+	c.Follow(x.Context())
+	a.err = a.send(x)
+	if a.err == nil && !c.answer.Whole {
+		return
 	}
 	defer c.end()
-	if err == nil {
-		return called{}
+	if a.err == nil {
+		return
 	}
-	d.report.Err = err
-	got := called{err: err, sent: wasSent(err), why: callFailure(c, err)}
+	a.report.Err = a.err
+	a.sent, a.why = wasSent(a.err), callFailure(c, a.err)
 	if cause := context.Cause(x.Context()); cause != nil {
-		got.why = stopOf(cause, got.sent)
+		a.why = stopOf(cause, a.sent)
 	}
-	return got
 }
 
 // trusted reports whether the body is its sender's: a signature proves it, of a parked execution since it was accepted.
@@ -126,26 +93,37 @@ func (d *delivery) trusted() bool {
 	return d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
 }
 
-// upstreamHead builds the head for the upstream. A delivery on a route gets header lines about its origin; one that passes through gets none.
-func (d *delivery) upstreamHead(x *idem.Execution) []byte {
-	trace, own := d.traceForUpstream()
-	d.keeps = d.h.o.Upstream.Reuses(d.req.body, d.trusted())
+// send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
+func (d *delivery) send(x *idem.Execution) error {
+	keeps := d.h.o.Upstream.Reuses(d.req.body, d.trusted()) // its connection may be used again
+	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
+	err := d.h.o.Upstream.Send(&d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
+	d.noteCall()
+	return err
+}
+
+// headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.
+func (d *delivery) headOptions(x *idem.Execution, keeps bool) wire.HeadOptions {
 	o := wire.HeadOptions{
-		Length: int64(len(d.req.body)), Close: !d.keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto, ForwardedHost: d.req.msg.Host,
-		Host: []byte(d.h.o.UpstreamHost), Traceparent: []byte(trace), OwnTrace: own,
+		Length: int64(len(d.req.body)), Close: !keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto, ForwardedHost: d.req.msg.Host,
+		Host: []byte(d.h.o.UpstreamHost),
 	}
 	if d.req.tls {
 		o.ForwardedProto = httpsProto
 	}
-	if x != nil {
-		d.extra = appendExecution(d.extra[:0], x)
-		if d.req.renewed != "" {
-			d.extra = wire.AppendField(d.extra, sender.RenewedHeader, []byte(d.req.renewed))
-		}
-		o.Extra = d.extra
+	if t := d.report.Trace; t != nil {
+		o.Traceparent, o.OwnTrace = []byte(t.Call()), true
+	} else {
+		o.Traceparent = []byte(d.trace.String())
 	}
-	d.out = d.req.head.AppendTo(d.out[:0], o)
-	return d.out
+	if x != nil {
+		o.Extra = appendExecution(d.call.extra[:0], x)
+		if d.req.renewed != "" {
+			o.Extra = wire.AppendField(o.Extra, sender.RenewedHeader, []byte(d.req.renewed))
+		}
+		d.call.extra = o.Extra
+	}
+	return o
 }
 
 var (
@@ -153,21 +131,13 @@ var (
 	httpsProto = []byte("https")
 )
 
-// send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
-func (d *delivery) send(c *call, x *idem.Execution) error {
-	head := d.upstreamHead(x)
-	err := d.h.o.Upstream.Send(&c.Call, head, d.req.body, d.keeps, &d.answer)
-	d.noteCall()
-	return err
-}
-
 // noteCall notes how long the upstream was called.
 func (d *delivery) noteCall() {
-	d.over = d.answer.Over
-	if d.over.IsZero() {
-		d.over = d.h.o.Now()
+	c := &d.call
+	if c.over = c.answer.Over; c.over.IsZero() {
+		c.over = d.h.o.Now()
 	}
-	d.report.Upstream = d.over.Sub(d.upstream)
+	d.report.Upstream = c.over.Sub(c.began)
 }
 
 // callFailure returns the failure of a call that was not cancelled.

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -24,13 +22,8 @@ type delivery struct {
 // room is the memory that a delivery leaves to the next one.
 type room struct {
 	req    request
-	extra  []byte // scratch for Hooklock's header lines
-	out    []byte // the head for the upstream
-	answer wire.Answer
-	fields []wire.Field
-
-	headReader *bufio.Reader
-	life       *call // of the upstream
+	call   call // of the upstream
+	parser headParser
 }
 
 // course is the state of this delivery alone.
@@ -42,21 +35,15 @@ type course struct {
 	names  naming.Names
 	memory wire.Account // for body and answer
 
-	headBytes bytes.Reader // the answer's head on its way through fasthttp's parser
-
 	trace     idem.TraceContext
 	report    Report
 	execution *idem.Execution // nil until it was admitted
 	asked     *idem.Request   // the request for the gate; nil before
 	end       ending
-	upstream  time.Time     // when the call began
-	over      time.Time     // when it was over
 	detached  bool          // an answer is still being streamed, or the call continues: that goroutine ends the delivery
 	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
-	unsure    bool          // it is unknown whether it was parked: it may run
 	accepted  bool          // its sender was answered before
 	broken    bool          // a panic cut it short
-	keeps     bool          // its connection to the upstream may be used again
 }
 
 // deliveryPool pools deliveries with their buffers; large ones are left to the collector.
@@ -87,10 +74,11 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 	d, _ := p.pool.Get().(*delivery)
 	if d == nil {
 		d = new(delivery)
+		d.call.Late = errUpstreamTimeout
 	}
 	d.h, d.base = h, h.o.Base
 	d.memory = h.o.Budget.Open()
-	d.answer.Memory = &d.memory
+	d.call.answer.Memory = &d.memory
 	d.report.Started = h.o.Now()
 	return d
 }
@@ -101,24 +89,22 @@ func (p *deliveryPool) put(d *delivery) {
 		d.cut()
 	}
 	d.memory.Close()
-	if d.broken || cap(d.req.body) > keepBuffer || d.answer.Room() > keepBuffer {
+	if d.broken || cap(d.req.body) > keepBuffer || d.call.answer.Room() > keepBuffer {
 		return
 	}
 	d.req.reset()
-	d.extra, d.out, d.fields = d.extra[:0], d.out[:0], d.fields[:0]
+	d.call.began, d.call.over = time.Time{}, time.Time{}
 	d.course = course{}
 	p.pool.Put(d)
 }
 
 // cut ends the call that a panic may have left under way.
 func (d *delivery) cut() {
-	if d.answer.Rest != nil {
-		_ = d.answer.Rest.Close()
+	if d.call.answer.Rest != nil {
+		_ = d.call.answer.Rest.Close()
 	}
-	if d.life != nil {
-		d.life.Cancel(errBroken)
-		d.life.end()
-	}
+	d.call.Cancel(errBroken)
+	d.call.end()
 }
 
 var errBroken = errors.New("a panic cut the delivery short")

@@ -247,11 +247,11 @@ func (d *delivery) finish() {
 			d.logPanic(p)
 		}
 	}()
-	over := d.over
+	over := d.call.over
 	if d.route != nil || over.IsZero() { // a delivery that passed through is over with its call
 		over = d.h.o.Now()
 	}
-	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.upstream
+	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.call.began
 	if d.mayChange() {
 		d.report.Members = naming.Members(&d.req.msg)
 	}

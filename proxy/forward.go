@@ -14,18 +14,15 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// passage is one call of the upstream for a delivery that is forwarded without lock and idempotency.
-type passage struct {
-	*delivery
-	c *call
-}
+// passage is a delivery that is forwarded without lock and idempotency.
+type passage struct{ *delivery }
 
-// pass begins a passage at that time.
+// pass begins a passage, and its call at that time.
 func (d *delivery) pass(at time.Time) passage {
-	c := d.begin(at)
-	c.among = &d.h.passing
-	c.among.enter(&c.Call)
-	return passage{d, c}
+	d.call.begin(at, d.h.o.Timeout)
+	d.call.among = &d.h.passing
+	d.call.among.enter(&d.call.Call)
+	return passage{d}
 }
 
 // passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
@@ -34,7 +31,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return p.upgrade(ctx)
 	}
-	err := d.h.o.Unmatched.Stream(&p.c.Call, p.headOf(false), p.bodyOf(ctx), &d.answer)
+	err := d.h.o.Unmatched.Stream(&d.call.Call, p.headOf(false), p.bodyOf(ctx), &d.call.answer)
 	d.noteCall()
 	return p.ended(err)
 }
@@ -42,65 +39,61 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 // bypass forwards a delivery of a route.
 func (d *delivery) bypass() *ending {
 	p := d.pass(d.h.o.Now())
-	return p.ended(d.send(p.c, nil))
+	return p.ended(d.send(nil))
 }
 
 // upgrade forwards a request for another protocol, and then that.
 func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
-	d := p.delivery
-	switched, err := d.h.o.Unmatched.Upgrade(&p.c.Call, p.headOf(true), &d.answer)
-	d.noteCall()
+	switched, err := p.h.o.Unmatched.Upgrade(&p.call.Call, p.headOf(true), &p.call.answer)
+	p.noteCall()
 	if switched == nil {
 		return p.ended(err)
 	}
-	p.c.end()
-	d.report.Status, d.report.UpstreamStatus = d.answer.Status, d.answer.Status
-	if d.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
+	p.call.end()
+	p.report.Status, p.report.UpstreamStatus = p.call.answer.Status, p.call.answer.Status
+	if p.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
-		return d.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true) // the upstream has switched
+		return p.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true) // the upstream has switched
 	}
-	d.end = ending{source: fromTunnel}
-	return &d.end
+	p.end = ending{source: fromTunnel}
+	return &p.end
 }
 
 // ended returns the ending of a passage: the upstream's answer, or why there is none.
 func (p passage) ended(err error) *ending {
-	d := p.delivery
 	if err != nil {
-		defer p.c.end()
+		defer p.call.end()
 		return p.failed(err)
 	}
-	d.end = ending{source: fromUpstream, hangUp: d.answer.RequestPending}
-	if d.route != nil {
-		d.end.decision = idem.DecisionBypassed
+	p.end = ending{source: fromUpstream, hangUp: p.call.answer.RequestPending}
+	if p.route != nil {
+		p.end.decision = idem.DecisionBypassed
 	}
-	if d.answer.Rest != nil {
-		d.end.stream = &answerStream{d: d, call: p.c, rest: d.answer.Rest, held: d.answer.Body}
-		return &d.end
+	if p.call.answer.Rest != nil {
+		p.end.stream = p.rest(nil)
+		return &p.end
 	}
-	d.end.pooled = d.route != nil || len(d.answer.Body) > 0
-	p.c.end()
-	return &d.end
+	p.end.pooled = p.route != nil || len(p.call.answer.Body) > 0
+	p.call.end()
+	return &p.end
 }
 
 func (p passage) failed(err error) *ending {
-	d := p.delivery
-	end := d.tell(callFailure(p.c, err), wasSent(err))
+	end := p.tell(callFailure(&p.call, err), wasSent(err))
 	var send *wire.SendError
 	if errors.As(err, &send) {
 		if bad := badBody(send.Err); bad != nil {
 			bad.Sent = send.Sent()
-			end = d.reject(bad)
+			end = p.reject(bad)
 		}
 	}
-	end.hangUp = end.hangUp || d.req.head.HasBody()
+	end.hangUp = end.hangUp || p.req.head.HasBody()
 	return end
 }
 
 func (p passage) headOf(upgrade bool) []byte {
-	d := p.delivery
-	d.out = d.req.head.AppendTo(d.out[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: d.req.head.HasBody(), Host: []byte(d.h.o.UpstreamHost)})
-	return d.out
+	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: p.req.head.HasBody(), Host: []byte(p.h.o.UpstreamHost)})
+	return p.call.head
 }
 
 // bodyOf returns the request's body as it comes in, nil without one.
@@ -109,9 +102,45 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: p.c, pacer: p.h.limits().bodyPace().Begin()}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin()}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
+}
+
+// passing are the calls without an execution. All of them end with the process, for which a context each would be expensive.
+type passing struct {
+	mu    sync.Mutex
+	calls map[*wire.Call]struct{}
+	over  error // why the process ends; nil: it does not
+}
+
+func (p *passing) enter(c *wire.Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over != nil {
+		c.Cancel(p.over)
+		return
+	}
+	if p.calls == nil {
+		p.calls = make(map[*wire.Call]struct{})
+	}
+	p.calls[c] = struct{}{}
+}
+
+func (p *passing) leave(c *wire.Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, c)
+}
+
+// end cancels the calls under way, and those that follow.
+func (p *passing) end(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = cause
+	for c := range p.calls {
+		c.Cancel(cause)
+	}
 }
 
 // pacedReader reads a body as long as its sender keeps the pace. Meanwhile the upstream's clock stands still.

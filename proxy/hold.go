@@ -12,12 +12,12 @@ import (
 // holdFor returns how long the upstream may be silent after its answer; 0 = the work is done. The upstream's header has precedence over the
 // route's rule for the status. A header that cannot be read means a hold all the same: the work goes on, and a lock that is given away too
 // early lets two run at once.
-func (d *delivery) holdFor(status int) time.Duration {
-	p := &d.route.Policy
-	asked, given, err := askedHold(d.answer.Fields)
+func (a *attempt) holdFor(status int) time.Duration {
+	p := &a.route.Policy
+	asked, given, err := askedHold(a.call.answer.Fields)
 	switch {
 	case err != nil:
-		d.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", d.route.Name, "execution", string(d.report.Execution), "trace_id", d.trace.TraceID())
+		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 		return p.HoldTTL
 	case given:
 		return asked

@@ -11,14 +11,14 @@ import (
 // of the kernel, so that its sender cannot make this process keep it.
 const lentBody = 4 << 10
 
-// takeAnswer moves the answer's body out of d, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One that the
-// ledger will not keep is not copied.
-func (d *delivery) takeAnswer() []byte {
-	body := d.answer.Body
-	if len(body) <= d.route.Policy.ReplayBody || len(body) <= lentBody {
+// takeAnswer moves the answer's body out of the delivery, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One
+// that the ledger will not keep is not copied.
+func (a *attempt) takeAnswer() []byte {
+	body := a.call.answer.Body
+	if len(body) <= a.route.Policy.ReplayBody || len(body) <= lentBody {
 		return bytes.Clone(body) // the cache counts its length
 	}
-	d.answer.Body = nil
+	a.call.answer.Body = nil
 	return body
 }
 
@@ -35,12 +35,12 @@ func (d *reply) lend(body []byte) {
 
 // lendAnswer is lend for an answer that is not kept.
 func (d *reply) lendAnswer() {
-	body := d.answer.Body
+	body := d.call.answer.Body
 	if len(body) < lentBody {
 		d.ctx.Response.SetBody(body)
 		return
 	}
-	d.answer.Body = nil
+	d.call.answer.Body = nil
 	d.lend(body)
 }
 

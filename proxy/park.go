@@ -64,13 +64,13 @@ func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, er
 // run calls the upstream and settles. A sender that stops waiting meanwhile is told that the delivery is accepted, and the call goes on.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if !d.parksSlow() {
-		return d.settle(d.call())
+		return d.execute()
 	}
 	front, began := d.front(), d.h.o.Now()
 	ended, left, alone := make(chan *ending, 1), make(chan struct{}), false
 	d.h.calls.Go(func() {
 		growStack()
-		end := d.contained(func() *ending { return d.settle(d.call()) })
+		end := d.contained(d.execute)
 		ended <- end
 		if <-left; alone {
 			d.accepted, d.detached, d.report.Trace = true, false, nil // front has both reported
@@ -156,7 +156,7 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 			d.logPanic(p)
 			d.abandon()
 			if d.execution.Parked() {
-				d.noteTry(called{err: errBroken, sent: true})
+				d.report.Outcome = idem.Unknown
 			}
 			end = d.refuse(idem.DecisionInternalError)
 		}
@@ -164,61 +164,72 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 	return stage()
 }
 
-// parked returns the ending of a delivery whose call did not bring the answer that its sender should get, if it could be parked; nil otherwise.
-func (d *delivery) parked(got called) *ending {
-	x := d.execution
-	on, last := d.parkedOn(got)
-	if on == "" || d.accepted || x.Parked() || !x.MayPark(d.asked, on) {
+// park returns the ending of a delivery whose call did not bring the answer that its sender should get, if it could be parked; nil otherwise.
+func (a *attempt) park() *ending {
+	x := a.execution
+	on, last := a.parkedOn()
+	if on == "" || a.accepted || x.Parked() || !x.MayPark(a.asked, on) {
 		return nil
 	}
 	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, idem.ErrShutdown) && !errors.Is(cause, idem.ErrMaxDuration) {
 		return nil // it was cancelled, or belongs to another process
 	}
-	if d.route.Observe {
-		d.report.Would = idem.DecisionParked
+	if a.route.Observe {
+		a.report.Would = idem.DecisionParked
 		return nil
 	}
-	if err := x.Park(d.asked, on, last); err != nil {
-		d.report.Err, d.unsure = errors.Join(d.report.Err, err), errors.Is(err, idem.ErrNotRecorded)
+	if err := x.Park(a.asked, on, last); err != nil {
+		a.report.Err, a.unsure = errors.Join(a.report.Err, err), errors.Is(err, idem.ErrNotRecorded)
 		return nil
 	}
-	d.handOver(got)
-	return d.parkedAs(x.Lock().Execution, on)
+	a.handOver()
+	return a.parkedAs(x.Lock().Execution, on)
 }
 
 // parkedOn returns the reason to park such a delivery, and what is known of its call.
-func (d *delivery) parkedOn(got called) (idem.ParkOn, *idem.Evidence) {
-	last := &idem.Evidence{At: d.h.o.Now(), Code: string(got.why.decision), Detail: got.why.cause}
-	status := d.answer.Status
+func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
+	last := &idem.Evidence{At: a.h.o.Now(), Code: string(a.why.decision), Detail: a.why.cause}
+	answer := &a.call.answer
 	switch {
-	case got.err != nil && !got.sent:
+	case a.err != nil && !a.sent:
 		last.Outcome = idem.NotExecuted
 		return idem.ParkUnreachable, last
-	case got.err != nil:
+	case a.err != nil:
 		last.Outcome = idem.Unknown
 		return idem.ParkUnknown, last
-	case !d.answer.Whole || d.route.Policy.Keep.Has(status) || d.holdFor(status) > 0:
+	case !answer.Whole || a.route.Policy.Keep.Has(answer.Status) || a.holdFor(answer.Status) > 0:
 		return "", nil
 	}
-	last.Status, last.Code, last.Detail = status, "upstream_status", ""
-	if d.route.Policy.Unknown.Has(status) {
+	last.Status, last.Code, last.Detail = answer.Status, "upstream_status", ""
+	if a.route.Policy.Unknown.Has(answer.Status) {
 		last.Outcome = idem.Unknown
 		return idem.ParkUnknown, last
 	}
 	last.Outcome = idem.Executed
-	if idem.Retried(status) {
+	if idem.Retried(answer.Status) {
 		return idem.ParkFailed, last
 	}
 	return "", nil
 }
 
 // handOver reports to the park worker how the call of the execution ended.
-func (d *delivery) handOver(got called) {
-	if got.err != nil {
-		d.giveUp(got.sent, got.why.recorded())
+func (a *attempt) handOver() {
+	if a.err != nil {
+		a.giveUp()
 		return
 	}
-	d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(d.answer.Body)), Whole: true, Header: d.replayHeader(), Body: bytes.Clone(d.answer.Body)})
+	answer := &a.call.answer
+	a.settleAnswered(idem.Answer{
+		Status: answer.Status, Bytes: int64(len(answer.Body)), Whole: true, Header: a.call.replayHeader(), Body: bytes.Clone(answer.Body),
+	})
+}
+
+// noteTry notes for the report how a try ended.
+func (a *attempt) noteTry() {
+	a.report.Outcome = idem.Executed
+	if _, last := a.parkedOn(); last != nil {
+		a.report.Outcome = last.Outcome
+	}
 }
 
 // Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.ParkWorkerOptions.Try.
@@ -235,7 +246,7 @@ func (h *Handler) Try(x *idem.Execution, value []byte) {
 			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
 			return nil
 		}
-		end := d.settle(d.call())
+		end := d.execute()
 		end.readAlone()
 		return end
 	})
@@ -280,14 +291,6 @@ func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	}
 	if t := d.h.o.Tracer.Try(&d.report, accepted); t != nil {
 		d.report.Trace, d.report.SpanID = t, t.TraceParent().SpanID()
-	}
-}
-
-// noteTry notes for the report how a try ended.
-func (d *delivery) noteTry(got called) {
-	d.report.Outcome = idem.Executed
-	if _, last := d.parkedOn(got); last != nil {
-		d.report.Outcome = last.Outcome
 	}
 }
 

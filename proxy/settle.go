@@ -8,62 +8,56 @@ import (
 )
 
 // settle writes down how the execution ended, before its sender is answered.
-func (d *delivery) settle(got called) *ending {
-	if got.err == nil {
-		d.report.UpstreamStatus = d.answer.Status
+func (a *attempt) settle() *ending {
+	answer := &a.call.answer
+	if a.err == nil {
+		a.report.UpstreamStatus = answer.Status
 	}
-	if d.execution.Parked() {
-		d.noteTry(got)
+	if a.execution.Parked() {
+		a.noteTry()
 	}
-	if end := d.parked(got); end != nil {
+	if end := a.park(); end != nil {
 		return end
 	}
 	switch {
-	case got.err != nil:
-		return d.settleUnanswered(got)
-	case !d.answer.Whole:
-		return d.streamed(&answerStream{d: d, x: d.execution, call: got.call, rest: d.answer.Rest, held: d.answer.Body, total: int64(len(d.answer.Body))})
+	case a.err != nil:
+		return a.settleUnanswered()
+	case !answer.Whole: // the end of the stream settles
+		a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: a.rest(a.execution)}
+		return &a.end
 	}
-	body := d.takeAnswer()
-	end := d.settleAnswered(idem.Answer{Status: d.answer.Status, Bytes: int64(len(body)), Whole: true, Header: d.replayHeader(), Body: body})
-	d.settled(end)
-	d.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, body: body, unrecorded: !end.Recorded}
-	return &d.end
-}
-
-// streamed returns the ending of a delivery whose answer is too long to be read whole before it is settled. It is the one that goes on after
-// write: the end of the stream settles the execution and reports the delivery.
-func (d *delivery) streamed(s *answerStream) *ending {
-	d.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: s}
-	return &d.end
+	body := a.takeAnswer()
+	end := a.settleAnswered(idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body})
+	a.settled(end)
+	a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, body: body, unrecorded: !end.Recorded}
+	return &a.end
 }
 
 // settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
-func (d *delivery) settleAnswered(answer idem.Answer) idem.Ending {
-	if ttl := d.holdFor(answer.Status); ttl > 0 {
-		return d.execution.Hold(ttl)
+func (a *attempt) settleAnswered(answer idem.Answer) idem.Ending {
+	if ttl := a.holdFor(answer.Status); ttl > 0 {
+		return a.execution.Hold(ttl)
 	}
-	return d.execution.Complete(answer)
+	return a.execution.Complete(answer)
 }
 
 // settleUnanswered ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
-func (d *delivery) settleUnanswered(got called) *ending {
-	why := got.why
-	end := d.giveUp(got.sent, why.recorded())
+func (a *attempt) settleUnanswered() *ending {
+	end := a.giveUp()
 	mayForward := false
 	switch {
 	case end.Cancelled: // cancelled in the last moment: the sender gets what the ledger says
-		why = stopOf(idem.ErrCancelled, got.sent)
-	case why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run
-		why = stopOf(idem.ErrLockLost, true)
-	case why.decision == idem.DecisionStoreUnavailable:
+		a.why = stopOf(idem.ErrCancelled, a.sent)
+	case a.why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run
+		a.why = stopOf(idem.ErrLockLost, true)
+	case a.why.decision == idem.DecisionStoreUnavailable:
 		mayForward = true
 	}
-	d.settled(end)
-	told := d.tell(why, got.sent)
-	told.refusal.execution, told.unrecorded = d.report.Execution, !end.Recorded
+	a.settled(end)
+	told := a.tell(a.why, a.sent)
+	told.refusal.execution, told.unrecorded = a.report.Execution, !end.Recorded
 	switch {
-	case d.unsure:
+	case a.unsure:
 		told.refusal.effect = idem.EffectUnknown
 	case mayForward:
 		told.forward = forwardByRule
@@ -72,11 +66,11 @@ func (d *delivery) settleUnanswered(got called) *ending {
 }
 
 // giveUp ends the execution without an answer.
-func (d *delivery) giveUp(sent bool, why idem.Failure) idem.Ending {
-	if sent {
-		return d.execution.Abandon(why)
+func (a *attempt) giveUp() idem.Ending {
+	if a.sent {
+		return a.execution.Abandon(a.why.recorded())
 	}
-	return d.execution.Release(why)
+	return a.execution.Release(a.why.recorded())
 }
 
 // tell returns the ending of a delivery whose call brought no answer.

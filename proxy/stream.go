@@ -17,7 +17,7 @@ import (
 func (d *reply) stream(s *answerStream) {
 	s.plain = s.x == nil
 	s.call.Pause()
-	toItsEnd := d.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
+	toItsEnd := d.call.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
 		d.gather(s)
 		return
@@ -35,7 +35,7 @@ func (d *reply) stream(s *answerStream) {
 		d.ctx.SetConnectionClose()
 		return
 	}
-	d.ctx.Response.SetBodyStream(s, int(d.answer.Length)) // -1: chunked
+	d.ctx.Response.SetBodyStream(s, int(d.call.answer.Length)) // -1: chunked
 }
 
 // gather reads an execution's answer whole, for a sender that could not tell it from one that was cut off.
@@ -75,6 +75,12 @@ type answerStream struct {
 	over  bool
 }
 
+// rest returns the stream of an answer that was not read whole; x is nil if nothing is recorded.
+func (d *delivery) rest(x *idem.Execution) *answerStream {
+	a := &d.call.answer
+	return &answerStream{d: d, x: x, call: &d.call, rest: a.Rest, held: a.Body, total: int64(len(a.Body))}
+}
+
 const (
 	streamPiece = 32 << 10
 	passedPiece = 4 << 10 // what is written at once
@@ -105,7 +111,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a chunked answer as it comes.
 func (s *answerStream) SupportsBodyWriteTo() bool {
-	return s.d.answer.Length >= 0 || s.d.req.head.HTTP10()
+	return s.d.call.answer.Length >= 0 || s.d.req.head.HTTP10()
 }
 
 // WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was written: fasthttp's writer would keep pieces
@@ -126,7 +132,7 @@ func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	if s.d.answer.Length < 0 {
+	if s.d.call.answer.Length < 0 {
 		total = 0 // as stream has told fasthttp
 	}
 	return total, err
@@ -169,22 +175,23 @@ func (s *answerStream) settle(cut error) {
 		s.release()
 		s.endWith(s.d.h.o.Base, s.sender)
 	}
+	a := attempt{delivery: s.d, err: cut, sent: true}
 	var end idem.Ending
 	if cut == nil {
-		end = s.d.settleAnswered(idem.Answer{Status: s.d.answer.Status, Bytes: s.total})
+		end = a.settleAnswered(idem.Answer{Status: s.d.call.answer.Status, Bytes: s.total})
 	} else {
-		why := failureOf(idem.DecisionUpstreamFailed, "the answer was cut off: "+cut.Error())
+		a.why = failureOf(idem.DecisionUpstreamFailed, "the answer was cut off: "+cut.Error())
 		if cause := context.Cause(s.x.Context()); cause != nil {
-			why = stopOf(cause, true)
+			a.why = stopOf(cause, true)
 		}
-		end = s.d.giveUp(true, why.recorded())
-		s.d.report.Err, s.d.report.Decision = cut, why.decision // the sender sees a cut connection
+		end = a.giveUp()
+		s.d.report.Err, s.d.report.Decision = cut, a.why.decision // the sender sees a cut connection
 		if end.Cancelled {
 			s.d.report.Decision = idem.DecisionAborted
 		}
 	}
 	if s.x.Parked() { // what its head promised was not the end
-		s.d.noteTry(called{err: cut, sent: true})
+		a.noteTry()
 	}
 	s.d.noteCall()
 	s.d.settled(end)

@@ -20,14 +20,6 @@ func (d *delivery) beginTrace() {
 	d.report.TraceID = d.trace.TraceID()
 }
 
-// traceForUpstream returns the trace context for the upstream, and whether it replaces the sender's.
-func (d *delivery) traceForUpstream() (text string, own bool) {
-	if d.report.Trace != nil {
-		return d.report.Trace.Call(), true
-	}
-	return d.trace.String(), false
-}
-
 // knownMethod returns a method without the memory of the request, and one word for all that no standard names: a value that a sender chooses
 // freely is no label.
 func knownMethod(m []byte) string {
