@@ -63,9 +63,9 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
 	p := &d.route.Policy
 	d.asked = d.request()
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
-		return d.h.o.Gate.Admit(d.base, d.asked)
+		return d.h.o.Gate.Admit(d.h.o.Base, d.asked)
 	}
-	sender, gone := context.WithCancel(d.base)
+	sender, gone := context.WithCancel(d.h.o.Base)
 	defer gone()
 	defer wire.WatchPeer(ctx.Conn(), gone)()
 	return d.h.o.Gate.Admit(sender, d.asked)

@@ -30,7 +30,6 @@ type room struct {
 type course struct {
 	h     *Handler
 	route *Route
-	base  context.Context
 
 	names  naming.Names
 	memory wire.Account // for body and answer
@@ -40,8 +39,8 @@ type course struct {
 	execution *idem.Execution // nil until it was admitted
 	asked     *idem.Request   // the request for the gate; nil before
 	end       ending
-	detached  bool          // an answer is still being streamed, or the call continues: that goroutine ends the delivery
-	left      chan struct{} // closed when the handler has left a detached delivery whose call goes on
+	detached  bool          // an answer is still being streamed, and its end ends the delivery
+	answered  chan struct{} // of a front: closed when it has ended (slow.go)
 	accepted  bool          // its sender was answered before
 	broken    bool          // a panic cut it short
 }
@@ -76,7 +75,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 		d = new(delivery)
 		d.call.Late = errUpstreamTimeout
 	}
-	d.h, d.base = h, h.o.Base
+	d.h = h
 	d.memory = h.o.Budget.Open()
 	d.call.answer.Memory = &d.memory
 	d.report.Started = h.o.Now()

@@ -95,28 +95,54 @@ func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
 func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
 
-// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one report is made; if the answer is streamed,
-// the end of the stream settles and reports.
+// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one report is made, and an execution that was not
+// settled is abandoned. If the answer is streamed, the end of the stream settles and reports.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
-	defer d.contain(ctx)
+	defer func() { d.contain(ctx, recover()) }()
+	defer func() {
+		if !d.detached {
+			d.abandon()
+		}
+	}()
 	ctx.Response.Header.DisableNormalizing()
-	d.deliver(ctx)
+	end := d.serve(ctx)
+	if end == nil {
+		d, end = d.run()
+	}
+	d.answerWith(ctx, d.policy(end))
 }
 
-// contain recovers from a panic, and ends the delivery.
-func (d *delivery) contain(ctx *fasthttp.RequestCtx) {
-	if p := recover(); p != nil {
+// contain ends a delivery; p is the panic that cut it short, nil without one.
+func (d *delivery) contain(ctx *fasthttp.RequestCtx, p any) {
+	if p != nil {
 		d.logPanic(p)
 		ctx.SetConnectionClose() // how much of the request was read is unknown
 		d.answerWith(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
 	}
-	switch {
-	case !d.detached:
-		d.finish()
-	case d.left != nil:
-		close(d.left) // nothing here touches d any more: the end of its call ends it
+	if d.detached {
+		return
 	}
+	answered := d.answered
+	d.finish()
+	if answered != nil {
+		close(answered)
+	}
+}
+
+// contained runs a stage outside of the handler, and recovers from its panics.
+func (d *delivery) contained(stage func() *ending) (end *ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.logPanic(p)
+			d.abandon()
+			if d.execution.Parked() {
+				d.report.Outcome = idem.Unknown
+			}
+			end = d.refuse(idem.DecisionInternalError)
+		}
+	}()
+	return stage()
 }
 
 func (d *delivery) logPanic(p any) {
@@ -124,21 +150,8 @@ func (d *delivery) logPanic(p any) {
 	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 
-// deliver answers a delivery. An execution that was not settled by then is abandoned, unless its answer is being streamed.
-func (d *delivery) deliver(ctx *fasthttp.RequestCtx) {
-	defer func() {
-		if !d.detached {
-			d.abandon()
-		}
-	}()
-	if end := d.serve(ctx); end != nil {
-		d.answerWith(ctx, d.policy(end))
-	}
-}
-
 // serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil if it leaves in it what the next
-// one needs, or the ending of the delivery. None runs twice, and none goes back. The result is nil if the sender was answered before the call
-// of the upstream ended.
+// one needs, or the ending of the delivery. None runs twice, and none goes back. The last one is run: an execution was admitted.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readHead(ctx); end != nil {
 		return end
@@ -158,8 +171,5 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.name(); end != nil {
 		return end
 	}
-	if end := d.admit(ctx); end != nil {
-		return end
-	}
-	return d.run(ctx)
+	return d.admit(ctx)
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -129,6 +130,33 @@ func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetStatusCode(r.status)
 	ctx.Response.Header.SetContentType("application/json")
 	ctx.Response.SetBodyRaw(body)
+}
+
+// writeParked answers a delivery that is accepted, with the status that its sender expects.
+func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
+	own(ctx)
+	ctx.Response.SetStatusCode(r.status)
+	if r.status == fasthttp.StatusNoContent {
+		return
+	}
+	body, err := json.Marshal(struct {
+		Status    string `json:"status"`
+		Execution string `json:"executionId"`
+		Workflow  string `json:"workflow"`
+	}{r.code, string(r.execution), r.workflow})
+	if err != nil {
+		panic(err) // strings alone
+	}
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.Response.SetBodyRaw(body)
+}
+
+// parkedStatus returns the status for the sender of a parked delivery.
+func (r *Route) parkedStatus() int {
+	if p := r.Policy.Park; p != nil {
+		return cmp.Or(p.Answer, fasthttp.StatusAccepted)
+	}
+	return fasthttp.StatusAccepted // it was parked when the route had park
 }
 
 // retryable statuses carry Retry-After.

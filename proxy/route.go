@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -109,6 +110,16 @@ type question struct {
 	vars   []naming.PathVar
 	normal []byte
 	folded foldedPath
+}
+
+// named returns the route of that name, or of that former name; nil if there is none.
+func (t *Table) named(name string) *Route {
+	for _, r := range t.Routes {
+		if r.Name == name || slices.Contains(r.Former, name) {
+			return r
+		}
+	}
+	return nil
 }
 
 // find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route covers must not

@@ -20,6 +20,18 @@ func (d *delivery) beginTrace() {
 	d.report.TraceID = d.trace.TraceID()
 }
 
+// beginTry begins the trace of a try, which is linked to the one in which the delivery was accepted.
+func (d *delivery) beginTry(accepted idem.TraceContext) {
+	d.trace = accepted
+	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
+	if d.h.o.Tracer == nil {
+		return
+	}
+	if t := d.h.o.Tracer.Try(&d.report, accepted); t != nil {
+		d.report.Trace, d.report.SpanID = t, t.TraceParent().SpanID()
+	}
+}
+
 // knownMethod returns a method without the memory of the request, and one word for all that no standard names: a value that a sender chooses
 // freely is no label.
 func knownMethod(m []byte) string {

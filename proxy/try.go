@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+
+	"hooklock/idem"
+)
+
+// Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
+// implements idem.ParkWorkerOptions.Policy.
+func (h *Handler) Policy(route string) *idem.Policy {
+	if r := h.rules.Load().Table.named(route); r != nil {
+		return &r.Policy
+	}
+	return nil
+}
+
+// Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.ParkWorkerOptions.Try.
+func (h *Handler) Try(x *idem.Execution, value []byte) {
+	d := h.pool.get(h)
+	d.accepted, d.execution = true, x
+	defer d.finish()
+	d.contained(func() *ending {
+		if err := d.restore(value); err != nil {
+			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
+			return nil
+		}
+		if err := d.req.renew(d.route.Renewer, h.o.Now()); err != nil {
+			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
+			return nil
+		}
+		end := d.execute()
+		end.readAlone()
+		return end
+	})
+}
+
+// restore makes the delivery of a parked execution again from its stored request.
+func (d *delivery) restore(value []byte) error {
+	x := d.execution
+	lock := x.Lock()
+	ctx, cancel := context.WithTimeout(x.Context(), d.h.o.Timeout)
+	defer cancel()
+	r, err := d.h.o.Requests.Fetch(ctx, lock.Execution, value)
+	if err != nil {
+		return err
+	}
+	if d.route = d.h.rules.Load().Table.named(lock.Route); d.route == nil {
+		return errors.New("the route " + lock.Route + " is not configured here any more")
+	}
+	if bad := d.req.restore(r); bad != nil {
+		return bad
+	}
+	d.memory.Hold(len(d.req.body))
+	d.noteHead()
+	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
+	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
+	d.report.EventID, d.report.Labels = lock.EventID, lock.Labels
+	d.noteStale(lock.Stale)
+	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock
+	d.beginTry(idem.ParseTrace([]byte(r.TraceParent)))
+	return nil
+}
