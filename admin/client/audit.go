@@ -22,11 +22,8 @@ type Audit struct {
 	Code        string `json:"code,omitempty"` // of a refusal
 	Remote      string `json:"remote,omitempty"`
 
-	raw json.RawMessage
+	raw
 }
-
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (a *Audit) RawJSON() []byte { return a.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (a *Audit) UnmarshalJSON(text []byte) error {
@@ -37,7 +34,7 @@ func (a *Audit) UnmarshalJSON(text []byte) error {
 	if a.What == "" {
 		return errors.New("an audit says what was asked for")
 	}
-	a.raw = append(json.RawMessage(nil), text...)
+	a.keep(text)
 	return nil
 }
 
@@ -63,18 +60,13 @@ type AuditPage struct {
 
 // AuditPage gets one page.
 func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
-	page := new(AuditPage)
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/audit", into: page, has: "audits",
+	return ask[AuditPage](ctx, c, call{
+		method: http.MethodGet, path: "/v1/audit", has: "audits",
 		query: query(
 			"who", q.Who, "what", q.What, "workflow", q.Workflow, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
 			"limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
 }
 
 // Audits goes through the audits from q.Cursor on, the newest first, page after page. After an error there is nothing more.

@@ -123,13 +123,34 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 	case call.has != "" && !has(body, call.has):
 		return 0, newProblem(answer, nil)
 	}
-	if raw, ok := call.into.(*[]byte); ok {
-		*raw = body
+	if text, ok := call.into.(*[]byte); ok {
+		*text = body
 	} else if err := json.Unmarshal(body, call.into); err != nil {
 		return 0, fmt.Errorf("%s: this is not an answer of Hooklock's admin API: %w", what, err)
 	}
+	if object, ok := call.into.(interface{ keep([]byte) }); ok {
+		object.keep(body)
+	}
 	return answer.StatusCode, nil
 }
+
+// ask sends a call whose answer is a T.
+func ask[T any](ctx context.Context, c *Client, call call) (*T, error) {
+	answer := new(T)
+	call.into = answer
+	if _, err := c.do(ctx, call); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// raw keeps the JSON of the object that embeds it. Client.do sets that of a whole answer, UnmarshalJSON that of an item of a list.
+type raw struct{ text []byte }
+
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
+func (r *raw) RawJSON() []byte { return r.text }
+
+func (r *raw) keep(text []byte) { r.text = bytes.Clone(bytes.TrimSpace(text)) }
 
 // has reports whether body may be an answer with that member. A body that is no JSON object fails when it is decoded.
 func has(body []byte, member string) bool {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 )
 
@@ -13,7 +12,7 @@ type CountList struct {
 	StepSeconds float64       `json:"stepSeconds"`
 	Routes      []RouteCounts `json:"routes"` // also those without deliveries
 
-	raw json.RawMessage
+	raw
 }
 
 // RouteCounts is what was counted of one route.
@@ -48,25 +47,8 @@ type Counts struct {
 	DeadLetters   int64 `json:"deadLetters"`   // accepted events that were given up
 }
 
-// RawJSON returns the object as the server sent it. Do not change it.
-func (l *CountList) RawJSON() []byte { return l.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (l *CountList) UnmarshalJSON(text []byte) error {
-	type plain CountList
-	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
-		return err
-	}
-	l.raw = append(json.RawMessage(nil), text...)
-	return nil
-}
-
 // Counts returns what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30 days; "" is 24h. step is the length of a
 // step (15m); "" gives about a hundred steps.
 func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, error) {
-	l := new(CountList)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes/counts", query: query("since", since, "step", step), into: l, has: "routes"}); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return ask[CountList](ctx, c, call{method: http.MethodGet, path: "/v1/routes/counts", query: query("since", since, "step", step), has: "routes"})
 }

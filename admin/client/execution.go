@@ -83,7 +83,7 @@ type Execution struct {
 	FailedAnswers []FailedAnswer     `json:"failedAnswers,omitempty"`
 	Released      *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none
 
-	raw json.RawMessage
+	raw
 }
 
 // Failure says why an execution is FAILED.
@@ -124,9 +124,6 @@ type Step struct {
 	FinishedAt Time   `json:"finishedAt,omitzero"`
 }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (e *Execution) RawJSON() []byte { return e.raw }
-
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (e *Execution) UnmarshalJSON(text []byte) error {
 	type plain Execution
@@ -136,7 +133,7 @@ func (e *Execution) UnmarshalJSON(text []byte) error {
 	if e.ExecutionID == "" && e.Status != Refused && e.Status != Released {
 		return errors.New("an execution has an executionId")
 	}
-	e.raw = append(json.RawMessage(nil), text...)
+	e.keep(text)
 	return nil
 }
 
@@ -186,17 +183,7 @@ func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Durati
 	if wait > 0 {
 		q.Set("wait", wait.String())
 	}
-	return c.execution(ctx, call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait})
-}
-
-// execution sends a call that is answered with an execution.
-func (c *Client) execution(ctx context.Context, call call) (*Execution, error) {
-	e := new(Execution)
-	call.into, call.has = e, "executionId"
-	if _, err := c.do(ctx, call); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return ask[Execution](ctx, c, call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait, has: "executionId"})
 }
 
 // Cancelled is the result of a cancel.
@@ -253,5 +240,5 @@ func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, err
 	if id == "" {
 		return nil, errNoExecutionID
 	}
-	return c.execution(ctx, call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason)})
+	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason), has: "executionId"})
 }

@@ -34,22 +34,18 @@ type ExecutionQuery struct {
 
 // ExecutionPage gets one page.
 func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
-	page, parked := new(ExecutionPage), ""
+	parked := ""
 	if q.Parked {
 		parked = "true"
 	}
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/executions", into: page, has: "executions",
+	return ask[ExecutionPage](ctx, c, call{
+		method: http.MethodGet, path: "/v1/executions", has: "executions",
 		query: query(
 			"workflow", q.Workflow, "prefix", q.Prefix, "text", q.Text, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
 			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID, "label", q.Label,
 			"parked", parked, "state", string(q.State), "unseen", q.Unseen, "limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
 }
 
 var hexKey = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)

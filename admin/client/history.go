@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -109,17 +108,7 @@ type KeptAnswer struct {
 	Headers []HeaderLine `json:"headers"`
 	Body    []byte       `json:"bodyBase64"`
 
-	raw json.RawMessage
-}
-
-// RawJSON returns the object as the server sent it. Do not change it.
-func (a *KeptAnswer) RawJSON() []byte { return a.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (a *KeptAnswer) UnmarshalJSON(text []byte) error {
-	type plain KeptAnswer
-	a.raw = append(json.RawMessage(nil), text...)
-	return json.Unmarshal(text, (*plain)(a))
+	raw
 }
 
 // HeaderLine is one header line. A byte of Value that is not UTF-8 has become U+FFFD.
@@ -134,9 +123,5 @@ func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error)
 	if id == "" {
 		return nil, errNoExecutionID
 	}
-	answer := new(KeptAnswer)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: executionPath(id, "answer"), into: answer, has: "headers"}); err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return ask[KeptAnswer](ctx, c, call{method: http.MethodGet, path: executionPath(id, "answer"), has: "headers"})
 }

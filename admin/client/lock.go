@@ -33,11 +33,8 @@ type Lock struct {
 	// Executions are those that run, the oldest first; set by Lock, and only if Of is not 0.
 	Executions []string `json:"executions,omitempty"`
 
-	raw json.RawMessage
+	raw
 }
-
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (l *Lock) RawJSON() []byte { return l.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (l *Lock) UnmarshalJSON(text []byte) error {
@@ -48,7 +45,7 @@ func (l *Lock) UnmarshalJSON(text []byte) error {
 	if l.Workflow == "" {
 		return errors.New("a lock has a workflow")
 	}
-	l.raw = append(json.RawMessage(nil), text...)
+	l.keep(text)
 	return nil
 }
 
@@ -67,14 +64,9 @@ type LockPage struct {
 
 // LockPage gets one page.
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
-	page := new(LockPage)
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), into: page, has: "locks",
+	return ask[LockPage](ctx, c, call{
+		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), has: "locks",
 	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
 }
 
 // Locks yields the locks from q.Cursor on, page after page. After an error it ends.
@@ -132,12 +124,8 @@ func (c *Client) lock(ctx context.Context, workflow, action string, call call) (
 	if workflow == "" {
 		return nil, errNoWorkflow
 	}
-	l := new(Lock)
-	call.path, call.into, call.has = lockPath(workflow, action), l, "workflow"
-	if _, err := c.do(ctx, call); err != nil {
-		return nil, err
-	}
-	return l, nil
+	call.path, call.has = lockPath(workflow, action), "workflow"
+	return ask[Lock](ctx, c, call)
 }
 
 // Lock returns a workflow's lock. A *Problem with CodeLockNotFound means that it is free.
@@ -158,7 +146,7 @@ func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason
 	if workflow == "" {
 		return nil, errNoWorkflow
 	}
-	return c.execution(ctx, call{method: http.MethodDelete, path: lockPath(workflow, ""), query: query("execution", executionID, "reason", reason)})
+	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""), query: query("execution", executionID, "reason", reason), has: "executionId"})
 }
 
 // AcquireRequest asks for a lock that belongs to no delivery.
@@ -194,17 +182,12 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 	if workflow == "" {
 		return nil, errNoWorkflow
 	}
-	acquired := new(Acquired)
 	body := struct {
 		Holder string   `json:"holder"`
 		TTL    duration `json:"ttl"`
 		Wait   duration `json:"wait"`
 	}{r.Holder, duration(r.TTL), duration(r.Wait)}
-	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, into: acquired, has: "workflow"})
-	if err != nil {
-		return nil, err
-	}
-	return acquired, nil
+	return ask[Acquired](ctx, c, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, has: "workflow"})
 }
 
 // Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem with status 412 means that the caller has

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -62,7 +61,7 @@ func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string
 	body := struct {
 		Reason string `json:"reason"`
 	}{reason}
-	return c.execution(ctx, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body})
+	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body, has: "executionId"})
 }
 
 // Bulk selects executions for an action.
@@ -93,7 +92,7 @@ type BulkResult struct {
 	Executions []BulkItem `json:"executions"`
 	NextCursor string     `json:"nextCursor"` // "" = there are no more
 
-	raw json.RawMessage
+	raw
 }
 
 // BulkItem is one execution of a bulk.
@@ -110,19 +109,6 @@ type BulkItem struct {
 	Message     string    `json:"message,omitempty"` // for operators, if it was refused
 }
 
-// RawJSON returns the object as the server sent it. Do not change it.
-func (r *BulkResult) RawJSON() []byte { return r.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (r *BulkResult) UnmarshalJSON(text []byte) error {
-	type plain BulkResult
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	r.raw = append(json.RawMessage(nil), text...)
-	return nil
-}
-
 // bulkTime is what the server takes at most for one request.
 const bulkTime = 30 * time.Second
 
@@ -131,8 +117,7 @@ const bulkTime = 30 * time.Second
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
 	return func(yield func(*BulkResult, error) bool) {
 		for {
-			part := new(BulkResult)
-			_, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, into: part, has: "matched", wait: bulkTime})
+			part, err := ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, has: "matched", wait: bulkTime})
 			if err != nil {
 				yield(nil, err)
 				return

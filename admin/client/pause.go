@@ -29,40 +29,21 @@ type Pause struct {
 	// Warning says that the replica that answered has no route of that name, which may be mistyped; "" = it has.
 	Warning string `json:"warning,omitempty"`
 
-	raw json.RawMessage
+	raw
 }
-
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (p *Pause) RawJSON() []byte { return p.raw }
 
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (p *Pause) UnmarshalJSON(text []byte) error {
 	type plain Pause
-	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
-		return err
-	}
-	p.raw = append(json.RawMessage(nil), text...)
-	return nil
+	p.keep(text)
+	return json.Unmarshal(text, (*plain)(p))
 }
 
 // PauseList are all pauses that the token may see, the oldest first.
 type PauseList struct {
 	Pauses []Pause `json:"pauses"`
 
-	raw json.RawMessage
-}
-
-// RawJSON returns the object as the server sent it. Do not change it.
-func (l *PauseList) RawJSON() []byte { return l.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (l *PauseList) UnmarshalJSON(text []byte) error {
-	type plain PauseList
-	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
-		return err
-	}
-	l.raw = append(json.RawMessage(nil), text...)
-	return nil
+	raw
 }
 
 // EndedPause is a pause that was resumed.
@@ -73,20 +54,7 @@ type EndedPause struct {
 	Since  Time   `json:"since"`
 	Until  Time   `json:"until,omitzero"` // when it would have ended by itself; zero: it would not
 
-	raw json.RawMessage
-}
-
-// RawJSON returns the object as the server sent it. Do not change it.
-func (p *EndedPause) RawJSON() []byte { return p.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (p *EndedPause) UnmarshalJSON(text []byte) error {
-	type plain EndedPause
-	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
-		return err
-	}
-	p.raw = append(json.RawMessage(nil), text...)
-	return nil
+	raw
 }
 
 // PauseStatus is a pause as one process knows it.
@@ -104,11 +72,7 @@ var errNoScope = errors.New("the scope is empty")
 
 // Pauses returns all pauses that the token may see.
 func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
-	l := new(PauseList)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses", into: l, has: "pauses"}); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return ask[PauseList](ctx, c, call{method: http.MethodGet, path: "/v1/pauses", has: "pauses"})
 }
 
 // Pause returns one pause. A *Problem with CodePauseNotFound means that nothing of that scope is paused.
@@ -116,11 +80,7 @@ func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 	if scope == "" {
 		return nil, errNoScope
 	}
-	p := new(Pause)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), into: p, has: "scope"}); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return ask[Pause](ctx, c, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), has: "scope"})
 }
 
 // BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A pause of the same scope is replaced. It is
@@ -130,11 +90,7 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 	if d != 0 {
 		body["for"] = d.String()
 	}
-	p := new(Pause)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/pauses", body: body, into: p, has: "scope"}); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return ask[Pause](ctx, c, call{method: http.MethodPost, path: "/v1/pauses", body: body, has: "scope"})
 }
 
 // Resume ends a pause: waiting executions go on, in their order. reason may be "". A *Problem with CodePauseNotFound means that nothing of that
@@ -143,9 +99,5 @@ func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause,
 	if scope == "" {
 		return nil, errNoScope
 	}
-	p := new(EndedPause)
-	if _, err := c.do(ctx, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), into: p, has: "scope"}); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), has: "scope"})
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -15,7 +14,7 @@ type Report struct {
 	Until     time.Time     `json:"until"`
 	Routes    []RouteReport `json:"routes"`
 
-	raw json.RawMessage
+	raw
 }
 
 // RouteReport is what was found on one route.
@@ -62,24 +61,7 @@ type Example struct {
 	TraceID     string    `json:"traceId,omitempty"`
 }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (r *Report) RawJSON() []byte { return r.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (r *Report) UnmarshalJSON(text []byte) error {
-	type plain Report
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	r.raw = append(json.RawMessage(nil), text...)
-	return nil
-}
-
 // Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
-	r := new(Report)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), into: r, has: "routes"}); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return ask[Report](ctx, c, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), has: "routes"})
 }

@@ -57,9 +57,5 @@ func (l *RouteList) Of(route string) *RouteRules {
 
 // Routes returns what the routes of the process that answers do.
 func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
-	list := new(RouteList)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/routes", into: list, has: "routes"}); err != nil {
-		return nil, err
-	}
-	return list, nil
+	return ask[RouteList](ctx, c, call{method: http.MethodGet, path: "/v1/routes", has: "routes"})
 }

@@ -16,7 +16,7 @@ type Slot struct {
 	Workflow    string `json:"workflow"`
 	Route       string `json:"route"`
 
-	raw json.RawMessage
+	raw
 }
 
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
@@ -32,9 +32,6 @@ type OwnSlot struct {
 	Number int    `json:"slot"`
 }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (s *Slot) RawJSON() []byte { return s.raw }
-
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (s *Slot) UnmarshalJSON(text []byte) error {
 	type plain Slot
@@ -44,7 +41,7 @@ func (s *Slot) UnmarshalJSON(text []byte) error {
 	if s.Limit == "" {
 		return errors.New("a slot is of a limit")
 	}
-	s.raw = append(json.RawMessage(nil), text...)
+	s.keep(text)
 	return nil
 }
 
@@ -66,13 +63,8 @@ func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 }
 
 func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting string) (*SlotPage, error) {
-	page := new(SlotPage)
-	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: "/v1/slots", into: page, has: "slots",
+	return ask[SlotPage](ctx, c, call{
+		method: http.MethodGet, path: "/v1/slots", has: "slots",
 		query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor, "waiting", waiting),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -33,7 +32,7 @@ type ReplicaStatus struct {
 	RateSeconds float64     `json:"rateSeconds"` // how far the decisions of routes look back
 	Routes      []RouteRate `json:"routes"`
 
-	raw json.RawMessage
+	raw
 }
 
 // SessionStatus is the session with which a process claims locks.
@@ -134,26 +133,9 @@ type RouteRate struct {
 	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
 }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
-func (s *ReplicaStatus) RawJSON() []byte { return s.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (s *ReplicaStatus) UnmarshalJSON(text []byte) error {
-	type plain ReplicaStatus
-	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
-		return err
-	}
-	s.raw = append(json.RawMessage(nil), text...)
-	return nil
-}
-
 // Status returns the status of the process that answers.
 func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
-	s := new(ReplicaStatus)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/status", into: s, has: "replica"}); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return ask[ReplicaStatus](ctx, c, call{method: http.MethodGet, path: "/v1/status", has: "replica"})
 }
 
 // RunningConfig is the configuration that a process has in force.
@@ -165,20 +147,7 @@ type RunningConfig struct {
 	// variables are.
 	YAML string `json:"yaml"`
 
-	raw json.RawMessage
-}
-
-// RawJSON returns the object as the server sent it. Do not change it.
-func (r *RunningConfig) RawJSON() []byte { return r.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (r *RunningConfig) UnmarshalJSON(text []byte) error {
-	type plain RunningConfig
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	r.raw = append(json.RawMessage(nil), text...)
-	return nil
+	raw
 }
 
 // Config returns the configuration in force. With origin, each of its values has where it comes from.
@@ -187,11 +156,7 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 	if origin {
 		asked = "true"
 	}
-	r := new(RunningConfig)
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), into: r, has: "yaml"}); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return ask[RunningConfig](ctx, c, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), has: "yaml"})
 }
 
 // Reloaded is a configuration that was taken over.
@@ -199,20 +164,7 @@ type Reloaded struct {
 	SHA256  string   `json:"sha256"`
 	Changed []string `json:"changed"` // settings and routes; empty: none
 
-	raw json.RawMessage
-}
-
-// RawJSON returns the object as the server sent it. Do not change it.
-func (r *Reloaded) RawJSON() []byte { return r.raw }
-
-// UnmarshalJSON reads the object and keeps it for RawJSON.
-func (r *Reloaded) UnmarshalJSON(text []byte) error {
-	type plain Reloaded
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	r.raw = append(json.RawMessage(nil), text...)
-	return nil
+	raw
 }
 
 // reloadTime is what the server takes at most for a reload.
@@ -221,9 +173,5 @@ const reloadTime = 25 * time.Second
 // Reload lets the process read its configuration file again, and take it over. A *Problem with CodeConfigRefused has the errors in Problems;
 // the old configuration stays in force then.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
-	r := new(Reloaded)
-	if _, err := c.do(ctx, call{method: http.MethodPost, path: "/v1/config/reload", into: r, wait: reloadTime, has: "changed"}); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return ask[Reloaded](ctx, c, call{method: http.MethodPost, path: "/v1/config/reload", wait: reloadTime, has: "changed"})
 }
