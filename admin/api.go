@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/admin/page"
-	"hooklock/admin/report"
 	"hooklock/idem"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 	Ledger Ledger
 	Access Access
 	// Report returns the problems that the routes have found since then; the zero time means everything that is known.
-	Report func(since time.Time) report.Report
+	Report func(since time.Time) client.Report
 	// Process is the process around the API: its status, routes and configuration.
 	Process Process
 	// Backup returns a copy of the embedded etcd, which ends with the context; nil if there is none.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/admin/report"
+	"hooklock/admin/client"
 )
 
 // look asks for a part of the page.
@@ -102,7 +102,7 @@ func TestThePageNeedsATokenWhereTheAPIDoes(t *testing.T) {
 	}
 	open := newRig(t, unreachable{}, func(o *Options) {
 		o.Process, o.Access = &process{}, Access{Open: true}
-		o.Report = func(time.Time) report.Report { return report.Report{} }
+		o.Report = func(time.Time) client.Report { return client.Report{} }
 	})
 	for _, path := range screensOf(anID)[:7] {
 		if status, text := open.look(path, ""); status != http.StatusOK {

@@ -3,15 +3,14 @@ package client
 import (
 	"context"
 	"net/http"
-	"time"
 )
 
 // Report is what the routes of one process have found wrong with their deliveries; in mode observe these were forwarded all the same.
 type Report struct {
 	Replica   string        `json:"replica"` // which process counted; others have counted their own deliveries
-	StartedAt time.Time     `json:"startedAt"`
-	Since     time.Time     `json:"since"` // the start of its counts
-	Until     time.Time     `json:"until"`
+	StartedAt Time          `json:"startedAt"`
+	Since     Time          `json:"since"` // the start of its counts: what was asked for, rounded down to a step, but not before StartedAt
+	Until     Time          `json:"until"`
 	Routes    []RouteReport `json:"routes"`
 
 	raw
@@ -35,10 +34,10 @@ type RouteReport struct {
 
 // Changing is what a sender changes between attempts.
 type Changing struct {
-	Refused int64     `json:"refused"` // such attempts, since the start
-	Members []string  `json:"members"` // what differed: body.delivery_attempts
-	At      time.Time `json:"at"`      // of the newest
-	Key     string    `json:"key"`     // of the newest
+	Refused int64    `json:"refused"` // such attempts, since the start
+	Members []string `json:"members"` // what differed: body.delivery_attempts
+	At      Time     `json:"at"`      // of the newest
+	Key     string   `json:"key"`     // of the newest
 }
 
 // Finding is how often something was found, with the newest examples, the newest first.
@@ -49,16 +48,16 @@ type Finding struct {
 
 // Example is one delivery.
 type Example struct {
-	At          time.Time `json:"at"`
-	Decision    string    `json:"decision"`
-	CarriedOut  bool      `json:"carriedOut"` // otherwise the delivery was forwarded
-	Key         string    `json:"key,omitempty"`
-	Workflow    string    `json:"workflow,omitempty"`
-	ExecutionID string    `json:"executionId,omitempty"` // the execution that stood in the way
-	Code        string    `json:"code,omitempty"`        // of a rejection
-	Signature   string    `json:"signature,omitempty"`   // why it is not valid
-	Status      int       `json:"status,omitempty"`      // the status sent in response
-	TraceID     string    `json:"traceId,omitempty"`
+	At          Time   `json:"at"`
+	Decision    string `json:"decision"`
+	CarriedOut  bool   `json:"carriedOut"`    // otherwise the delivery was forwarded
+	Key         string `json:"key,omitempty"` // short, as in the log
+	Workflow    string `json:"workflow,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"` // the execution that stood in the way
+	Code        string `json:"code,omitempty"`        // of a rejection
+	Signature   string `json:"signature,omitempty"`   // why it is not valid
+	Status      int    `json:"status,omitempty"`      // the status sent in response
+	TraceID     string `json:"traceId,omitempty"`
 }
 
 // Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.

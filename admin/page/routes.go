@@ -110,7 +110,7 @@ func examplesOf(report *client.Report) section {
 
 func exampleColumns() []column[example] {
 	return []column[example]{
-		{"When", func(e *example) cell { return cell{At: e.At, Way: "ago"} }},
+		{"When", func(e *example) cell { return cell{At: e.At.Time, Way: "ago"} }},
 		{"Route", func(e *example) cell { return text(e.route) }},
 		{"Problem", func(e *example) cell { return text(e.kind) }},
 		{"Sender got", func(e *example) cell { return number(int64(e.Status)) }},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -12,23 +13,17 @@ const (
 	maxChanging = 32 // members that are named
 )
 
-// Changing is what a sender changes between attempts of one event, so that later ones count as other requests.
-type Changing struct {
+// changing is what a sender changes between attempts of one event, so that later ones count as other requests.
+type changing struct {
+	client.Changing
 	noted time.Time // the newest of them, by the clock of the tally
-	// Refused counts such attempts since the start.
-	Refused uint64 `json:"refused"`
-	// Members are what differed, as a template spells it: body.delivery_attempts.
-	Members []string `json:"members"`
-	// At and Key are of the newest.
-	At  Time   `json:"at"`
-	Key string `json:"key"`
 }
 
 // attempts remembers the parts of deliveries that may come again, and compares those that come again as another request.
 type attempts struct {
 	seen  map[string]attempt // by key
 	order []string           // of seen, the oldest first
-	found *Changing          // nil until there is one
+	found *changing          // nil until there is one
 }
 
 type attempt struct {
@@ -60,11 +55,11 @@ func (a *attempts) note(d *Delivery, now moment) {
 		differ = []string{respelled}
 	}
 	if a.found == nil {
-		a.found = new(Changing)
+		a.found = new(changing)
 	}
 	c := a.found
 	c.Refused++
-	c.noted, c.At, c.Key = now.at, Time(now.shown), d.Key
+	c.noted, c.At.Time, c.Key = now.at, now.shown, d.Key
 	all := slices.Concat(c.Members, differ) // a new list: the old one may be read
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -84,10 +79,10 @@ func (a *attempts) remember(d *Delivery) {
 }
 
 // since returns what was found, if the newest of it is not older than from.
-func (a *attempts) since(from time.Time) *Changing {
+func (a *attempts) since(from time.Time) *client.Changing {
 	if a.found == nil || a.found.noted.Before(from) {
 		return nil
 	}
-	c := *a.found
+	c := a.found.Changing
 	return &c
 }

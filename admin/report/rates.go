@@ -19,7 +19,7 @@ type Rate struct {
 	Route, Mode string
 	// Decisions counts the deliveries of the last Recent, by decision; of a delivery that was forwarded all the same, by the decision that
 	// would have been made.
-	Decisions map[idem.Decision]uint64
+	Decisions map[idem.Decision]int64
 	// Results counts the requests to the service in that time, by result: forwarded deliveries, and tries of parked events.
 	Results Results
 	Last    time.Time // when the newest delivery ended; zero: none has since the start
@@ -37,7 +37,7 @@ const (
 )
 
 // Results counts requests by their Result.
-type Results [results]uint64
+type Results [results]int64
 
 // Rates returns those of all routes, in their order.
 func (t *Tally) Rates() []Rate {
@@ -57,7 +57,7 @@ func (t *Tally) Rates() []Rate {
 type recent struct {
 	last  int64 // the newest step in it
 	steps [recentSteps]struct {
-		decisions map[idem.Decision]uint64
+		decisions map[idem.Decision]int64
 		results   Results
 	}
 }
@@ -79,7 +79,7 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 		return
 	}
 	if s.decisions == nil {
-		s.decisions = map[idem.Decision]uint64{}
+		s.decisions = map[idem.Decision]int64{}
 	}
 	s.decisions[d]++
 }
@@ -87,7 +87,7 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 func (r *route) lately(now time.Time) Rate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := Rate{Decisions: map[idem.Decision]uint64{}, Last: r.newest}
+	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
 		s := &r.recent.steps[step%recentSteps]

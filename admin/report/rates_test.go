@@ -43,7 +43,7 @@ func TestRatesCountEachDeliveryOnce(t *testing.T) {
 			tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted})
 			at = append(at, clock.at)
 		}
-		var surely, perhaps uint64
+		var surely, perhaps int64
 		for _, noted := range at {
 			if age := clock.at.Sub(noted); age < Recent-recentStep {
 				surely++

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -222,10 +223,10 @@ func (r *route) find(kind Kind, d *Delivery, at int64, now moment) {
 		r.found[kind] = new(ring)
 	}
 	r.found[kind].add(at)
-	r.examples[kind].add(Example{
-		noted: now.at, At: Time(now.shown), Decision: d.Decision, Carried: d.Carried, Key: d.Key, Workflow: d.Workflow, Execution: d.Execution, Code: d.Code,
-		Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
-	})
+	r.examples[kind].add(example{noted: now.at, shown: client.Example{
+		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key, Workflow: d.Workflow, ExecutionID: string(d.Execution),
+		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
+	}})
 }
 
 // ring is counts by step of time; it forgets those older than Kept.
@@ -248,12 +249,12 @@ func (r *ring) add(at int64) {
 }
 
 // since returns the count from step from to step to, both included.
-func (r *ring) since(from, to int64) (n uint64) {
+func (r *ring) since(from, to int64) (n int64) {
 	if r == nil || r.counts == nil {
 		return 0
 	}
 	for at := max(from, r.last-steps+1, 0); at <= min(to, r.last); at++ {
-		n += uint64(r.counts[at%steps])
+		n += int64(r.counts[at%steps])
 	}
 	return n
 }
@@ -261,10 +262,15 @@ func (r *ring) since(from, to int64) (n uint64) {
 // examples are the newest of one kind.
 type examples struct {
 	next int
-	all  []Example
+	all  []example
 }
 
-func (e *examples) add(x Example) {
+type example struct {
+	noted time.Time // by the clock of the tally
+	shown client.Example
+}
+
+func (e *examples) add(x example) {
 	if len(e.all) < MaxExamples {
 		e.all = append(e.all, x)
 		return
@@ -274,12 +280,12 @@ func (e *examples) add(x Example) {
 }
 
 // since returns those that are not older than from, the newest first.
-func (e *examples) since(from time.Time) []Example {
-	found := []Example{}
+func (e *examples) since(from time.Time) []client.Example {
+	found := []client.Example{}
 	for i := range e.all {
 		x := e.all[(e.next+len(e.all)-1-i)%len(e.all)]
 		if !x.noted.Before(from) {
-			found = append(found, x)
+			found = append(found, x.shown)
 		}
 	}
 	return found

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -36,19 +37,19 @@ func newTally() (*Tally, *clock) {
 }
 
 func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
-	for d, want := range map[idem.Decision]func(RouteCount) uint64{
-		idem.DecisionReplayed:   func(c RouteCount) uint64 { return c.Duplicates.Count },
-		idem.DecisionAttached:   func(c RouteCount) uint64 { return c.Duplicates.Count },
-		idem.DecisionInFlight:   func(c RouteCount) uint64 { return c.Duplicates.Count },
-		idem.DecisionUnknown:    func(c RouteCount) uint64 { return c.Duplicates.Count },
-		idem.DecisionLocked:     func(c RouteCount) uint64 { return c.Overlaps.Count },
-		idem.DecisionSkipped:    func(c RouteCount) uint64 { return c.Overlaps.Count },
-		idem.DecisionMismatch:   func(c RouteCount) uint64 { return c.Mismatches.Count },
-		idem.DecisionUnverified: func(c RouteCount) uint64 { return c.Forged.Count },
-		idem.DecisionSuperseded: func(c RouteCount) uint64 { return c.Stale.Count },
-		idem.DecisionStale:      func(c RouteCount) uint64 { return c.Stale.Count },
-		idem.DecisionRejected:   func(c RouteCount) uint64 { return c.Unnamed.Count },
-		idem.DecisionExecuted:   func(c RouteCount) uint64 { return c.Deliveries },
+	for d, want := range map[idem.Decision]func(client.RouteReport) int64{
+		idem.DecisionReplayed:   func(c client.RouteReport) int64 { return c.Duplicates.Count },
+		idem.DecisionAttached:   func(c client.RouteReport) int64 { return c.Duplicates.Count },
+		idem.DecisionInFlight:   func(c client.RouteReport) int64 { return c.Duplicates.Count },
+		idem.DecisionUnknown:    func(c client.RouteReport) int64 { return c.Duplicates.Count },
+		idem.DecisionLocked:     func(c client.RouteReport) int64 { return c.Overlaps.Count },
+		idem.DecisionSkipped:    func(c client.RouteReport) int64 { return c.Overlaps.Count },
+		idem.DecisionMismatch:   func(c client.RouteReport) int64 { return c.Mismatches.Count },
+		idem.DecisionUnverified: func(c client.RouteReport) int64 { return c.Forged.Count },
+		idem.DecisionSuperseded: func(c client.RouteReport) int64 { return c.Stale.Count },
+		idem.DecisionStale:      func(c client.RouteReport) int64 { return c.Stale.Count },
+		idem.DecisionRejected:   func(c client.RouteReport) int64 { return c.Unnamed.Count },
+		idem.DecisionExecuted:   func(c client.RouteReport) int64 { return c.Deliveries },
 	} {
 		tally, _ := newTally()
 		tally.Note(&Delivery{Route: "stripe", Decision: d, Key: "k"})
@@ -63,7 +64,7 @@ func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
 func TestAMissingIDIsCountedBesideTheDecision(t *testing.T) {
 	tally, _ := newTally()
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, MissingID: true})
-	if c := tally.Report(time.Time{}).Routes[0]; c.MissingIDs.Count != 1 || c.Duplicates.Count != 1 || c.Deliveries != 1 {
+	if c := tally.Report(time.Time{}).Routes[0]; c.MissingEventIDs.Count != 1 || c.Duplicates.Count != 1 || c.Deliveries != 1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -93,10 +94,10 @@ func TestSinceLeavesOutWhatWasBefore(t *testing.T) {
 	if o := r.Routes[0].Overlaps; o.Count != 1 || len(o.Examples) != 1 || o.Examples[0].Key != "14" {
 		t.Errorf("%+v", o)
 	}
-	if got := time.Time(r.Since); !got.Equal(time.Date(2026, 11, 21, 13, 30, 0, 0, time.UTC)) {
+	if got := r.Since.Time; !got.Equal(time.Date(2026, 11, 21, 13, 30, 0, 0, time.UTC)) {
 		t.Errorf("since %v", got)
 	}
-	if r = tally.Report(began.Add(-time.Hour)); r.Routes[0].Overlaps.Count != 3 || !time.Time(r.Since).Equal(began) {
+	if r = tally.Report(began.Add(-time.Hour)); r.Routes[0].Overlaps.Count != 3 || !r.Since.Time.Equal(began) {
 		t.Errorf("since before the start: %+v", r)
 	}
 }
@@ -133,7 +134,7 @@ func TestTheRingCountsWhatAListWould(t *testing.T) {
 			r.add(at)
 			all = append(all, at)
 		}
-		from, want := at-rapid.Int64Range(0, steps-1).Draw(t, "from"), uint64(0)
+		from, want := at-rapid.Int64Range(0, steps-1).Draw(t, "from"), int64(0)
 		for _, one := range all {
 			if one >= from {
 				want++
@@ -155,7 +156,7 @@ func TestAClockThatIsSetBackLosesNothingButThat(t *testing.T) {
 }
 
 func TestTimesHaveMilliseconds(t *testing.T) {
-	text, err := json.Marshal(Time(time.Date(2026, 11, 21, 12, 0, 0, 5e6, time.FixedZone("", 3600))))
+	text, err := json.Marshal(client.Time{Time: time.Date(2026, 11, 21, 12, 0, 0, 5e6, time.FixedZone("", 3600))})
 	if err != nil || string(text) != `"2026-11-21T11:00:00.005Z"` {
 		t.Errorf("%s %v", text, err)
 	}

@@ -81,8 +81,8 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/admin/report"},
-		Only:     []string{"hooklock/idem"},
-		Why:      "the report counts what it is told, and knows neither the proxy that tells it nor the API that shows it",
+		Only:     []string{"hooklock/idem", "hooklock/admin/client"},
+		Why:      "the report counts what it is told, in the types of the API's answers, and knows neither the proxy that tells it nor the API that shows it",
 	},
 	{
 		Packages: []string{"hooklock/proxy/wire"},

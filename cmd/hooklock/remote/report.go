@@ -59,7 +59,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 }
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
-	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since), cli.Span(r.Until.Sub(r.Since)))
+	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time), cli.Span(r.Until.Sub(r.Since.Time)))
 	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG", "UNREADABLE")
 	t.Drop, t.Cut, t.Empty = []string{"MODE"}, map[string]int{"ROUTE": 8, "DELIVERIES": 10}, "0"
 	for i := range r.Routes {
@@ -84,7 +84,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		for _, f := range findingsOf(route) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
-				t.Add(route.Route, f.name, d.shown.Stamp(x.At), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
+				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (d *Desk) printChanging(r *client.Report) {
 		}
 		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
-			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At))
+			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At.Time))
 	}
 }
 

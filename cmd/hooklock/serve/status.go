@@ -230,9 +230,9 @@ func (s *Service) Status() client.ReplicaStatus {
 	}
 	for _, r := range s.report.Rates() {
 		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}}
-		rate.Succeeded, rate.Failed, rate.Errors = int64(r.Results[report.Succeeded]), int64(r.Results[report.Failed]), int64(r.Results[report.Broken]) //nolint:gosec // of five minutes
+		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed], r.Results[report.Broken]
 		for d, count := range r.Decisions {
-			rate.Decisions[string(d)] = int64(count) //nolint:gosec // of five minutes
+			rate.Decisions[string(d)] = count
 		}
 		v.Routes = append(v.Routes, rate)
 	}
