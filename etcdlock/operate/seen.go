@@ -45,10 +45,7 @@ func (m *Marker) MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before
 			mark.Until = before.Until
 		}
 	}
-	value, err := protocol.EncodeSeen(&mark)
-	if err != nil {
-		return nil, nil, commit.Unavailable(err)
-	}
+	value := protocol.EncodeSeen(&mark)
 	lease, err := m.o.Leases.Take(ctx, idem.SeenKept, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)

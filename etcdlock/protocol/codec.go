@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -13,17 +14,36 @@ import (
 type codec struct {
 	b     []byte // what is written, or what is left to be read
 	reads bool
+	kind  string // of the value that is read, for errors
 	err   error
+}
+
+// reader returns a codec that reads b, whose first byte is its version. That comes first: a newer release may have changed everything after it.
+func reader(kind string, b []byte, known byte) codec {
+	c := codec{reads: true, kind: kind}
+	switch {
+	case len(b) == 0 || b[0] == 0:
+		c.err = corrupt(kind)
+	case b[0] == '{':
+		c.err = fmt.Errorf("read %s: %w", kind, ErrOlder)
+	case b[0] > known:
+		c.err = &NewerError{kind, int(b[0]), int(known)}
+	case b[0] < known:
+		c.err = fmt.Errorf("read %s of version %d: %w", kind, b[0], ErrOlder)
+	default:
+		c.b = b[1:]
+	}
+	return c
 }
 
 var errShort = errors.New("the value ends too early")
 
 func (c *codec) fail(err error) {
-	if c.err == nil {
-		c.err = err
+	if c.err != nil {
+		return
 	}
-	if c.reads {
-		c.b = nil
+	if c.err = err; c.reads {
+		c.b, c.err = nil, fmt.Errorf("%w: %w", corrupt(c.kind), err)
 	}
 }
 
@@ -177,13 +197,14 @@ func (c *codec) text(s *string) {
 	}
 	n := uint64(len(*s)*len(forms) + i) //nolint:gosec // neither is negative
 	if c.unsigned(&n); c.reads {
-		*s = c.unpack(forms[n%uint64(len(forms))], n/uint64(len(forms)))
+		*s = forms[n%uint64(len(forms))].unpack(c, n/uint64(len(forms)))
 		return
 	}
-	c.pack(forms[i], *s)
+	forms[i].pack(c, *s)
 }
 
-func (c *codec) pack(f *form, s string) {
+// pack writes s. It must be a text that f takes.
+func (f *form) pack(c *codec, s string) {
 	for ; len(s) >= f.chars; s = s[f.chars:] {
 		n := 0
 		for i := range f.chars {
@@ -197,7 +218,7 @@ func (c *codec) pack(f *form, s string) {
 }
 
 // unpack reads text of so many characters. No form has more than two in a byte.
-func (c *codec) unpack(f *form, size uint64) string {
+func (f *form) unpack(c *codec, size uint64) string {
 	if size > 2*uint64(len(c.b)) {
 		c.fail(errShort)
 		return ""

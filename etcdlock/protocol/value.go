@@ -15,10 +15,10 @@ import (
 // Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A reader knows its own version and the ones
 // below; fields may be added without a new one.
 const (
-	lockVersion    = 1
-	parkedVersion  = 2 // of a lock: a release that does not know parked executions would reap it
-	slotsVersion   = 3 // of a lock: a release that does not know slots would free it without them
-	sessionVersion = 1
+	lockVersion   = 1
+	parkedVersion = 2 // of a lock: a release that does not know parked executions would reap it
+	slotsVersion  = 3 // of a lock: a release that does not know slots would free it without them
+	othersVersion = 1 // of every other value in JSON
 )
 
 const (
@@ -47,6 +47,32 @@ type NewerError struct {
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind, e.version, e.max)
 }
+
+// encode returns v in JSON.
+func encode(v any) []byte {
+	b, _ := json.Marshal(v) // strings, numbers and times always encode
+	return b
+}
+
+// decode reads a value in JSON whose version is at most known into v. The version comes first: a newer release may have changed any other field.
+func decode(kind string, b []byte, known int, v any) error {
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	var is struct {
+		Version int `json:"v"`
+	}
+	switch err := json.Unmarshal(line, &is); {
+	case err != nil || is.Version < 1:
+		return corrupt(kind)
+	case is.Version > known:
+		return &NewerError{kind, is.Version, known}
+	}
+	if json.Unmarshal(b, v) != nil {
+		return corrupt(kind)
+	}
+	return nil
+}
+
+func corrupt(kind string) error { return fmt.Errorf("read %s: %w", kind, errCorrupt) }
 
 // lockValue is a stored lock.
 type lockValue struct {
@@ -101,45 +127,15 @@ func DecodeLock(b []byte) (*idem.Lock, error) {
 }
 
 func decodeLock(b []byte) (*lockValue, error) {
-	if err := checkVersion("a lock", b, slotsVersion); err != nil {
-		return nil, err
-	}
 	var v lockValue
-	if err := json.Unmarshal(b, &v); err != nil || v.Execution == "" {
-		return nil, fmt.Errorf("read lock: %w", errCorrupt)
+	switch err := decode("a lock", b, slotsVersion, &v); {
+	case err != nil:
+		return nil, err
+	case v.Execution == "":
+		return nil, corrupt("a lock")
 	}
 	v.Retention = v.RetentionNs
 	return &v, nil
-}
-
-type sessionValue struct {
-	Version int       `json:"v"`
-	Holder  string    `json:"holder"`
-	Since   time.Time `json:"since"`
-	// Pauses is the revision up to which the process has acknowledged the pauses. nil: its release knows no pauses.
-	Pauses *int64 `json:"pauses,omitempty"`
-}
-
-// EncodeSession encodes a session, for operators and for processes that wait until its process has acknowledged a pause: heard is the revision
-// up to which it has.
-func EncodeSession(holder string, since time.Time, heard int64) string {
-	b, _ := json.Marshal(sessionValue{sessionVersion, holder, since.UTC(), &heard}) // strings, numbers and times always encode
-	return string(b)
-}
-
-// checkVersion comes first: a newer release may have changed any other field.
-func checkVersion(kind string, b []byte, known int) error {
-	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	var v struct {
-		Version int `json:"v"`
-	}
-	switch err := json.Unmarshal(line, &v); {
-	case err != nil || v.Version < 1:
-		return fmt.Errorf("read %s: %w", kind, errCorrupt)
-	case v.Version > known:
-		return &NewerError{kind, v.Version, known}
-	}
-	return nil
 }
 
 // RecordOf returns the record of an execution that ended with e. A requested cancel is the reason of the end if the effect is not known to have

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -34,12 +33,9 @@ func EncodeCounts(chunk *CountChunk) []byte {
 
 // DecodeCounts reads a chunk.
 func DecodeCounts(b []byte) (*CountChunk, error) {
-	if err := checkByte("counts", b, countsVersion); err != nil {
-		return nil, err
-	}
-	c, chunk := &codec{b: b[1:], reads: true}, &CountChunk{Routes: map[string]*CountedRoute{}}
+	c, chunk := reader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
 	if c.chunk(chunk); c.err != nil {
-		return nil, fmt.Errorf("read counts: %w", errors.Join(errCorrupt, c.err))
+		return nil, c.err
 	}
 	return chunk, nil
 }

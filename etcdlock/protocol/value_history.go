@@ -18,10 +18,7 @@ func EncodeHistory(h *idem.History) []byte {
 
 // DecodeHistory returns nil for a value that this release cannot read: histories are for operators only.
 func DecodeHistory(b []byte) *idem.History {
-	if checkByte("arrivals", b, historyVersion) != nil {
-		return nil
-	}
-	c, h := &codec{b: b[1:], reads: true}, &idem.History{}
+	c, h := reader("arrivals", b, historyVersion), &idem.History{}
 	if c.history(h); c.err != nil || h.Empty() || h.Counts != nil && len(h.Newest) == 0 {
 		return nil
 	}

@@ -1,15 +1,10 @@
 package protocol
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"hooklock/idem"
 )
-
-const markVersion = 1
 
 // markValue is a stored mark. etcd compares two of them byte by byte, so the position comes first, and everything before it is the same in all.
 type markValue struct {
@@ -29,18 +24,17 @@ func MarkOf(e *idem.Entry) []byte {
 	if !ok {
 		return nil
 	}
-	b, _ := json.Marshal(markValue{markVersion, at, e.Order.At, e.Order.Scope, e.Execution}) // strings always encode
-	return b
+	return encode(markValue{othersVersion, at, e.Order.At, e.Order.Scope, e.Execution})
 }
 
 // DecodeMark reads a mark.
 func DecodeMark(b []byte) (*idem.Mark, error) {
-	if err := checkVersion("a mark", b, markVersion); err != nil {
-		return nil, err
-	}
 	var v markValue
-	if err := json.Unmarshal(b, &v); err != nil || v.At == "" {
-		return nil, fmt.Errorf("read mark: %w", errCorrupt)
+	switch err := decode("a mark", b, othersVersion, &v); {
+	case err != nil:
+		return nil, err
+	case v.At == "":
+		return nil, corrupt("a mark")
 	}
 	return &idem.Mark{At: v.At, Execution: v.Execution}, nil
 }

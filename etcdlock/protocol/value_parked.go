@@ -1,13 +1,6 @@
 package protocol
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"hooklock/idem"
-)
-
-const indexVersion = 1
+import "hooklock/idem"
 
 // indexValue is what every process knows of a parked execution, and of a request that is kept with a record.
 type indexValue struct {
@@ -17,20 +10,19 @@ type indexValue struct {
 
 // EncodeIndex encodes an index entry.
 func EncodeIndex(p *idem.ParkedEntry) []byte {
-	v := indexValue{indexVersion, *p}
+	v := indexValue{othersVersion, *p}
 	v.Since = v.Since.UTC()
-	b, _ := json.Marshal(&v) // strings, numbers and times always encode
-	return b
+	return encode(&v)
 }
 
 // DecodeIndex reads an index entry; its execution is in the key.
 func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
-	if err := checkVersion("an index entry", b, indexVersion); err != nil {
-		return nil, err
-	}
 	var v indexValue
-	if err := json.Unmarshal(b, &v); err != nil || v.State == "" {
-		return nil, fmt.Errorf("read index entry: %w", errCorrupt)
+	switch err := decode("an index entry", b, othersVersion, &v); {
+	case err != nil:
+		return nil, err
+	case v.State == "":
+		return nil, corrupt("an index entry")
 	}
 	return &v.ParkedEntry, nil
 }

@@ -62,15 +62,11 @@ func DecodeAnswer(kv *mvccpb.KeyValue, a *idem.Answer) error {
 		a.Apart, a.Left = false, true
 		return nil
 	}
-	if err := checkByte("an answer", kv.Value, answerVersion); err != nil {
-		return err
+	c := reader("an answer", kv.Value, answerVersion)
+	if c.content(a); c.err == nil {
+		a.Apart, a.Whole = false, true
 	}
-	c := &codec{b: kv.Value[1:], reads: true}
-	if c.content(a); c.err != nil {
-		return fmt.Errorf("read answer: %w", errors.Join(errCorrupt, c.err))
-	}
-	a.Apart, a.Whole = false, true
-	return nil
+	return c.err
 }
 
 func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
@@ -92,31 +88,16 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 
 // DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; the caller has to add its revision.
 func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
-	if err := checkByte("a record", kv.Value, recordVersion); err != nil {
-		return nil, "", err
-	}
-	c := &codec{b: kv.Value[1:], reads: true}
 	var r idem.Record
 	var writer string
-	if c.record(&r, &writer, keyOf(kv.Key)); c.err != nil || r.Execution == "" {
-		return nil, "", fmt.Errorf("read record: %w", errors.Join(errCorrupt, c.err))
+	c := reader("a record", kv.Value, recordVersion)
+	if c.record(&r, &writer, keyOf(kv.Key)); c.err == nil && r.Execution == "" {
+		c.fail(errors.New("it names no execution"))
+	}
+	if c.err != nil {
+		return nil, "", c.err
 	}
 	return &r, writer, nil
-}
-
-// checkByte comes first: a newer release may have changed everything after it.
-func checkByte(kind string, b []byte, known byte) error {
-	switch {
-	case len(b) == 0 || b[0] == 0:
-		return fmt.Errorf("read %s: %w", kind, errCorrupt)
-	case b[0] == '{':
-		return fmt.Errorf("read %s: %w", kind, ErrOlder)
-	case b[0] > known:
-		return &NewerError{kind, int(b[0]), int(known)}
-	case b[0] < known:
-		return fmt.Errorf("read %s of version %d: %w", kind, b[0], ErrOlder)
-	}
-	return nil
 }
 
 // record codes r, whose key in etcd ends with key, as far as that can be read there.

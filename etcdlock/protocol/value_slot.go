@@ -1,13 +1,6 @@
 package protocol
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"hooklock/idem"
-)
-
-const slotVersion = 1
+import "hooklock/idem"
 
 // SlotHolder is an execution that has a slot, or waits for one.
 type SlotHolder struct {
@@ -38,18 +31,16 @@ func EncodeTurn(l *idem.Lock, limit, session string, since int64) []byte {
 }
 
 func encodeHolder(v SlotHolder) []byte {
-	v.Version = slotVersion
+	v.Version = othersVersion
 	return v.spell()
 }
 
 // DecodeSlot reads a slot, or a slot waiter.
 func DecodeSlot(b []byte) (SlotHolder, error) {
 	var v SlotHolder
-	if err := checkVersion("a slot", b, slotVersion); err != nil {
-		return v, err
+	err := decode("a slot", b, othersVersion, &v)
+	if err == nil && v.Execution == "" {
+		err = corrupt("a slot")
 	}
-	if err := json.Unmarshal(b, &v); err != nil || v.Execution == "" {
-		return v, fmt.Errorf("read slot: %w", errCorrupt)
-	}
-	return v, nil
+	return v, err
 }

@@ -33,7 +33,7 @@ func FuzzWhatIsForPeople(f *testing.F) {
 				t.Fatalf("%+v", again)
 			}
 		}
-		if l, ok := DecodeLease(b); ok && l.Version != leaseVersion {
+		if l, ok := DecodeLease(b); ok && l.Version != othersVersion {
 			t.Fatalf("%+v", l)
 		}
 	})

@@ -1,0 +1,152 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"hooklock/idem"
+)
+
+// Values that a Note writes, and so no transaction compares.
+
+type pauseValue struct {
+	Version int `json:"v"`
+	idem.Pause
+}
+
+// Pause returns the key of the pause of that scope: pauses/route/<name>, or pauses/workflow/<pattern>.
+func (y Layout) Pause(s idem.PauseScope) string {
+	kind, what, _ := strings.Cut(s.String(), ":")
+	return y.All(KindPauses) + kind + "/" + url.PathEscape(what)
+}
+
+// EncodePause encodes a pause.
+func EncodePause(p *idem.Pause) ([]byte, error) {
+	q := *p
+	q.Since = q.Since.UTC()
+	b := encode(pauseValue{othersVersion, q})
+	if len(b) > maxPause {
+		return nil, fmt.Errorf("a pause of %d bytes: %w", len(b), ErrTooLarge)
+	}
+	return b, nil
+}
+
+// maxPause bounds a pause, in bytes.
+const maxPause = 16 << 10
+
+var errPauseKey = errors.New("no key of a pause")
+
+// PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which nothing else is known: a paused workflow must not
+// run because another replica was updated first.
+func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
+	kind, escaped, ok := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindPauses)), "/")
+	what, err := url.PathUnescape(escaped)
+	if !ok || err != nil || !utf8.ValidString(what) {
+		return nil, fmt.Errorf("%s: %w", kv.Key, errPauseKey)
+	}
+	scope, err := idem.ParsePauseScope(kind + ":" + what)
+	if err != nil {
+		return nil, err
+	}
+	var v pauseValue
+	_ = decode("a pause", kv.Value, othersVersion, &v) // a value that cannot be read adds nothing
+	v.Scope, v.Revision = scope, kv.ModRevision
+	return &v.Pause, nil
+}
+
+type seenValue struct {
+	Version int `json:"v"`
+	idem.SeenMark
+}
+
+// SeenOf is the key of what a person has looked at of a concern: seen/<kind>/<route>.
+func (y Layout) SeenOf(c idem.Concern) string {
+	return y.All(KindSeen) + string(c.Kind) + "/" + url.PathEscape(c.Route)
+}
+
+// EncodeSeen returns a mark as it is stored.
+func EncodeSeen(s *idem.SeenMark) []byte { return encode(seenValue{othersVersion, *s}) }
+
+// SeenAt reads a mark and its key.
+func (y Layout) SeenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
+	var v seenValue
+	if err := decode("a mark", kv.Value, othersVersion, &v); err != nil {
+		return nil, err
+	}
+	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindSeen)), "/")
+	route, err := url.PathUnescape(escaped)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kv.Key, err)
+	}
+	v.Concern = idem.Concern{Kind: idem.ConcernKind(kind), Route: route}
+	return &v.SeenMark, nil
+}
+
+// auditValue is a stored audit.
+type auditValue struct {
+	Version int `json:"v"`
+	idem.Audit
+}
+
+// EncodeAudit encodes an audit.
+func EncodeAudit(a *idem.Audit) []byte {
+	return encode(auditValue{othersVersion, *a})
+}
+
+// DecodeAudit returns nil for a value that this release cannot read: audits are for operators only.
+func DecodeAudit(b []byte) *idem.Audit {
+	var v auditValue
+	if decode("an audit", b, othersVersion, &v) != nil || v.What == "" {
+		return nil
+	}
+	return &v.Audit
+}
+
+// countValue is how many duplicates of one execution one process has answered without running.
+type countValue struct {
+	Version int   `json:"v"`
+	Count   int64 `json:"count"`
+}
+
+// EncodeCount encodes a count of duplicates.
+func EncodeCount(n int64) []byte {
+	return encode(countValue{othersVersion, n})
+}
+
+// DecodeCount returns 0 for a value that this release cannot read: counts are for operators only.
+func DecodeCount(b []byte) int64 {
+	var v countValue
+	if decode("a count", b, othersVersion, &v) != nil {
+		return 0
+	}
+	return max(0, v.Count)
+}
+
+// ListedLease says when keys were put on a lease.
+type ListedLease struct {
+	Version int `json:"v"`
+	// Chain is one process and retention: a lease of a chain takes no more keys when the next but one of the chain was granted.
+	Chain string    `json:"chain"`
+	At    time.Time `json:"at"`     // by the clock of that process
+	Open  int64     `json:"openNs"` // for how long it takes keys
+	// Index is what is searched first; nil = the lease still takes keys, or its process ended before it wrote one.
+	Index *LeaseIndex `json:"index,omitempty"`
+}
+
+// EncodeLease encodes a listed lease.
+func EncodeLease(l ListedLease) []byte {
+	l.Version, l.At = othersVersion, l.At.UTC().Round(time.Millisecond)
+	return encode(l)
+}
+
+// DecodeLease returns false for a value that this release cannot read.
+func DecodeLease(b []byte) (l ListedLease, ok bool) {
+	return l, json.Unmarshal(b, &l) == nil && l.Version == othersVersion
+}
