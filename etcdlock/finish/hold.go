@@ -2,7 +2,6 @@ package finish
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -48,17 +47,9 @@ func (f *Finisher) TimeLeft(ctx context.Context, l *idem.Lock) (time.Duration, e
 	if l.Limit == 0 {
 		return link.MaxLease, nil
 	}
-	var limit *clientv3.LeaseTimeToLiveResponse
-	for pause := link.NewBackoff(); ; {
-		err := f.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			limit, err = c.TimeToLive(ctx, clientv3.LeaseID(l.Limit))
-			return err
-		})
-		if err == nil {
-			return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
-		}
-		if err := pause.Wait(ctx); err != nil {
-			return 0, fmt.Errorf("time left: %w", err)
-		}
+	limit, err := f.Pool.Lease(ctx, clientv3.LeaseID(l.Limit))
+	if err != nil {
+		return 0, err
 	}
+	return time.Duration(max(0, limit.TTL+1)) * time.Second, nil // -1 = it has run out
 }

@@ -204,20 +204,13 @@ func (a *Audits) send(ctx context.Context, some []pendingAudit) error {
 // etcd a look at its index.
 func deleteOldest(ctx context.Context, pool *link.Pool, prefix string, most int) error {
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
-	err := pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		n, err := c.Get(ctx, prefix, end, clientv3.WithCountOnly())
-		if err != nil || n.Count <= int64(most+most/20) {
-			return err
-		}
-		newest, err := c.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(most)))
-		if err != nil || len(newest.Kvs) == 0 {
-			return err
-		}
-		_, err = c.Delete(ctx, string(newest.Kvs[len(newest.Kvs)-1].Key)+"\x00", end)
+	n, err := pool.Get(ctx, prefix, end, clientv3.WithCountOnly())
+	if err != nil || n.Count <= int64(most+most/20) {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("delete the oldest: %w", err)
 	}
-	return nil
+	newest, err := pool.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(most)))
+	if err != nil || len(newest.Kvs) == 0 {
+		return err
+	}
+	return pool.Delete(ctx, string(newest.Kvs[len(newest.Kvs)-1].Key)+"\x00", end)
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -283,20 +281,10 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 }
 
 // attached returns the keys on a lease; none if it has expired.
-func (o *Options) attached(ctx context.Context, lease clientv3.LeaseID) (keys [][]byte, err error) {
-	for pause := link.NewBackoff(); ; {
-		err := o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-			left, err := c.TimeToLive(ctx, lease, clientv3.WithAttachedKeys())
-			if err == nil {
-				keys = left.Keys
-			}
-			return err
-		})
-		if err == nil {
-			return keys, nil
-		}
-		if pause.Wait(ctx) != nil {
-			return nil, fmt.Errorf("read a lease: %w", err)
-		}
+func (o *Options) attached(ctx context.Context, lease clientv3.LeaseID) ([][]byte, error) {
+	left, err := o.Pool.Lease(ctx, lease, clientv3.WithAttachedKeys())
+	if err != nil {
+		return nil, err
 	}
+	return left.Keys, nil
 }

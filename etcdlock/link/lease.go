@@ -14,24 +14,32 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// GrantLease grants a lease with the ID that the caller chose, so that a repeated request finds the lease of the first one
-// instead of leaving it behind. An etcd in this process loses no answers and chooses the ID itself.
-func GrantLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
-	if c.ActiveConnection() == nil {
-		granted, err := c.Grant(ctx, LeaseSeconds(ttl))
-		if err != nil {
-			return 0, err
+// GrantLease grants a lease once, with the ID that the caller chose, so that a repeated request finds the lease of the first one instead of leaving it
+// behind. An etcd in this process loses no answers and chooses the ID itself.
+func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
+	err := p.try(ctx, opGrant, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		if c.ActiveConnection() == nil {
+			granted, err := c.Grant(ctx, LeaseSeconds(ttl))
+			if err == nil {
+				id = granted.ID
+			}
+			return err
 		}
-		return granted.ID, nil
-	}
-	_, err := clientv3.RetryLeaseClient(c).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: LeaseSeconds(ttl)})
-	if err = rpctypes.Error(err); err != nil && !errors.Is(err, rpctypes.ErrLeaseExist) {
-		return 0, err
-	}
-	return id, nil
+		_, err := clientv3.RetryLeaseClient(c).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: LeaseSeconds(ttl)})
+		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) {
+			return nil
+		}
+		return err
+	})
+	return id, err
 }
 
-// RenewLease prolongs a lease once. The client's own KeepAliveOnce repeats without a pause while nothing listens.
+// Renew prolongs a lease once.
+func (p *Pool) Renew(ctx context.Context, id clientv3.LeaseID) error {
+	return p.try(ctx, opRenew, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error { return RenewLease(ctx, c, id) })
+}
+
+// RenewLease prolongs a lease once over c. The client's own KeepAliveOnce repeats without a pause while nothing listens.
 func RenewLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) error {
 	if c.ActiveConnection() == nil {
 		_, err := c.KeepAliveOnce(ctx, id)
@@ -72,28 +80,38 @@ func LeaseSeconds(ttl time.Duration) int64 {
 }
 
 // NewLease grants a lease and repeats until the answer is definite.
-func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (id clientv3.LeaseID, err error) {
-	id = NewLeaseID()
+func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	id := NewLeaseID()
 	for pause := NewBackoff(); ; {
-		err := p.Try(ctx, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-			granted, err := GrantLease(ctx, c, id, ttl)
-			if err == nil {
-				id = granted
-			}
-			return err
-		})
+		granted, err := p.GrantLease(ctx, id, ttl)
 		switch {
 		case err == nil:
-			return id, nil
+			return granted, nil
 		case errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
 			return 0, fmt.Errorf("grant lease: %w", err)
 		}
 	}
 }
 
+// Lease returns how long a lease lives on, and what o asks for. It repeats until etcd answers; it returns the error of ctx.
+func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.LeaseOption) (lease *clientv3.LeaseTimeToLiveResponse, err error) {
+	for pause := NewBackoff(); ; {
+		err := p.try(ctx, opTimeToLive, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+			lease, err = c.TimeToLive(ctx, id, o...)
+			return err
+		})
+		if err == nil {
+			return lease, nil
+		}
+		if pause.Wait(ctx) != nil {
+			return nil, fmt.Errorf("read a lease: %w", err)
+		}
+	}
+}
+
 // Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
 func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) {
-	_ = p.Try(ctx, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	_ = p.try(ctx, opRevoke, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)
 		return err
 	})

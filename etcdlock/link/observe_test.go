@@ -25,10 +25,8 @@ func TestAFailedRequestIsMeasuredWithACodeOfAClosedSet(t *testing.T) {
 }
 
 func TestOperationsAreNamedInSnakeCase(t *testing.T) {
-	for method, name := range map[string]string{
-		"/etcdserverpb.Lease/LeaseKeepAlive": "lease_keep_alive", "/etcdserverpb.KV/Txn": "txn", "/etcdserverpb.KV/DeleteRange": "delete_range",
-	} {
-		if got := operationOf(method); got != name {
+	for method, name := range map[string]string{"LeaseKeepAlive": "lease_keep_alive", "Txn": "txn", "DeleteRange": "delete_range"} {
+		if got := snakeCase(method); got != name {
 			t.Errorf("%s: %s", method, got)
 		}
 	}

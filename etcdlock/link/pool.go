@@ -36,6 +36,7 @@ type Pool struct {
 	members []*member
 	owned   bool
 	onBack  func(before, now int64)
+	report  func(Operation) // nil = nothing is measured
 
 	mu    sync.Mutex
 	used  int           // the member that is used
@@ -46,7 +47,8 @@ type Pool struct {
 // member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
 // it exists, and Open must not need etcd.
 type member struct {
-	dial func() (*clientv3.Client, error)
+	dial       func() (*clientv3.Client, error)
+	host, port string // as configured; "" for an etcd in this process
 
 	mu     sync.Mutex
 	client *clientv3.Client
@@ -86,12 +88,12 @@ type Target struct {
 
 // OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack}
+	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack, report: o.OnOperation}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
 			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
 		}
-		p.members = []*member{{client: observed(o.Client, o.OnOperation)}}
+		p.members = []*member{{client: o.Client}}
 		return p, nil
 	}
 	if len(o.Endpoints) == 0 {
@@ -99,7 +101,15 @@ func OpenPool(o *Target) (*Pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{dial: func() (*clientv3.Client, error) { return Dial(o, endpoint, AttemptTimeout) }}
+		m := &member{}
+		m.host, m.port = HostPort(endpoint)
+		m.dial = func() (c *clientv3.Client, err error) {
+			if o.Username == "" {
+				return Dial(o, endpoint, AttemptTimeout)
+			}
+			err = p.measured(m, opAuthenticate, func() error { c, err = Dial(o, endpoint, AttemptTimeout); return err })
+			return c, err
+		}
 		if o.Username == "" {
 			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
 				_ = p.Close()
@@ -125,7 +135,7 @@ func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, er
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
 		Logger:      zap.NewNop(),
-		DialOptions: append(interceptors(endpoint, o.OnOperation), grpc.WithConnectParams(reconnect), grpc.WithNoProxy()),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithNoProxy()},
 	})
 }
 
@@ -166,8 +176,8 @@ func (p *Pool) left(at int) <-chan struct{} {
 	return p.moved
 }
 
-// Try runs f once against the current member; if that member does not answer, the next call goes to another one.
-func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.Context, *clientv3.Client) error) error {
+// try sends one request to the current member, which is measured by its name; if that member does not answer, the next one goes to another.
+func (p *Pool) try(parent context.Context, name string, limit time.Duration, request func(context.Context, *clientv3.Client) error) error {
 	c, at, err := p.Current()
 	if err != nil {
 		p.failover(at)
@@ -175,8 +185,9 @@ func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.C
 	}
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	if err = f(ctx, c); staleToken(err) {
-		err = f(ctx, c)
+	once := func() error { return request(ctx, c) }
+	if err = p.measured(p.members[at], name, once); staleToken(err) {
+		err = p.measured(p.members[at], name, once)
 	}
 	if err != nil && parent.Err() == nil && !Definite(err) {
 		p.failover(at)
@@ -184,10 +195,10 @@ func (p *Pool) Try(parent context.Context, limit time.Duration, f func(context.C
 	return err
 }
 
-// Commit is a Try of a transaction that does ops if all compares hold.
+// Commit sends a transaction once that does ops if all compares hold.
 func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare, ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
 	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.now()
-	err = p.Try(parent, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err = p.try(parent, opTxn, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = Commit(ctx, c, txn)
 		return err
 	})
@@ -195,6 +206,23 @@ func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*p
 		p.heard(before, response.Header.Revision)
 	}
 	return response, err
+}
+
+// Get reads keys once.
+func (p *Pool) Get(ctx context.Context, key string, o ...clientv3.OpOption) (answer *clientv3.GetResponse, err error) {
+	err = p.try(ctx, opRange, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		answer, err = c.Get(ctx, key, o...)
+		return err
+	})
+	return answer, err
+}
+
+// Delete deletes keys that no transaction compares, once.
+func (p *Pool) Delete(ctx context.Context, key string, o ...clientv3.OpOption) error {
+	return p.try(ctx, opDelete, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, key, o...)
+		return err
+	})
 }
 
 // Close closes the connections that OpenPool has made.

@@ -51,25 +51,15 @@ func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if !protocol.IsHold(l.Alive) {
 		return !r.o.Sessions.Has(l.Alive), nil
 	}
-	for pause := link.NewBackoff(); ; {
-		var response *clientv3.GetResponse
-		err := r.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Get(ctx, r.o.Layout.Alive(l.Alive))
-			return err
-		})
-		if err == nil {
-			if len(response.Kvs) == 0 {
-				return true, nil
-			}
-			if l.Held {
-				l.HoldUntil, _ = protocol.DecodeHold(response.Kvs[0].Value) // it stays unknown if the value does not say it
-			}
-			return false, nil
-		}
-		if err := pause.Wait(ctx); err != nil {
-			return false, err
-		}
+	answers, _, err := r.o.Pool.Read(ctx, clientv3.OpGet(r.o.Layout.Alive(l.Alive)))
+	if err != nil {
+		return false, err
 	}
+	hold := protocol.First(answers[0])
+	if hold != nil && l.Held {
+		l.HoldUntil, _ = protocol.DecodeHold(hold.Value) // it stays unknown if the value does not say it
+	}
+	return hold == nil, nil
 }
 
 // Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if the lock turns out to be alive.

@@ -148,11 +148,8 @@ func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
 		var page *clientv3.GetResponse
 		for pause := link.NewBackoff(); page == nil; {
-			err := w.reaper.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-				page, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(SweepPage))
-				return err
-			})
-			if err != nil && pause.Wait(ctx) != nil {
+			var err error
+			if page, err = w.reaper.o.Pool.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(SweepPage)); err != nil && pause.Wait(ctx) != nil {
 				return
 			}
 		}

@@ -68,29 +68,18 @@ func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
 
 // list repeats until it gets an answer: the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx.
 func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int64, error) {
-	for pause := link.NewBackoff(); ; {
-		var response *clientv3.TxnResponse
-		err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-			response, err = c.Txn(ctx).Then(
-				clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-				clientv3.OpGet(k.o.Layout.All(protocol.KindCancels+s.Name+"/"), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-				clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
-			).Commit()
-			return err
-		})
-		if err == nil {
-			names := map[string]struct{}{}
-			for _, kv := range response.Responses[0].GetResponseRange().Kvs {
-				names[strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindSessions))] = struct{}{}
-			}
-			for _, kv := range response.Responses[1].GetResponseRange().Kvs {
-				k.o.On.Asked(strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindCancels+s.Name+"/")))
-			}
-			k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, response.Header.Revision)
-			return names, response.Header.Revision, nil
-		}
-		if err := pause.Wait(ctx); err != nil {
-			return nil, 0, err
-		}
+	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")
+	answers, revision, err := k.o.Pool.Read(ctx,
+		clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		clientv3.OpGet(cancels, clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
+	)
+	if err != nil {
+		return nil, 0, err
 	}
+	for _, kv := range answers[1].GetResponseRange().Kvs {
+		k.o.On.Asked(strings.TrimPrefix(string(kv.Key), cancels))
+	}
+	k.o.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
+	return k.names(answers[0]), revision, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -143,11 +144,8 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	s.Key = k.o.Layout.Alive(protocol.SessionAlive(s.Name))
 	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
 	s.sent = k.o.Clock.Instant()
-	err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
-		s.Lease, err = link.GrantLease(ctx, c, link.NewLeaseID(), k.o.TTL)
-		return err
-	})
-	if err != nil {
+	var err error
+	if s.Lease, err = k.o.Pool.GrantLease(ctx, link.NewLeaseID(), k.o.TTL); err != nil {
 		return nil, nil, 0, err
 	}
 	if err := k.clear(ctx); err != nil {
@@ -166,22 +164,25 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	}
 	s.epoch = response.Header.Revision
 	k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
+	return s, k.names(response.Responses[1]), s.epoch, nil
+}
+
+// names returns the names of the sessions in an answer.
+func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
 	names := map[string]struct{}{}
-	for _, kv := range response.Responses[1].GetResponseRange().Kvs {
+	for _, kv := range answer.GetResponseRange().Kvs {
 		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindSessions))] = struct{}{}
 	}
-	return s, names, s.epoch, nil
+	return names
 }
 
 // refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again.
 func (k *Keeper) refuseOlder(ctx context.Context) error {
-	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		older, err := c.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err == nil && older.Count > 0 {
-			return fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
-		}
-		return err
-	})
+	older, err := k.o.Pool.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err == nil && older.Count > 0 {
+		return fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
+	}
+	return err
 }
 
 // clear ends the sessions that an earlier process has left. Only a process that is alone knows that they are dead; others wait for their
@@ -190,10 +191,7 @@ func (k *Keeper) clear(ctx context.Context) error {
 	if !k.o.Alone {
 		return nil
 	}
-	return k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Delete(ctx, k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix())
-		return err
-	})
+	return k.o.Pool.Delete(ctx, k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix())
 }
 
 // NewName returns a random name: 16 letters and digits that are never used again.
@@ -217,9 +215,7 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 			return
 		}
 		sent := k.o.Clock.Instant()
-		err := k.o.Pool.Try(ctx, link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-			return link.RenewLease(ctx, c, s.Lease)
-		})
+		err := k.o.Pool.Renew(ctx, s.Lease)
 		switch {
 		case err == nil:
 			s.renewed(sent)
@@ -301,10 +297,7 @@ func (k *Keeper) Leave() {
 		return
 	}
 	s.End(commit.ErrClosed)
-	_ = k.o.Pool.Try(context.Background(), link.AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Revoke(ctx, s.Lease)
-		return err
-	})
+	k.o.Pool.Drop(context.Background(), s.Lease)
 }
 
 // Lose ends the session that is live, if there is one; the next one is opened at once.

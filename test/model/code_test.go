@@ -119,18 +119,18 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 	}
 }
 
-// besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step of its own in the model, and a
-// diagnosis writes below a prefix of its own, where nobody reads. What watches an etcd in this process passes everything on. A lease is
-// dropped that nothing is on any more. Where there are too many audits the oldest go: no transaction compares them.
+// besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step of its own in the model, and a diagnosis
+// writes below a prefix of its own, where nobody reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and
+// what is too many of what no transaction compares.
 func besideTheTable(file, function string) bool {
 	switch file {
 	case "keeper.go":
-		return function == "open" || function == "clear" || function == "leave"
+		return function == "open" || function == "clear"
 	case "lease.go":
 		return function == "Drop"
-	case "audits.go":
-		return function == "bound"
-	case "use.go", "observe.go":
+	case "pool.go":
+		return function == "Delete"
+	case "use.go":
 		return true
 	}
 	return false
