@@ -25,6 +25,7 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	p := &carrying{Store: openStore(tb, Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
 	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
 		Guard:   idem.NewGuard(idem.GuardOptions{Ledger: p.Store, Parks: p.Store, Base: base, Cache: idem.NewCache(0)}),
+		Ledger:  p.Store,
 		Policy:  func(string) *idem.Policy { return policy },
 		Running: func() int { return 10 },
 		Try: func(x *idem.Execution, _ []byte) {

@@ -1,6 +1,9 @@
 package idem
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
 	"errors"
 	"time"
 )
@@ -207,6 +210,18 @@ type Callback struct {
 	// with a token of the admin API instead: they leave Key empty, and AnyKey is true.
 	Key    string
 	AnyKey bool
+}
+
+// NewCallbackKey makes the key with which an upstream may act on its own execution, from random bits, and the hash of it that the ledger keeps.
+func NewCallbackKey(random [10]byte) (key, hash string) {
+	key = base32.StdEncoding.EncodeToString(random[:])
+	return key, HashCallbackKey(key)
+}
+
+// HashCallbackKey returns Entry.CallbackHash of a callback key. It has as many bits as the key.
+func HashCallbackKey(key string) string {
+	hash := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(hash[:10])
 }
 
 // Final is the end of a held execution as its upstream reports it.

@@ -25,6 +25,19 @@ type Request struct {
 	Parking *Parking
 }
 
+// Lock returns the lock of an execution of r that begins now, as verdict v lets it: what a claim or a queue entry writes. callbackHash is
+// Entry.CallbackHash.
+func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time.Time) Lock {
+	return Lock{
+		Entry: Entry{
+			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels, Fingerprint: r.Fingerprint, Parts: r.Parts,
+			Credentials: r.credentials(id), Order: r.Order, CallbackHash: callbackHash, TraceParent: r.TraceParent,
+			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: now, Retention: r.retention(), Slots: r.slots(),
+		},
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, ReplayFor: r.replayFor(), Latest: r.Policy.series(),
+	}
+}
+
 func (r *Request) credentials(id ExecutionID) string {
 	if r.Credentials == nil {
 		return ""
@@ -94,14 +107,9 @@ type Verdict struct {
 	Earlier []Attempt
 }
 
-// taken reports whether another execution has the lock, or the event.
-func (v *Verdict) taken() bool {
+// Taken reports whether another execution has the lock, or the event.
+func (v *Verdict) Taken() bool {
 	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight || v.Decision == DecisionLimited
-}
-
-// before reports whether other events are before this one, or it is paused.
-func (v *Verdict) before() bool {
-	return v.Decision == DecisionLocked || v.Decision == DecisionLimited || v.Decision == DecisionPaused
 }
 
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its checks is the
@@ -110,6 +118,32 @@ func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
 	return v
+}
+
+// DecideAttached says what a duplicate gets that was attached to execution first, which has ended as seen says: the answer of the first delivery, or
+// why there is none. It reads no clock and does no I/O.
+func DecideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
+	rec := seen.Record
+	switch {
+	case seen.Released:
+		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: first}
+	case rec == nil || rec.Execution != first && !rec.Settled(): // it is not known any more
+		return Verdict{Decision: DecisionLockLost, Holder: first}
+	case rec.Answer != nil:
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
+	case rec.Superseded() != "":
+		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
+	case rec.Status == Aborted:
+		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
+	}
+	if rec.Outcome == Executed || rec.Error == nil { // the upstream reported a held one as failed, and no more
+		return Verdict{Decision: DecisionUpstreamFailed, Holder: rec.Execution, Record: rec}
+	}
+	switch d := Decision(rec.Error.Code); d {
+	case DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
+		return Verdict{Decision: d, Holder: rec.Execution, Record: rec}
+	}
+	return Verdict{Decision: DecisionLockLost, Holder: rec.Execution, Record: rec}
 }
 
 // traceOf returns the trace context of the execution that stands in the way.
@@ -185,7 +219,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 		}
 		return v
 	case seen.Paused != nil:
-		return Verdict{Decision: DecisionPaused, Paused: seen.Paused, RetryAfter: seen.Paused.retryAfter(now)}
+		return Verdict{Decision: DecisionPaused, Paused: seen.Paused, RetryAfter: seen.Paused.RetryAfter(now)}
 	case seen.Queue:
 		return Verdict{Decision: DecisionLocked}
 	case seen.Full != nil && seen.Full.Rule == "":

@@ -85,7 +85,7 @@ func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.
 
 func TestADeliveryThatWasCancelledWhileItWaitedIsNoDuplicate(t *testing.T) {
 	v := Verdict{Decision: DecisionAborted, Holder: "exec_own", WhileWaiting: true}
-	if v.ofCopy() {
+	if ofCopy(&v) {
 		t.Error("counted")
 	}
 }

@@ -25,14 +25,18 @@ var executionEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").W
 // its record are found by prefix. XXH64 can be forged: a caller that looks up an execution must compare the whole ID with the one in the value
 // that it found.
 func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
-	var b [20]byte
+	var b [ExecutionIDBytes]byte
 	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
 	binary.BigEndian.PutUint64(b[8:], key.half())
 	copy(b[16:], random[:])
-	return executionID(b)
+	return ExecutionIDOf(b)
 }
 
-func executionID(b [20]byte) ExecutionID {
+// ExecutionIDBytes is the length of an ExecutionID in binary.
+const ExecutionIDBytes = 20
+
+// ExecutionIDOf returns the ID of these bytes.
+func ExecutionIDOf(b [ExecutionIDBytes]byte) ExecutionID {
 	var text [len(executionPrefix) + 32]byte
 	copy(text[:], executionPrefix)
 	executionEncoding.Encode(text[len(executionPrefix):], b[:])
@@ -41,14 +45,14 @@ func executionID(b [20]byte) ExecutionID {
 
 // Random returns the random bits of the ID; false: the ID was not made of this workflow and key.
 func (id ExecutionID) Random(workflow string, key Key) (random [4]byte, ok bool) {
-	b, err := id.binary()
+	b, err := id.Binary()
 	copy(random[:], b[16:])
 	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) && binary.BigEndian.Uint64(b[8:]) == key.half()
 }
 
 // Parse returns XXH64 of the workflow, and the XXH64 half of the key.
 func (id ExecutionID) Parse() (workflow, key uint64, err error) {
-	b, err := id.binary()
+	b, err := id.Binary()
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
 }
 
@@ -66,14 +70,14 @@ func BeginningHex(beginning string) (workflow, key string) {
 	return digits[:min(len(digits), 16)], digits[min(len(digits), 16):min(len(digits), 32)]
 }
 
-// binary decodes the ID.
-func (id ExecutionID) binary() (b [20]byte, err error) {
+// Binary returns the ID in binary, and ErrExecutionID for a text that is none.
+func (id ExecutionID) Binary() (b [ExecutionIDBytes]byte, err error) {
 	if len(id) != len(executionPrefix)+32 || id[:len(executionPrefix)] != executionPrefix {
 		return b, ErrExecutionID
 	}
 	// The decoder skips line breaks, so only the full count proves 32 letters.
 	if n, err := executionEncoding.Decode(b[:], []byte(id[len(executionPrefix):])); err != nil || n != len(b) {
-		return [20]byte{}, ErrExecutionID
+		return [ExecutionIDBytes]byte{}, ErrExecutionID
 	}
 	return b, nil
 }

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/hex"
 	"errors"
 	"io"
 	"sync/atomic"
@@ -45,7 +42,7 @@ type Guard struct {
 	refusals refusals
 	quotas   quotas
 	cache    *Cache
-	worker   *ParkWorker // runs executions that were parked here while they ran; nil if nothing is parked
+	worker   Worker // nil if nothing is parked
 
 	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
 	draining context.Context // ends when deliveries that may be parked should stop waiting
@@ -98,7 +95,7 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	g.lively.Store(g.o.Now().UnixNano())
 	notStored := false
 	if g.atOnce(r) {
-		a := g.park(r, Verdict{}, r.atOnceFor())
+		a := g.park(r, Verdict{}, atOnceFor(r))
 		if notStored = errors.Is(a.Err, errNotStored); !notStored {
 			return a
 		}
@@ -116,8 +113,8 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 	if a.WhileWaiting && r.Policy.Observe {
 		g.o.Ledger.Drop(a.Record)
 	}
-	if a.Execution == nil && !r.Policy.Observe && a.ofCopy() {
-		g.o.Ledger.Duplicate(a.Holder, r.retention())
+	if a.Execution == nil && !r.Policy.Observe && ofCopy(&a.Verdict) {
+		g.o.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
 	}
 	return a
 }
@@ -126,9 +123,9 @@ func (g *Guard) Admit(sender context.Context, r *Request) Admission {
 func (g *Guard) turn(sender context.Context, a Admission, r *Request) Admission {
 	overtaken := g.overtaken(r, &a.Verdict)
 	switch {
-	case a.Decision != DecisionLimited && a.taken() && r.Policy.Strategy == Skip:
+	case a.Decision != DecisionLimited && a.Taken() && r.Policy.Strategy == Skip:
 		a.Decision = DecisionSkipped
-	case a.before() && r.Policy.Strategy.Waits():
+	case before(&a.Verdict) && r.Policy.Strategy.Waits():
 		return g.queued(sender, a, r.Policy.WaitTimeout, r)
 	case overtaken > 0:
 		a = g.queued(sender, a, overtaken, r)
@@ -141,7 +138,12 @@ func (g *Guard) turn(sender context.Context, a Admission, r *Request) Admission 
 
 // mayParkRefused reports whether a delivery is refused only because others are before it.
 func (a *Admission) mayParkRefused(p *Policy) bool {
-	return a.before() || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && p.Observe
+	return before(&a.Verdict) || a.Decision == DecisionQueueFull || a.Decision == DecisionWaitTimeout && p.Observe
+}
+
+// before reports whether other events are before the delivery, or it is paused.
+func before(v *Verdict) bool {
+	return v.Decision == DecisionLocked || v.Decision == DecisionLimited || v.Decision == DecisionPaused
 }
 
 // whole reads the answer for a duplicate if it is stored apart from its record.
@@ -171,7 +173,7 @@ func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration,
 }
 
 // ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or is refused as one.
-func (v *Verdict) ofCopy() bool {
+func ofCopy(v *Verdict) bool {
 	if v.Holder == "" || v.WhileWaiting {
 		return false
 	}
@@ -192,7 +194,7 @@ func (g *Guard) admit(r *Request) Admission {
 			return Admission{Verdict: v}
 		}
 	}
-	if r.Policy.rests() {
+	if r.Policy.Quiet > 0 && !r.Policy.Observe { // it waits even if the lock is free, because a newer one may come
 		return Admission{Verdict: Verdict{Decision: DecisionLocked}}
 	}
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // from here on the ledger may be asked
@@ -220,7 +222,22 @@ func (g *Guard) admit(r *Request) Admission {
 		return Admission{Verdict: v}
 	}
 	g.live.won(mine, held.Lock())
-	return g.judged(newExecution(g, r, held, mine, callbackKey), r)
+	return g.judged(newExecution(g, r.Policy, held, mine, callbackKey), r)
+}
+
+// judged ends an execution at once that is older than what went through, if its route does not let it run.
+func (g *Guard) judged(x *Execution, r *Request) Admission {
+	stale := x.Lock().Stale
+	if stale == nil || !r.Policy.StopsStale() || r.Policy.Observe {
+		return Admission{Execution: x}
+	}
+	v := Verdict{Decision: DecisionStale, Holder: x.Lock().Execution, Stale: stale}
+	if r.Policy.Order.OnStale == StaleReject { // as any refusal, it leaves no trace
+		return Admission{Verdict: v, Err: x.Release(Failure{}).Err}
+	}
+	v.Decision = DecisionSuperseded
+	end := x.settle(End{Status: Aborted, Outcome: NotExecuted, Abort: stale.Abort(g.o.Now())})
+	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
 }
 
 func unavailable(err error) Admission {
@@ -264,37 +281,6 @@ func (g *Guard) claim(ctx context.Context, r *Request) (held Held, callbackKey s
 	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
-// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. judge is given what stands in the
-// way; if it returns a lock whose owner is dead, that execution is reaped before the next claim. A claim that was not applied is made again, so
-// each one needs an execution ID of its own. Other errors are those of claim and reap, and the context's.
-func ClaimLock(
-	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), reap func(context.Context, *Lock) error,
-) (Held, error) {
-	for {
-		held, seen, err := claim()
-		switch {
-		case errors.Is(err, ErrNotClaimed):
-			err = nil
-		case err == nil && held != nil:
-			return held, nil
-		case err == nil:
-			dead, over := judge(seen)
-			if over {
-				return nil, nil
-			}
-			if dead != nil {
-				err = reap(ctx, dead)
-			}
-		}
-		if err == nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
 // remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
 // lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
 func (g *Guard) remember(p *Policy, rec *Record, seenAt moment, life time.Duration) {
@@ -309,26 +295,7 @@ func (g *Guard) newLock(r *Request, v Verdict) (Lock, string) {
 	g.read(random[:])
 	callbackKey, hash := NewCallbackKey([10]byte(random[4:14]))
 	id := NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
-	return Lock{
-		Entry: Entry{
-			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels, Fingerprint: r.Fingerprint, Parts: r.Parts,
-			Credentials: r.credentials(id), Order: r.Order, CallbackHash: hash, TraceParent: r.TraceParent,
-			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: g.o.Now(), Retention: r.retention(), Slots: r.slots(),
-		},
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, ReplayFor: r.replayFor(), Latest: r.Policy.series(),
-	}, callbackKey
-}
-
-// NewCallbackKey makes the key with which an upstream may act on its own execution, from random bits, and the hash of it that the ledger keeps.
-func NewCallbackKey(random [10]byte) (key, hash string) {
-	key = base32.StdEncoding.EncodeToString(random[:])
-	return key, HashCallbackKey(key)
-}
-
-// HashCallbackKey returns Entry.CallbackHash of a callback key. It has as many bits as the key.
-func HashCallbackKey(key string) string {
-	hash := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(hash[:10])
+	return r.Lock(id, hash, &v, g.o.Now()), callbackKey
 }
 
 // randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has no event ID.

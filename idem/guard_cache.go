@@ -2,7 +2,6 @@ package idem
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"sync"
 	"time"
 )
@@ -30,8 +29,8 @@ type moment struct {
 // remembered is what Decide and an answer need of a record, and no more, because a cache holds about a hundred thousand.
 type remembered struct {
 	next, prev  uint32 // index in the arena
-	key         [24]byte
-	execution   [20]byte
+	key         [KeyBytes]byte
+	execution   [ExecutionIDBytes]byte
 	trace       TraceContext // takes half the memory of its text
 	fingerprint Fingerprint
 	parts       Parts
@@ -54,7 +53,7 @@ func NewCache(maxBytes int) *Cache {
 
 // get returns the cached record of key, or nil.
 func (c *Cache) get(key Key, now time.Time) *Record {
-	whole, ok := key.binary()
+	whole, ok := key.Binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
@@ -71,7 +70,7 @@ func (c *Cache) get(key Key, now time.Time) *Record {
 	credentials, answer := unspell(c.arena.read(r.text, int(r.size)))
 	rec := &Record{
 		Entry: Entry{
-			Execution: executionID(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
+			Execution: ExecutionIDOf(r.execution), Scope: Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
 			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
 		End: End{Outcome: Executed, Kept: !r.unknown, Answer: answer},
@@ -94,9 +93,9 @@ func (c *Cache) seenAt(now time.Time) moment {
 
 // add remembers rec, which is settled or of unknown outcome, for life after seenAt, unless something was dropped since then.
 func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
-	whole, ok := rec.Scope.Key.binary()
+	whole, ok := rec.Scope.Key.Binary()
 	half := binary.BigEndian.Uint64(whole[16:])
-	execution, err := rec.Execution.binary()
+	execution, err := rec.Execution.Binary()
 	text := spell(rec.Credentials, rec.Answer)
 	r := remembered{
 		key: whole, execution: execution, trace: ParseTrace(rec.TraceParent), fingerprint: rec.Fingerprint, parts: rec.Parts, size: uint32(len(text)), //nolint:gosec // weighed below
@@ -122,13 +121,13 @@ func (c *Cache) add(rec *Record, seenAt moment, life time.Duration) {
 }
 
 // eventOf returns the part that the IDs of all executions of an event share.
-func eventOf(execution [20]byte) uint64 {
+func eventOf(execution [ExecutionIDBytes]byte) uint64 {
 	return binary.BigEndian.Uint64(execution[:])*0x9e3779b97f4a7c15 ^ binary.BigEndian.Uint64(execution[8:])
 }
 
 // Forget drops the record of an execution, also one that is being added now.
 func (c *Cache) Forget(id ExecutionID) {
-	whole, err := id.binary()
+	whole, err := id.Binary()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
@@ -170,13 +169,3 @@ func (c *Cache) unlink(r *remembered) {
 }
 
 func (r *remembered) weight() int { return rememberedSize + inBlocks(int(r.size)) }
-
-// binary decodes the key; ok is false for a text that is not a key.
-func (k Key) binary() (whole [24]byte, ok bool) {
-	if len(k) != 49 || k[16] != '-' {
-		return whole, false
-	}
-	_, first := hex.Decode(whole[:8], []byte(k[:16]))
-	_, second := hex.Decode(whole[8:], []byte(k[17:]))
-	return whole, first == nil && second == nil
-}

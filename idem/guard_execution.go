@@ -39,11 +39,11 @@ type Execution struct {
 	tried   chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
 }
 
-func newExecution(g *Guard, r *Request, held Held, at *spot, callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: r.Policy, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
+func newExecution(g *Guard, p *Policy, held Held, at *spot, callbackKey string) *Execution {
+	x := &Execution{guard: g, policy: p, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
-	if d := r.Policy.MaxDuration; d > 0 {
+	if d := p.MaxDuration; d > 0 {
 		x.ctx, x.deadline = context.WithTimeoutCause(x.ctx, d, ErrMaxDuration)
 	}
 	held.OnStop(func(cause error) { x.stop(cause) })
@@ -90,8 +90,8 @@ type Ending struct {
 // Complete records that a whole answer came. The policy decides what is stored of it. The Guard takes over the memory of answer: the caller
 // must not change it afterwards.
 func (x *Execution) Complete(answer Answer) Ending {
-	if c := x.guard.worker; c != nil {
-		c.reached()
+	if w := x.guard.worker; w != nil {
+		w.Reached()
 	}
 	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
 		return Ending{Recorded: true, Parked: true}

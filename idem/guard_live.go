@@ -18,18 +18,10 @@ type liveShard struct {
 
 // spot is the claim or the execution of one delivery at one lock.
 type spot struct {
-	at Scope // as lockScope returns it
+	at Scope // as Scope.OfLock returns it
 	// decided is closed when the claim is decided either way.
 	decided chan struct{}
 	lock    *Lock // set before decided is closed when the claim was won
-}
-
-// lockScope returns the scope without the fields that do not tell locks apart.
-func lockScope(s Scope) Scope {
-	if !s.PerEvent {
-		s.Key = ""
-	}
-	return s
 }
 
 func (l *live) shard(s Scope) *liveShard {
@@ -39,7 +31,7 @@ func (l *live) shard(s Scope) *liveShard {
 // enter takes the spot at the lock of s, or returns the lock that an execution of this process holds there. It waits for a claim that is under
 // way, because only its end tells which execution holds the lock.
 func (l *live) enter(ctx context.Context, s Scope) (*spot, *Lock, error) {
-	s = lockScope(s)
+	s = s.OfLock()
 	shard := l.shard(s)
 	for {
 		shard.mu.Lock()
@@ -74,7 +66,7 @@ func (l *live) won(s *spot, lock *Lock) {
 // settle records a lock that was won at the head of the queue. The previous holder may still be recorded: it is about to leave. If a claim is
 // under way it returns nil, and until that is decided the store is asked.
 func (l *live) settle(scope Scope, lock *Lock) *spot {
-	scope = lockScope(scope)
+	scope = scope.OfLock()
 	shard := l.shard(scope)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()

@@ -50,7 +50,7 @@ func (r *refusals) by(holder ExecutionID, event Key) (overtaken int) {
 // 0: it does not wait.
 func (g *Guard) overtaken(r *Request, v *Verdict) time.Duration {
 	p := r.Policy
-	if v.Decision != DecisionLocked || p.Strategy != FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, v.parkOn()) {
+	if v.Decision != DecisionLocked || p.Strategy != FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, parkOn(v)) {
 		return 0
 	}
 	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.o.OvertakenWait, p.WaitTimeout)

@@ -7,41 +7,10 @@ import (
 	"time"
 )
 
-// Parking is what a delivery that may be parked brings with it.
-type Parking struct {
-	// AtOnce: park the delivery before anything is asked, whatever the policy says, because its sender has seen too many failures.
-	AtOnce bool
-	// Patience is how long the sender still waits for an answer; less than 0 = no longer.
-	Patience time.Duration
-	Size     int // bytes of the request
-	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a nil error, what is stored outside of the
-	// ledger is durable.
-	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
-}
-
 // ParkLimits bound what is parked over all processes, as far as each knows of the others.
 type ParkLimits struct {
 	Events int
 	Bytes  int64
-}
-
-// Has reports whether a delivery may be parked for that reason.
-func (p *ParkPolicy) Has(on ParkOn) bool {
-	switch on {
-	case ParkPaused, ParkSenderLimit:
-		return true
-	case ParkLocked:
-		return p.Locked
-	case ParkSlow:
-		return p.Slow
-	case ParkUnreachable:
-		return p.Unreachable
-	case ParkUnknown:
-		return p.Unknown
-	case ParkFailed:
-		return p.Failed
-	}
-	return false
 }
 
 // MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it might be.
@@ -62,11 +31,11 @@ func (g *Guard) MayPark(r *Request, on ParkOn) bool {
 // atOnce reports whether a delivery is parked before anything is asked.
 func (g *Guard) atOnce(r *Request) bool {
 	p := r.Policy.Park
-	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, r.atOnceFor())
+	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, atOnceFor(r))
 }
 
 // atOnceFor returns the reason for which a delivery is parked at once.
-func (r *Request) atOnceFor() ParkOn {
+func atOnceFor(r *Request) ParkOn {
 	if r.Parking != nil && r.Parking.AtOnce {
 		return ParkSenderLimit
 	}
@@ -76,13 +45,13 @@ func (r *Request) atOnceFor() ParkOn {
 // parkRefused parks a delivery that is refused only because another one is before it.
 func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 	switch {
-	case !g.MayPark(r, a.parkOn()):
+	case !g.MayPark(r, parkOn(&a.Verdict)):
 		return a
 	case r.Policy.Observe:
 		a.Decision = DecisionParked
 		return a
 	}
-	parked := g.park(r, a.Verdict, a.parkOn())
+	parked := g.park(r, a.Verdict, parkOn(&a.Verdict))
 	if errors.Is(parked.Err, errNotStored) {
 		return a
 	}
@@ -91,7 +60,7 @@ func (g *Guard) parkRefused(r *Request, a Admission) Admission {
 }
 
 // parkOn returns the reason for which a refused delivery would be parked.
-func (v *Verdict) parkOn() ParkOn {
+func parkOn(v *Verdict) ParkOn {
 	if v.Decision == DecisionPaused {
 		return ParkPaused
 	}
@@ -175,7 +144,7 @@ func (x *Execution) Park(r *Request, on ParkOn, last *Evidence) error {
 	}
 	ctx, cancel := x.bounded()
 	defer cancel()
-	p := (&Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).tried(last)
+	p := (&Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
 	// The park worker gets the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is
 	// the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == Unknown, nil
@@ -217,7 +186,7 @@ func (x *Execution) told(t Tried) bool {
 	if x.tried != nil {
 		x.tried <- t
 	} else {
-		x.guard.worker.takeOver(x, t)
+		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, t)
 	}
 	return true
 }
@@ -232,8 +201,8 @@ func (x *Execution) finish() bool {
 	return x.ended.CompareAndSwap(false, true)
 }
 
-// busy reports whether deliveries come. The last one may be in the future of a clock that was set back since: that does not count.
-func (g *Guard) busy() bool {
+// Busy reports whether a delivery has come in the last second. The last one may be in the future of a clock that was set back since: that does not count.
+func (g *Guard) Busy() bool {
 	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
 	return since.Abs() < time.Second
 }

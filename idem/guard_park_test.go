@@ -9,7 +9,8 @@ import (
 // roomy is a ParkLedger in which nothing is parked.
 type roomy struct{ ParkLedger }
 
-func (roomy) MarkReady(Scope) {}
+func (roomy) MarkReady(Scope)              {}
+func (roomy) Paused(string, string) *Pause { return nil }
 
 func (roomy) Parked() ParkedCount { return ParkedCount{} }
 func (roomy) Waiting(Scope) int   { return 0 }

@@ -5,10 +5,7 @@ import "time"
 // Strategy latest: of the events that wait in a workflow the newest runs, and the others are superseded. A superseded event never runs, so that
 // a duplicate of it, which may come after the newer one has run, does not undo that.
 
-// rests reports whether a delivery waits even if the lock is free, because a newer one may come. Under Observe nothing waits for that.
-func (p *Policy) rests() bool { return p.Quiet > 0 && !p.Observe }
-
-// series returns the Series of a new queue entry; nil under another strategy.
+// series returns the Series of a new queue entry; nil under another strategy. Under Observe nothing waits for a newer one.
 func (p *Policy) series() *Series {
 	switch {
 	case p.Strategy != Latest:

@@ -71,44 +71,18 @@ func (o *Order) Against(newest *Mark) *Stale {
 	return &Stale{By: at.behind(newest.At, o.Unit), Than: newest.Execution}
 }
 
-// abort returns the reason with which an execution ends that did not run because of s.
-func (s *Stale) abort(now time.Time) *Cancel {
-	return &Cancel{By: "policy", Reason: s.text(), At: now, Successor: s.Than}
+// Abort returns the reason with which an execution ends that did not run because of s.
+func (s *Stale) Abort(now time.Time) *Cancel {
+	return &Cancel{By: "policy", Reason: s.Reason(), At: now, Successor: s.Than}
 }
 
-func (s *Stale) text() string {
+// Reason says for operators why an execution did not run because of s.
+func (s *Stale) Reason() string {
 	return "superseded: " + s.By + " older than " + string(s.Than) + ", which went through"
 }
 
-// judged ends an execution at once that is older than what went through, if its route does not let it run.
-func (g *Guard) judged(x *Execution, r *Request) Admission {
-	stale := x.Lock().Stale
-	if stale == nil || !r.Policy.keepsStale() || r.Policy.Observe {
-		return Admission{Execution: x}
-	}
-	v := Verdict{Decision: DecisionStale, Holder: x.Lock().Execution, Stale: stale}
-	if r.Policy.Order.OnStale == StaleReject { // as any refusal, it leaves no trace
-		return Admission{Verdict: v, Err: x.Release(Failure{}).Err}
-	}
-	v.Decision = DecisionSuperseded
-	end := x.settle(End{Status: Aborted, Outcome: NotExecuted, Abort: stale.abort(g.o.Now())})
-	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
-}
-
-// keepsStale reports whether an event that is older than what went through does not run.
-func (p *Policy) keepsStale() bool { return p.Order != nil && p.Order.OnStale != StaleAnnotate }
-
-// keepsBack returns how the try of a parked execution ends that is not made because its event is stale; nil: it is made. Its sender has been
-// told that the event is accepted, so if the route rejects stale ones, it becomes a dead letter.
-func (p *Policy) keepsBack(stale *Stale) *Tried {
-	switch {
-	case stale == nil || !p.keepsStale():
-		return nil
-	case p.Order.OnStale == StaleReject:
-		return &Tried{Hopeless: true, Failure: Failure{Code: DecisionStale.Row().Code, Detail: stale.text()}}
-	}
-	return &Tried{Stale: stale}
-}
+// StopsStale reports whether an event that is older than what went through does not run.
+func (p *Policy) StopsStale() bool { return p.Order != nil && p.Order.OnStale != StaleAnnotate }
 
 // Position is a number or a time, spelled so that the order of the bytes is the order of the values: "n" and digits, or "t" and a time. Equal
 // values have equal spellings.

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,25 @@ type ParkPolicy struct {
 	FailedAnswers bool
 }
 
+// Has reports whether a delivery may be parked for that reason.
+func (p *ParkPolicy) Has(on ParkOn) bool {
+	switch on {
+	case ParkPaused, ParkSenderLimit:
+		return true
+	case ParkLocked:
+		return p.Locked
+	case ParkSlow:
+		return p.Slow
+	case ParkUnreachable:
+		return p.Unreachable
+	case ParkUnknown:
+		return p.Unknown
+	case ParkFailed:
+		return p.Failed
+	}
+	return false
+}
+
 // Parked is what the ledger stores of a parked execution, in its queue entry or its lock.
 type Parked struct {
 	Since time.Time `json:"since"`
@@ -127,9 +147,9 @@ func (p *Parked) Outcome() Outcome {
 	return p.Effect
 }
 
-// tried returns p after the end of a try. The latest try that reached the upstream decides: an answer after a try of unknown outcome settles
+// AfterTry returns p after the end of a try; nil: nothing is known of its end. p is not changed. The latest try that reached the upstream decides: an answer after a try of unknown outcome settles
 // it, and a try of unknown outcome after an answer that said failure may have succeeded.
-func (p *Parked) tried(last *Evidence) Parked {
+func (p *Parked) AfterTry(last *Evidence) Parked {
 	next := *p
 	next.Trying, next.Last = false, last
 	if last != nil && last.Status != 0 && !Succeeded(last.Status) {
@@ -149,7 +169,7 @@ func (p *Parked) FailedWith(last *Evidence) []FailedAnswer {
 	if last == nil {
 		return p.Failed
 	}
-	return p.tried(last).Failed
+	return p.AfterTry(last).Failed
 }
 
 // Evidence is what is known of one try of a parked execution.
@@ -172,6 +192,18 @@ type Kept struct {
 	MaxAge time.Duration
 }
 
+// Parking is what a delivery that may be parked brings with it.
+type Parking struct {
+	// AtOnce: park the delivery before anything is asked, whatever the policy says, because its sender has seen too many failures.
+	AtOnce bool
+	// Patience is how long the sender still waits for an answer; less than 0 = no longer.
+	Patience time.Duration
+	Size     int // bytes of the request
+	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a nil error, what is stored outside of the
+	// ledger is durable.
+	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
+}
+
 // ParkedCount is what is parked over all processes, as far as this one knows.
 type ParkedCount struct {
 	Events      int
@@ -180,6 +212,9 @@ type ParkedCount struct {
 	DeadLetters int       // requests of ended executions
 	Oldest      time.Time // when the oldest one was parked; zero = none is
 }
+
+// CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by it that DeadLetter is for that.
+const CodeTooOld = "max_age"
 
 // Taken is a parked execution that this process runs from now on.
 type Taken struct {
@@ -192,12 +227,4 @@ type Taken struct {
 	HoldExpired bool
 	// Request is what ParkLedger.Request would return, as read with the rest; nil = it was not found.
 	Request []byte
-}
-
-// leftBy returns why the latest try has no end.
-func (t *Taken) leftBy() Failure {
-	if t.HoldExpired {
-		return Failure{Code: "hold_expired", Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}
-	}
-	return Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; how far it came is unknown"}
 }

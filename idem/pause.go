@@ -113,8 +113,8 @@ func (p *Pause) Due() time.Time {
 	return p.Until()
 }
 
-// retryAfter returns when the sender of a refused delivery should come again.
-func (p *Pause) retryAfter(now time.Time) time.Duration {
+// RetryAfter returns when the sender of a refused delivery should send it again: in a second at least, in a minute at most.
+func (p *Pause) RetryAfter(now time.Time) time.Duration {
 	const often = time.Minute
 	if left := p.Until().Sub(now); p.For != 0 && left < often {
 		return max(left, time.Second)

@@ -21,7 +21,7 @@ func TestASenderComesAgainAtTheEndOfAPauseOrInAMinute(t *testing.T) {
 		{30 * time.Second, time.Hour, time.Second}, // the ledger is about to end it
 	} {
 		p := &Pause{Since: since, For: c.lasts}
-		if got := p.retryAfter(since.Add(c.passed)); got != c.want {
+		if got := p.RetryAfter(since.Add(c.passed)); got != c.want {
 			t.Errorf("%v after the begin of a pause for %v: %v, want %v", c.passed, c.lasts, got, c.want)
 		}
 	}

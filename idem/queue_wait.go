@@ -91,21 +91,21 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 func (g *Guard) waited(
 	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *Request, Verdict) Admission, r *Request,
 ) Admission {
-	v, before, since := a.Verdict, a.Waited, g.o.Now()
+	v, waited, since := a.Verdict, a.Waited, g.o.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
 		full := Verdict{Decision: DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
-		return Admission{Verdict: full, Waited: before}
+		return Admission{Verdict: full, Waited: waited}
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
-	parks := a.before() && g.MayPark(r, a.parkOn())
+	parks := before(&a.Verdict) && g.MayPark(r, parkOn(&a.Verdict))
 	if parks {
 		limit = min(limit, r.Parking.Patience)
 	}
 	ctx, done := g.patience(sender, limit, parks)
 	defer done()
 	a = wait(ctx, r, v)
-	a.Waited = before + g.o.Now().Sub(since)
+	a.Waited = waited + g.o.Now().Sub(since)
 	return a
 }
 
@@ -116,7 +116,7 @@ func (g *Guard) wait(ctx context.Context, r *Request, first Verdict) Admission {
 	held, v, err := AwaitLock(ctx, g.o.Ledger, w, Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
 	case held != nil:
-		return g.judged(newExecution(g, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+		return g.judged(newExecution(g, r.Policy, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
 	case v.Decision == DecisionWaitTimeout:
 		return w.gaveUp(err)
 	case v.Decision != "":
@@ -176,7 +176,7 @@ func (w *waiter) Judge(seen *Seen, placed bool) Verdict {
 	if placed {
 		seen.Waiting = nil // that is this entry itself
 		v := Decide(seen, w.r, w.Now())
-		if v.taken() {
+		if v.Taken() {
 			w.behind(v)
 		}
 		return v
@@ -221,7 +221,7 @@ func (w *waiter) gaveUp(err error) Admission {
 		ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit, Full: w.holder.Full,
 	}
 	if p := w.paused(); p != nil {
-		v = Verdict{Decision: DecisionPaused, Paused: p, RetryAfter: p.retryAfter(w.Now())}
+		v = Verdict{Decision: DecisionPaused, Paused: p, RetryAfter: p.RetryAfter(w.Now())}
 	} else if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.Now())
 	}
@@ -248,32 +248,7 @@ func (g *Guard) attach(ctx context.Context, r *Request, v Verdict) Admission {
 	case err != nil:
 		return unavailable(err)
 	}
-	same := sameAs(seen, r, v)
+	same := DecideAttached(seen, r, v.Holder)
 	same.HolderTrace = v.HolderTrace
 	return Admission{Verdict: same}
-}
-
-// sameAs returns the verdict that repeats the first delivery's answer, as the ledger has it.
-func sameAs(seen *Seen, r *Request, v Verdict) Verdict {
-	rec := seen.Record
-	switch {
-	case seen.Released:
-		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: v.Holder}
-	case rec == nil || rec.Execution != v.Holder && !rec.Settled(): // it is not known any more
-		return Verdict{Decision: DecisionLockLost, Holder: v.Holder}
-	case rec.Answer != nil:
-		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
-	case rec.Superseded() != "":
-		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
-	case rec.Status == Aborted:
-		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
-	}
-	if rec.Outcome == Executed || rec.Error == nil { // the upstream reported a held one as failed, and no more
-		return Verdict{Decision: DecisionUpstreamFailed, Holder: rec.Execution, Record: rec}
-	}
-	switch d := Decision(rec.Error.Code); d {
-	case DecisionUpstreamFailed, DecisionUpstreamTimeout, DecisionInternalError:
-		return Verdict{Decision: d, Holder: rec.Execution, Record: rec}
-	}
-	return Verdict{Decision: DecisionLockLost, Holder: rec.Execution, Record: rec}
 }

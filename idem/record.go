@@ -59,6 +59,14 @@ type Scope struct {
 	PerEvent bool `json:"perEvent,omitempty"`
 }
 
+// OfLock returns the scope without the fields that do not tell locks apart.
+func (s Scope) OfLock() Scope {
+	if !s.PerEvent {
+		s.Key = ""
+	}
+	return s
+}
+
 // Entry is what the ledger stores of an execution, in its lock first, and then in its record. The tags of Entry, Lock, End and Record are the
 // stored names; every output of an execution uses them.
 type Entry struct {

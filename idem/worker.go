@@ -9,6 +9,9 @@ import (
 // ParkWorkerOptions are what a ParkWorker works with.
 type ParkWorkerOptions struct {
 	Guard *Guard
+	// Ledger is that of the Guard, and RequestTimeout bounds each request to it. Zero means 2 s.
+	Ledger         WorkerLedger
+	RequestTimeout time.Duration
 	// Policy returns the policy of the route of that name; nil: this process has no such route, and leaves its executions to others.
 	Policy func(route string) *Policy
 	// Running bounds the tries that go on at a time. It is called each time, because the limit may be reloaded.
@@ -19,6 +22,13 @@ type ParkWorkerOptions struct {
 	Drop func(id ExecutionID, bytes int64)
 	// Told is called with events of executions whose sender is gone. It must not block.
 	Told func(Told)
+	Now  func() time.Time // that of the Guard; nil means time.Now
+}
+
+// WorkerLedger is a ParkLedger that also knows the pauses, as Ledger does.
+type WorkerLedger interface {
+	ParkLedger
+	Paused(route, workflow string) *Pause
 }
 
 // Told is one event of a parked execution.
@@ -47,7 +57,6 @@ const (
 // tries at a time. While the upstream is away, one try at a time asks whether it is back.
 type ParkWorker struct {
 	o     ParkWorkerOptions
-	parks ParkLedger
 	slots slots
 	tasks sync.WaitGroup
 	life  context.Context
@@ -65,10 +74,16 @@ func NewParkWorker(o ParkWorkerOptions) *ParkWorker {
 	if o.Told == nil {
 		o.Told = func(Told) {}
 	}
-	c := &ParkWorker{o: o, parks: o.Guard.o.Parks, runs: map[Scope]*parkedRun{}, isReady: map[Scope]bool{}, some: make(chan struct{}, 1)}
-	c.slots = slots{running: o.Running, busy: o.Guard.busy}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 2 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &ParkWorker{o: o, runs: map[Scope]*parkedRun{}, isReady: map[Scope]bool{}, some: make(chan struct{}, 1)}
+	c.slots = slots{running: o.Running, busy: o.Guard.Busy}
 	c.life, c.end = context.WithCancelCause(context.Background())
-	o.Guard.worker = c
+	o.Guard.SetWorker(c)
 	return c
 }
 
@@ -79,7 +94,7 @@ func (c *ParkWorker) Run() {
 	defer taking.Wait()
 	taking.Go(c.takeReady)
 	for {
-		scope, route, err := c.parks.NextReady(c.life)
+		scope, route, err := c.o.Ledger.NextReady(c.life)
 		if c.life.Err() != nil {
 			return
 		}
@@ -129,14 +144,14 @@ func (c *ParkWorker) hasReady() bool {
 func (c *ParkWorker) look(s Scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.runs[lockScope(s)]; e != nil {
+	if e := c.runs[s.OfLock()]; e != nil {
 		poke(e.wake)
 	}
 }
 
 // Reloaded has to be called when the routes have changed: one may have been added.
 func (c *ParkWorker) Reloaded() {
-	c.parks.MarkReady(Scope{})
+	c.o.Ledger.MarkReady(Scope{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.runs {
@@ -144,8 +159,8 @@ func (c *ParkWorker) Reloaded() {
 	}
 }
 
-// reached is called when the upstream has answered any delivery: it is not away.
-func (c *ParkWorker) reached() {
+// Reached implements Worker.
+func (c *ParkWorker) Reached() {
 	if c.slots.seemsAway.Load() {
 		c.slots.reached()
 	}
@@ -169,31 +184,31 @@ func (c *ParkWorker) Close(ctx context.Context) error {
 
 // take runs the first execution of a queue if it is parked and no worker runs it. leave gives the slot back.
 func (c *ParkWorker) take(s Scope, leave func()) {
-	ctx, cancel := context.WithTimeout(c.life, c.o.Guard.o.RequestTimeout)
-	taken, err := c.parks.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
+	ctx, cancel := context.WithTimeout(c.life, c.o.RequestTimeout)
+	taken, err := c.o.Ledger.Take(ctx, s, func(route string) bool { return c.o.Policy(route) != nil })
 	cancel()
 	if err != nil || taken == nil {
 		leave()
 		if err != nil && c.life.Err() == nil {
 			c.tasks.Go(func() { // the store does not answer: later
 				if sleep(c.life, pauseAfter(1)) == nil {
-					c.parks.MarkReady(s)
+					c.o.Ledger.MarkReady(s)
 				}
 			})
 		}
 		return
 	}
-	e := c.begin(taken.Held, c.o.Guard.live.settle(s, taken.Held.Lock()))
+	e := c.begin(c.o.Guard.Resume(taken.Held))
 	e.tooOld = taken.TooOld
 	lock := taken.Held.Lock()
 	if taken.Carried && lock.Parked.Trying { // the end of what was sent will never be known
 		leave()
-		e.run(&Tried{Sent: true, Failure: taken.leftBy()}, nil)
+		e.run(&Tried{Sent: true, Failure: leftBy(taken)}, nil)
 		return
 	}
-	if taken.Carried && lock.maybeAtWork() {
+	if taken.Carried && maybeAtWork(lock) {
 		leave()
-		e.due = c.o.Guard.o.Now().Add(lock.ReleaseDelay)
+		e.due = c.o.Now().Add(lock.ReleaseDelay)
 		e.run(nil, nil)
 		return
 	}
@@ -203,21 +218,29 @@ func (c *ParkWorker) take(s Scope, leave func()) {
 
 // maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. That
 // process's clock alone measured its wait, so the whole delay begins anew. Without a NextAttempt an operator has said that it is to run now.
-func (l *Lock) maybeAtWork() bool {
+func maybeAtWork(l *Lock) bool {
 	p := l.Parked
 	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == Unknown && !p.NextAttempt.IsZero()
 }
 
-// takeOver takes over an execution that was parked in this process, after its try.
-func (c *ParkWorker) takeOver(x *Execution, t Tried) {
-	e := c.begin(x.held, x.spot)
+// leftBy returns why the latest try has no end.
+func leftBy(t *Taken) Failure {
+	if t.HoldExpired {
+		return Failure{Code: "hold_expired", Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}
+	}
+	return Failure{Code: string(DecisionLockLost), Detail: "the process that tried it is gone; how far it came is unknown"}
+}
+
+// TakeOver implements Worker.
+func (c *ParkWorker) TakeOver(x *ParkedExecution, t Tried) {
+	e := c.begin(x)
 	c.tasks.Go(func() { e.run(&t, nil) })
 }
 
 // begin registers an execution that this process runs.
-func (c *ParkWorker) begin(held Held, at *spot) *parkedRun {
+func (c *ParkWorker) begin(held *ParkedExecution) *parkedRun {
 	lock := held.Lock()
-	e := &parkedRun{c: c, held: held, spot: at, id: lock.Execution, scope: lockScope(lock.Scope), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
+	e := &parkedRun{c: c, held: held, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runs[e.scope] = e

@@ -3,29 +3,8 @@ package idem
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// Tried is how one try of a parked execution ended.
-type Tried struct {
-	// Answer is the upstream's whole answer; nil: none came. The worker takes over its memory.
-	Answer *Answer
-	// Hold is for how long the upstream asks to go on after its answer; 0 = it is done.
-	Hold time.Duration
-	// Sent: the upstream may have a byte of the request.
-	Sent    bool
-	Failure Failure // why no answer came
-	// Stale: it was not tried, because its event is older than what went through and the policy skips such ones; nil otherwise.
-	Stale *Stale
-	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
-	Hopeless bool
-	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.
-	RetryAfter time.Duration
-	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it was not.
-	Stopped error
-}
 
 // Pauses between two tries.
 const (
@@ -59,7 +38,7 @@ const (
 const ageLook = 30 * time.Second
 
 // whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for parkedRest.
-func (l *Lock) whileParked(k parkedKnown) (do parkedDo, rest time.Duration) {
+func whileParked(l *Lock, k parkedKnown) (do parkedDo, rest time.Duration) {
 	waits := k.paused || l.Parked.Blocked != "" || k.full
 	switch {
 	case k.ending || !k.routed: // a process with the route takes it
@@ -93,16 +72,16 @@ const (
 	stepDead                      // it is a dead letter
 )
 
-// evidence returns what the ledger stores of t.
-func (t *Tried) evidence(p *Policy, now time.Time) *Evidence {
-	e := &Evidence{Outcome: t.outcome(p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
+// evidenceOf returns what the ledger stores of t.
+func evidenceOf(t *Tried, p *Policy, now time.Time) *Evidence {
+	e := &Evidence{Outcome: outcomeOf(t, p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
 	if t.Answer != nil {
 		e.Status, e.Text = t.Answer.Status, p.Park.FailedText(t.Answer.Body)
 	}
 	return e
 }
 
-func (t *Tried) outcome(p *Policy) Outcome {
+func outcomeOf(t *Tried, p *Policy) Outcome {
 	switch {
 	case t.Answer != nil && p.Unknown.Has(t.Answer.Status):
 		return Unknown
@@ -115,7 +94,7 @@ func (t *Tried) outcome(p *Policy) Outcome {
 }
 
 // after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
-func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
+func after(p *Policy, failures int, t *Tried) (step nextStep, failed bool) {
 	park := p.Park
 	switch {
 	case t.Hold > 0:
@@ -123,7 +102,7 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	case t.Hopeless:
 		return nextStep{kind: stepDead, code: t.Failure.Code, why: t.Failure.Detail}, true
 	}
-	switch outcome := t.outcome(p); {
+	switch outcome := outcomeOf(t, p); {
 	case outcome == NotExecuted: // that is not its fault, and does not count
 		return nextStep{kind: stepRetry}, false
 	case outcome == Unknown && p.OnUnknown == UnknownBlock:
@@ -135,16 +114,16 @@ func (p *Policy) after(failures int, t *Tried) (step nextStep, failed bool) {
 	case Succeeded(t.Answer.Status) || p.Keep.Has(t.Answer.Status):
 		return nextStep{kind: stepEnd}, false
 	default:
-		return park.giveUp("upstream_status", t.text()), true
+		return giveUp(park, "upstream_status", textOf(t)), true
 	}
 	if failures+1 >= park.Attempts {
-		return park.giveUp("attempts_exhausted", fmt.Sprintf("%d failed, the last: %s", failures+1, t.text())), true
+		return giveUp(park, "attempts_exhausted", fmt.Sprintf("%d failed, the last: %s", failures+1, textOf(t))), true
 	}
 	return step, true
 }
 
-// text says for operators how the try failed.
-func (t *Tried) text() string {
+// textOf says for operators how the try failed.
+func textOf(t *Tried) string {
 	if t.Answer != nil {
 		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
 	}
@@ -152,45 +131,11 @@ func (t *Tried) text() string {
 }
 
 // giveUp decides what follows the last try.
-func (p *ParkPolicy) giveUp(code, why string) nextStep {
+func giveUp(p *ParkPolicy, code, why string) nextStep {
 	if p.OnFailure == FailureSkip {
 		return nextStep{kind: stepDead, code: code, why: why}
 	}
 	return nextStep{kind: stepBlock, code: code, why: why}
-}
-
-// retryAfter returns for how long an upstream wants no request; 0 = it does not say. A date is compared with now, the clock of this process.
-func retryAfter(a *Answer, now time.Time) time.Duration {
-	for _, f := range a.Header {
-		if !strings.EqualFold(f.Name, "Retry-After") {
-			continue
-		}
-		text := strings.TrimSpace(f.Value)
-		if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-			return time.Duration(n) * time.Second
-		}
-		for _, layout := range httpDates {
-			if at, err := time.Parse(layout, text); err == nil {
-				return max(at.Sub(now), 0)
-			}
-		}
-	}
-	return 0
-}
-
-// httpDates are the three ways to write a date in HTTP (RFC 9110, section 5.6.7). Each is in UTC.
-var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
-
-// Succeeded reports whether an answer says that the event went through. A redirect does not: Hooklock follows none.
-func Succeeded(status int) bool { return status >= 200 && status < 300 }
-
-// Retried reports whether an answer says that the event may go through later.
-func Retried(status int) bool {
-	switch status {
-	case 408, 409, 425, 429:
-		return true
-	}
-	return status >= 500
 }
 
 // pauseAfter returns how long a worker waits after n failed tries in a row: doubled each time, with jitter, so that many do not come back

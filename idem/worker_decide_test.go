@@ -51,7 +51,7 @@ func TestWhatFollowsATry(t *testing.T) {
 		{"what no try can bring further is a dead letter", nil, 0, Tried{Hopeless: true}, stepDead, true, 0},
 		{"a hold is the upstream's own affair", nil, 0, Tried{Sent: true, Hold: time.Minute}, stepEnd, false, 0},
 	} {
-		step, failed := policy(c.change).after(c.failures, &c.tried)
+		step, failed := after(policy(c.change), c.failures, &c.tried)
 		if step.kind != c.want || failed != c.failed || step.pause != c.pause {
 			t.Errorf("%s: got step %d after %v, failed %v; want %d after %v, %v", c.what, step.kind, step.pause, failed, c.want, c.pause, c.failed)
 		}
@@ -69,7 +69,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 		"3 failed, the last: it hung up":                {2, Tried{Sent: true, Failure: Failure{Detail: "it hung up"}}},
 		"the upstream answered 404":                     {0, Tried{Answer: &Answer{Status: 404}}},
 	} {
-		if step, _ := p.after(c.before, &c.tried); step.why != want {
+		if step, _ := after(p, c.before, &c.tried); step.why != want {
 			t.Errorf("%q, want %q", step.why, want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestAskedPausesAreBounded(t *testing.T) {
 		}
 	}
 	p := &Policy{Park: &ParkPolicy{Attempts: 9}}
-	step, _ := p.after(0, &Tried{Answer: &Answer{Status: 503}, RetryAfter: 48 * time.Hour})
+	step, _ := after(p, 0, &Tried{Answer: &Answer{Status: 503}, RetryAfter: 48 * time.Hour})
 	if step.pause != time.Hour {
 		t.Errorf("paused for %v, want an hour at most", step.pause)
 	}
@@ -125,7 +125,7 @@ func TestWhatIsKnownOfAllTriesTogether(t *testing.T) {
 			if p.Outcome() != Unknown {
 				t.Errorf("%s: while it is tried: %s", name, p.Outcome())
 			}
-			p = p.tried(last)
+			p = p.AfterTry(last)
 		}
 		if got := p.Outcome(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -168,7 +168,7 @@ func TestWhatAParkedExecutionMayDo(t *testing.T) {
 		if c.slot {
 			l.Slots = []Slot{{Limit: "l"}}
 		}
-		if do, rest := l.whileParked(c.known); do != c.do || rest != c.rest {
+		if do, rest := whileParked(l, c.known); do != c.do || rest != c.rest {
 			t.Errorf("%s: %d for %v, want %d for %v", name, do, rest, c.do, c.rest)
 		}
 	}

@@ -9,8 +9,7 @@ import (
 // parkedRun is one execution that this process runs. Its methods are not safe for concurrent use; other goroutines may send on wake.
 type parkedRun struct {
 	c     *ParkWorker
-	held  Held
-	spot  *spot
+	held  *ParkedExecution
 	id    ExecutionID
 	scope Scope         // of its lock
 	bytes int64         // of its request
@@ -57,8 +56,8 @@ func (e *parkedRun) over() {
 		delete(e.c.runs, e.scope)
 	}
 	e.c.mu.Unlock()
-	e.c.o.Guard.live.leave(e.spot)
-	e.c.parks.MarkReady(e.held.Lock().Scope)
+	e.held.Leave()
+	e.c.o.Ledger.MarkReady(e.held.Lock().Scope)
 	if e.unneeded && e.c.o.Drop != nil { // last: a disk that hangs must not delay the executions behind it
 		e.c.o.Drop(e.id, e.bytes)
 	}
@@ -75,7 +74,7 @@ func (e *parkedRun) await() (leave func(), over bool) {
 			continue
 		}
 		lock := e.held.Lock()
-		switch do, rest := lock.whileParked(e.known(lock)); do {
+		switch do, rest := whileParked(lock, e.known(lock)); do {
 		case parkedPutDown:
 			e.putDown()
 			return nil, true
@@ -103,7 +102,7 @@ func (e *parkedRun) known(lock *Lock) parkedKnown {
 		paused: e.paused(lock),
 		old:    e.old(),
 		full:   e.full,
-		due:    e.due.Sub(e.c.o.Guard.o.Now()),
+		due:    e.due.Sub(e.c.o.Now()),
 	}
 }
 
@@ -128,9 +127,7 @@ func (e *parkedRun) giveSlotsBack(lock *Lock) {
 	defer done()
 	if err := e.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
 		_ = sleep(e.c.life, firstPause)
-		return
 	}
-	e.c.o.Guard.live.replace(e.spot, e.held.Lock())
 }
 
 // putDown leaves the execution to others, at once and not only when this process's session has expired.
@@ -152,7 +149,7 @@ func (e *parkedRun) stopped(err error) (over bool) {
 	if cancel == nil {
 		return true
 	}
-	end := End{Status: Aborted, Outcome: e.held.Lock().Parked.Outcome(), Abort: cancel, FinishedAt: e.c.o.Guard.o.Now()}
+	end := End{Status: Aborted, Outcome: e.held.Lock().Parked.Outcome(), Abort: cancel, FinishedAt: e.c.o.Now()}
 	ctx, done := e.bounded()
 	defer done()
 	var rec *Record
@@ -167,49 +164,31 @@ func (e *parkedRun) stopped(err error) (over bool) {
 
 // try sends the request once.
 func (e *parkedRun) try(policy *Policy) Tried {
-	g := e.c.o.Guard
 	if e.old() {
 		return Tried{Failure: Failure{Code: CodeTooOld}}
 	}
-	if t := policy.keepsBack(e.held.Lock().Stale); t != nil {
+	if t := keepsBack(policy, e.held.Lock().Stale); t != nil {
 		return *t
 	}
 	ctx, cancel := e.bounded()
 	defer cancel()
 	request, err := e.request, error(nil)
 	if e.request = nil; request == nil {
-		request, err = e.c.parks.Request(ctx, e.id)
+		request, err = e.c.o.Ledger.Request(ctx, e.id)
 	}
 	if err != nil {
 		return Tried{Failure: Failure{Code: "request_unavailable", Detail: err.Error()}}
 	}
-	p := *e.held.Lock().Parked
-	p.Tries, p.Trying, p.NextAttempt = p.Tries+1, true, time.Time{}
-	var random [10]byte
-	g.read(random[:])
-	callbackKey, hash := NewCallbackKey(random)
-	if err := e.held.Attempt(ctx, p, hash); err != nil {
-		return Tried{Stopped: err, Failure: Failure{Code: string(DecisionStoreUnavailable), Detail: err.Error()}}
-	}
-	g.live.replace(e.spot, e.held.Lock())
-	tried := make(chan Tried, 1)
-	x := newExecution(g, &Request{Policy: policy}, e.held, e.spot, callbackKey)
-	x.parked.Store(true)
-	x.tried = tried
-	e.c.o.Try(x, request)
-	return <-tried
+	return e.held.Try(ctx, policy, func(x *Execution) { e.c.o.Try(x, request) })
 }
 
 // paused reports whether the execution rests because it is paused.
 func (e *parkedRun) paused(lock *Lock) bool {
-	return e.c.o.Guard.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
+	return e.c.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
 
 // old reports whether its MaxAge is over.
-func (e *parkedRun) old() bool { return e.tooOld || e.c.parks.Old(e.id) }
-
-// CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by it that DeadLetter is for that.
-const CodeTooOld = "max_age"
+func (e *parkedRun) old() bool { return e.tooOld || e.c.o.Ledger.Old(e.id) }
 
 var tooOldStep = nextStep{code: CodeTooOld, why: "it was not executed within the route's max_age"}
 
@@ -241,8 +220,8 @@ func (e *parkedRun) follow(t *Tried) (over bool) {
 	case policy == nil || policy.Park == nil: // the route is gone, or parks no more
 		policy = fallback(policy)
 	}
-	e.c.slots.outcome(t.outcome(policy) != NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-	step, failed := policy.after(lock.Parked.Failures, t)
+	e.c.slots.outcome(outcomeOf(t, policy) != NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
+	step, failed := after(policy, lock.Parked.Failures, t)
 	switch step.kind {
 	case stepEnd:
 		return e.done(t, policy)
@@ -271,13 +250,7 @@ func fallback(p *Policy) *Policy {
 
 // done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
 func (e *parkedRun) done(t *Tried, policy *Policy) bool {
-	x := newExecution(e.c.o.Guard, &Request{Policy: policy}, e.held, nil, "")
-	var end Ending
-	if t.Hold > 0 {
-		end = x.hold(t.Hold)
-	} else {
-		end = x.complete(*t.Answer)
-	}
+	end := e.held.End(policy, t)
 	e.tell(ToldDone, "", "", end.Err)
 	if end.Recorded && t.Hold == 0 {
 		e.drop(end.Record)
@@ -296,13 +269,13 @@ func (e *parkedRun) dead(t *Tried, step nextStep) bool {
 	var last *Evidence
 	p := *e.held.Lock().Parked
 	if policy := e.c.o.Policy(e.held.Lock().Route); policy != nil && t.Failure.Code != CodeTooOld {
-		last = t.evidence(policy, e.c.o.Guard.o.Now())
-		p = p.tried(last)
+		last = evidenceOf(t, policy, e.c.o.Now())
+		p = p.AfterTry(last)
 	}
 	ctx, cancel := e.bounded()
 	defer cancel()
 	_, err := e.held.DeadLetter(ctx, End{
-		Status: Failed, Outcome: p.Outcome(), Tried: last, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Guard.o.Now(),
+		Status: Failed, Outcome: p.Outcome(), Tried: last, Error: &Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: e.c.o.Now(),
 	})
 	if errors.Is(err, ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		e.tooOld, e.due = false, time.Time{}
@@ -315,10 +288,10 @@ func (e *parkedRun) dead(t *Tried, step nextStep) bool {
 
 // superseded ends it because a newer event of its scope has gone through.
 func (e *parkedRun) superseded(by *Stale) bool {
-	now := e.c.o.Guard.o.Now()
+	now := e.c.o.Now()
 	ctx, cancel := e.bounded()
 	defer cancel()
-	abort := by.abort(now)
+	abort := by.Abort(now)
 	rec, err := e.held.Settle(ctx, End{Status: Aborted, Outcome: e.held.Lock().Parked.Outcome(), Abort: abort, FinishedAt: now})
 	e.tell(ToldSuperseded, string(DecisionSuperseded), abort.Reason, err)
 	if err == nil {
@@ -329,18 +302,17 @@ func (e *parkedRun) superseded(by *Stale) bool {
 
 // rest writes down what the execution waits for.
 func (e *parkedRun) rest(t *Tried, step nextStep, policy *Policy, failed bool) (over bool) {
-	g := e.c.o.Guard
 	e.inRow++
 	pause := max(step.pause, pauseAfter(e.inRow))
-	last := t.evidence(orNone(policy), g.o.Now())
+	last := evidenceOf(t, orNone(policy), e.c.o.Now())
 	for {
-		now := g.o.Now()
+		now := e.c.o.Now()
 		p := *e.held.Lock().Parked
-		if !p.tells(last) { // a request whose answer got lost has written it
+		if !tells(&p, last) { // a request whose answer got lost has written it
 			if failed {
 				p.Failures++
 			}
-			p = p.tried(last)
+			p = p.AfterTry(last)
 		}
 		if e.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
 			p.Blocked, p.NextAttempt = step.why, time.Time{}
@@ -353,7 +325,6 @@ func (e *parkedRun) rest(t *Tried, step nextStep, policy *Policy, failed bool) (
 		cancel()
 		switch {
 		case err == nil:
-			g.live.replace(e.spot, e.held.Lock())
 			what := ToldRetry
 			if step.kind == stepBlock {
 				what = ToldBlocked
@@ -373,7 +344,7 @@ func (e *parkedRun) rest(t *Tried, step nextStep, policy *Policy, failed bool) (
 }
 
 // tells reports whether p already has the end of a try.
-func (p *Parked) tells(last *Evidence) bool {
+func tells(p *Parked, last *Evidence) bool {
 	return !p.Trying && p.Last != nil && p.Last.At.Equal(last.At.Round(time.Millisecond)) && p.Last.Outcome == last.Outcome && p.Last.Code == last.Code
 }
 
@@ -390,5 +361,17 @@ func (e *parkedRun) tell(what ToldKind, code, why string, err error) {
 
 // bounded returns the context of one request to the ledger. The end of a try is written down also while the process ends.
 func (e *parkedRun) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(e.c.life), e.c.o.Guard.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(e.c.life), e.c.o.RequestTimeout)
+}
+
+// keepsBack returns how the try of a parked execution ends that is not made because its event is stale; nil: it is made. Its sender has been
+// told that the event is accepted, so if the route rejects stale ones, it becomes a dead letter.
+func keepsBack(p *Policy, stale *Stale) *Tried {
+	switch {
+	case stale == nil || !p.StopsStale():
+		return nil
+	case p.Order.OnStale == StaleReject:
+		return &Tried{Hopeless: true, Failure: Failure{Code: DecisionStale.Row().Code, Detail: stale.Reason()}}
+	}
+	return &Tried{Stale: stale}
 }

@@ -33,8 +33,8 @@ func TestATryCountsOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			held := &carriedLock{lost: lost}
 			held.lock.Parked = &Parked{Tries: 2, Failures: 1, Trying: true, Last: &Evidence{Outcome: Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
-			c := NewParkWorker(ParkWorkerOptions{Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()})})
-			e := &parkedRun{c: c, held: held, wake: make(chan struct{}, 1)}
+			guard := NewGuard(GuardOptions{Ledger: held, Base: t.Context()})
+			e := &parkedRun{c: NewParkWorker(ParkWorkerOptions{Guard: guard}), held: guard.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &Tried{Answer: &Answer{Status: 503}, Failure: Failure{Code: "upstream_status"}}
 			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
@@ -58,17 +58,15 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		held := &settledLock{kept: kept}
 		held.lock.Parked, held.lock.Scope = &Parked{Tries: 1}, Scope{Workflow: "w"}
-		guard := NewGuard(GuardOptions{Ledger: held, Base: t.Context(), Parks: roomy{}})
+		guard := NewGuard(GuardOptions{Ledger: held, Base: t.Context(), Cache: NewCache(0)})
 		dropped := false
-		c := NewParkWorker(ParkWorkerOptions{Guard: guard, Drop: func(ExecutionID, int64) {
+		c := NewParkWorker(ParkWorkerOptions{Guard: guard, Ledger: roomy{}, Drop: func(ExecutionID, int64) {
 			dropped = true
-			spot, before, err := guard.live.enter(t.Context(), held.lock.Scope)
-			if err != nil || before != nil {
-				t.Errorf("the lock is still held by %v, %v", before, err)
+			if a := guard.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); a.Execution == nil {
+				t.Errorf("the lock is still held: %+v", a.Verdict)
 			}
-			guard.live.leave(spot)
 		}})
-		e := &parkedRun{c: c, held: held, wake: make(chan struct{}, 1), spot: guard.live.settle(held.lock.Scope, &held.lock)}
+		e := &parkedRun{c: c, held: guard.Resume(held), wake: make(chan struct{}, 1)}
 		e.superseded(&Stale{})
 		if e.over(); dropped == kept {
 			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
@@ -81,12 +79,12 @@ func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
 	now := time.Now()
 	g := NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
 	admittedBy(t, g, testPolicy())
-	if !g.busy() {
+	if !g.Busy() {
 		t.Error("a delivery has come, and nobody is there")
 	}
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		now = now.Add(step)
-		if g.busy() {
+		if g.Busy() {
 			t.Errorf("set by %v: somebody is there", step)
 		}
 		now = now.Add(-step)
@@ -114,10 +112,9 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
 		held.lock.Parked = &Parked{Tries: 1}
 		policy := testPolicy()
-		c := NewParkWorker(ParkWorkerOptions{
-			Guard: NewGuard(GuardOptions{Ledger: held, Parks: held, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return policy },
-		})
-		e := &parkedRun{c: c, held: held, tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		guard := NewGuard(GuardOptions{Ledger: held, Base: t.Context()})
+		c := NewParkWorker(ParkWorkerOptions{Guard: guard, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *Policy { return policy }})
+		e := &parkedRun{c: c, held: guard.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
 		leave, over := e.await()
 		if leave == nil || over || held.ends != 2 {
 			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
@@ -152,7 +149,7 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 		ledger := takenOver{held: held}
 		var sent string
 		c := NewParkWorker(ParkWorkerOptions{
-			Guard: NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second, Cache: NewCache(0)}), Running: func() int { return 1 },
+			Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context(), Cache: NewCache(0)}), Ledger: ledger, Running: func() int { return 1 },
 			Policy: func(string) *Policy { return policy },
 			Try: func(x *Execution, request []byte) {
 				sent = string(request)
@@ -190,7 +187,7 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 		held.lock.Parked = &Parked{Tries: 1, Trying: true}
 		ledger := takenOver{held: held, holdExpired: expired}
 		c := NewParkWorker(ParkWorkerOptions{
-			Guard:  NewGuard(GuardOptions{Ledger: held, Parks: ledger, Base: t.Context(), RequestTimeout: time.Second}),
+			Guard: NewGuard(GuardOptions{Ledger: held, Base: t.Context()}), Ledger: ledger,
 			Policy: func(string) *Policy { return policy }, Told: func(Told) {},
 		})
 		c.take(Scope{}, func() {})
@@ -221,7 +218,7 @@ func (readyQueues) Take(context.Context, Scope, func(string) bool) (*Taken, erro
 func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := readyQueues{scopes: make(chan Scope)}
 	c := NewParkWorker(ParkWorkerOptions{
-		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Parks: parks, Base: t.Context()}), Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },
+		Guard: NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int { return 1 }, Policy: func(string) *Policy { return nil },
 	})
 	leave, err := c.slots.enter(t.Context())
 	if err != nil {

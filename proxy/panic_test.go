@@ -130,7 +130,7 @@ func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
 		ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
 	r.handler.o.Gate = guard
-	carrier := idem.NewParkWorker(idem.ParkWorkerOptions{Guard: guard, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
+	carrier := idem.NewParkWorker(idem.ParkWorkerOptions{Guard: guard, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
 	go carrier.Run()
 	defer carrier.Close(t.Context())
 	if a := await(t, r.send(t.Context(), "w", "1")); a.decision != "parked" {

@@ -64,7 +64,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		Parks: p.store.Ledger, ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10000, Bytes: 1 << 30} },
 	})
 	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
-		Guard: p.guard, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
+		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
 	})
 	p.carries.Go(p.worker.Run)
 	return p

@@ -36,7 +36,8 @@ func (s *Service) openRequests(context.Context) error {
 // carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
 func (s *Service) carry() {
 	s.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
-		Guard: s.guard, Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
+		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
+		Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
 		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())

@@ -6,6 +6,37 @@ import (
 	"time"
 )
 
+// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. judge is given what stands in the
+// way; if it returns a lock whose owner is dead, that execution is reaped before the next claim. A claim that was not applied is made again, so
+// each one needs an execution ID of its own. Other errors are those of claim and reap, and the context's.
+func ClaimLock(
+	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), reap func(context.Context, *Lock) error,
+) (Held, error) {
+	for {
+		held, seen, err := claim()
+		switch {
+		case errors.Is(err, ErrNotClaimed):
+			err = nil
+		case err == nil && held != nil:
+			return held, nil
+		case err == nil:
+			dead, over := judge(seen)
+			if over {
+				return nil, nil
+			}
+			if dead != nil {
+				err = reap(ctx, dead)
+			}
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
 // Waiter is what AwaitLock asks about the delivery that waits for a lock in its workflow's queue.
 type Waiter interface {
 	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID that was not used before. If it is Parked,
@@ -133,7 +164,7 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 		switch v := q.Judge(seen, true); {
 		case v.Reap != nil:
 			err = q.ledger.Reap(q.ctx, v.Reap)
-		case v.taken(): // the record has changed, and the lock is still taken
+		case v.Taken(): // the record has changed, and the lock is still taken
 			q.may.Prev = seen.RecordRevision
 		case v.Decision != "":
 			return nil, v, nil
