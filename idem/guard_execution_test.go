@@ -133,16 +133,6 @@ func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
-	held := &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}}, Held: true, HoldUntil: noon.Add(42 * time.Second)}
-	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
-		v := Decide(&Seen{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
-		if v.Decision != want || v.RetryAfter != 42*time.Second {
-			t.Errorf("%+v", v)
-		}
-	}
-}
-
 // TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
 func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 	for name, end := range endings {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 // roomy is a ParkLedger in which nothing is parked.
@@ -60,5 +61,22 @@ func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
 		if err := x.Park(r, ParkUnknown, &Evidence{Outcome: outcome}); err != nil || held.as.Trying != trying || held.as.Tries != 1 {
 			t.Errorf("%s: parked as %+v, %v", outcome, held.as, err)
 		}
+	}
+}
+
+// TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount: parked executions do not wait an hour for deliveries that do not come.
+func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
+	now := time.Now()
+	g := NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
+	admittedBy(t, g, testPolicy())
+	if !g.Busy() {
+		t.Error("a delivery has come, and nobody is there")
+	}
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		now = now.Add(step)
+		if g.Busy() {
+			t.Errorf("set by %v: somebody is there", step)
+		}
+		now = now.Add(-step)
 	}
 }

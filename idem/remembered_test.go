@@ -117,16 +117,6 @@ func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *tes
 	}
 }
 
-func TestARecordMayBeBelievedForASixteenthOfItsRetention(t *testing.T) {
-	for retention, want := range map[time.Duration]time.Duration{
-		time.Second: 5 * time.Second, 80 * time.Second: 5 * time.Second, 160 * time.Second: 10 * time.Second, 24 * time.Hour: 90 * time.Minute, 1000 * time.Hour: 6 * time.Hour,
-	} {
-		if got := Slack(retention); got != want {
-			t.Errorf("%s: %s, want %s", retention, got, want)
-		}
-	}
-}
-
 func TestWhatIsNoKeyIsNeitherRememberedNorFound(t *testing.T) {
 	good := cached(0).Scope.Key
 	zeros := Key("0000000000000000-00000000000000000000000000000000")

@@ -1,8 +1,6 @@
 package idem
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 )
@@ -119,27 +117,12 @@ func TestAStatusOutsideOfASetIsNotInIt(t *testing.T) {
 	}
 }
 
-// failing is a Ledger that cannot decide.
-type failing struct {
-	Ledger
-	err error
-}
-
-func (*failing) Paused(string, string) *Pause          { return nil }
-func (*failing) Answer(context.Context, *Record) error { return nil }
-func (*failing) Ahead(Scope) *Lock                     { return nil }
-
-func (f *failing) Claim(context.Context, Lock, int64) (Held, *Seen, error) { return nil, nil, f.err }
-
-func TestADeliveryIsRefusedWhereTheLedgerCannotDecideAndTheNextOneMayTry(t *testing.T) {
-	down := &failing{err: ErrStoreUnavailable}
-	p := testPolicy()
-	p.NewPerSecond = 1
-	g := NewGuard(GuardOptions{Ledger: down, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return noon }})
-	for range 3 { // neither the place in this process nor the route's quota is used up
-		a := g.Admit(t.Context(), &Request{Scope: Scope{Workflow: "w", Key: keyA}, Policy: p})
-		if a.Decision != DecisionStoreUnavailable || !errors.Is(a.Err, ErrStoreUnavailable) || a.Execution != nil {
-			t.Fatalf("%+v", a)
+func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
+	held := &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}}, Held: true, HoldUntil: noon.Add(42 * time.Second)}
+	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
+		v := Decide(&Seen{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
+		if v.Decision != want || v.RetryAfter != 42*time.Second {
+			t.Errorf("%+v", v)
 		}
 	}
 }

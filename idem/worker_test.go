@@ -74,23 +74,6 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	}
 }
 
-// TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount: parked executions do not wait an hour for deliveries that do not come.
-func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
-	now := time.Now()
-	g := NewGuard(GuardOptions{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
-	admittedBy(t, g, testPolicy())
-	if !g.Busy() {
-		t.Error("a delivery has come, and nobody is there")
-	}
-	for _, step := range []time.Duration{-time.Hour, time.Hour} {
-		now = now.Add(step)
-		if g.Busy() {
-			t.Errorf("set by %v: somebody is there", step)
-		}
-		now = now.Add(-step)
-	}
-}
-
 // agedLock is a parked execution to which somebody has just given its time again: the ledger knows, and what it hears of ages comes later.
 type agedLock struct {
 	carriedLock
