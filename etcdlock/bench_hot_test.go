@@ -16,6 +16,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // BenchmarkHotWorkflow is 64 senders with events for one workflow, each with its next when the one before has its answer: under strategy wait,
@@ -167,10 +168,10 @@ func passed(all []visit) (most time.Duration) {
 
 func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int) error {
 	b.Helper()
-	guards := make([]*idem.Guard, replicas)
+	guards := make([]*guard.Guard, replicas)
 	for i := range guards {
-		guards[i] = idem.NewGuard(idem.GuardOptions{
-			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: idem.NewCache(0), MaxWaiting: func() int { return hotSenders },
+		guards[i] = guard.New(guard.Options{
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: guard.NewCache(0), MaxWaiting: func() int { return hotSenders },
 		})
 	}
 	policy := &idem.Policy{
@@ -238,10 +239,10 @@ func BenchmarkRefusedSenders(b *testing.B) {
 
 func hotRefused(b *testing.B, e *benchMember, replicas int, call time.Duration, told bool, wait time.Duration) func(sender, n int) error {
 	b.Helper()
-	guards := make([]*idem.Guard, replicas)
+	guards := make([]*guard.Guard, replicas)
 	for i := range guards {
-		guards[i] = idem.NewGuard(idem.GuardOptions{
-			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: idem.NewCache(0),
+		guards[i] = guard.New(guard.Options{
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: guard.NewCache(0),
 			MaxWaiting: func() int { return hotSenders }, OvertakenWait: wait,
 		})
 	}

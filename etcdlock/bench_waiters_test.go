@@ -14,6 +14,7 @@ import (
 
 	"hooklock/etcdlock/owned"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // BenchmarkWaiters is what a delivery that waits costs this process: heap-B and stack-B are for each of 10 000, ten on each workflow,
@@ -61,8 +62,8 @@ type queuers struct {
 func newQueuers(b *testing.B, s *Store, workflows, each int) *queuers {
 	b.Helper()
 	c := &queuers{gate: make(chan struct{})}
-	g := idem.NewGuard(idem.GuardOptions{
-		Ledger: s, Base: context.Background(), RequestTimeout: time.Minute, Cache: idem.NewCache(0), MaxWaiting: func() int { return workflows * each },
+	g := guard.New(guard.Options{
+		Ledger: s, Base: context.Background(), RequestTimeout: time.Minute, Cache: guard.NewCache(0), MaxWaiting: func() int { return workflows * each },
 	})
 	policy := &idem.Policy{
 		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: each, InFlight: idem.Conflict, Idempotency: true,

@@ -8,12 +8,14 @@ import (
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 )
 
 // carrying is a process that carries what is parked of one route, on a store of its own.
 type carrying struct {
 	*Store
-	worker *idem.ParkWorker
+	worker *worker.Worker
 	tries  chan time.Time // each as it begins
 	cutOff func()         // ends the process's tries, as the end of shutdown_timeout does
 }
@@ -23,12 +25,12 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	tb.Helper()
 	base, end := context.WithCancelCause(tb.Context())
 	p := &carrying{Store: openStore(tb, Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
-	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
-		Guard:   idem.NewGuard(idem.GuardOptions{Ledger: p.Store, Parks: p.Store, Base: base, Cache: idem.NewCache(0)}),
+	p.worker = worker.New(worker.Options{
+		Guard:   guard.New(guard.Options{Ledger: p.Store, Parks: p.Store, Base: base, Cache: guard.NewCache(0)}),
 		Ledger:  p.Store,
 		Policy:  func(string) *idem.Policy { return policy },
 		Running: func() int { return 10 },
-		Try: func(x *idem.Execution, _ []byte) {
+		Try: func(x *guard.Execution, _ []byte) {
 			p.tries <- time.Now()
 			<-x.Context().Done()
 			x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "Hooklock was shut down before the upstream answered"})
@@ -36,7 +38,7 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	})
 	p.cutOff = func() {
 		p.worker.Drain()
-		end(idem.ErrShutdown)
+		end(guard.ErrShutdown)
 		if err := p.worker.Close(within(tb, patience)); err != nil {
 			tb.Error(err)
 		}

@@ -11,20 +11,21 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // skewed is a process whose wall clock is off by d: a Guard with its cache, on a store of its own.
-func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*idem.Guard, *Store) {
+func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*guard.Guard, *Store) {
 	tb.Helper()
 	now := func() time.Time { return time.Now().Add(d) }
-	cache := idem.NewCache(0)
+	cache := guard.NewCache(0)
 	s, err := Open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset, Clock: link.Clock{Now: now, Boot: link.SystemClock().Boot}})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { closeStore(tb, s) })
 	must(tb, s.WaitReady)
-	return idem.NewGuard(idem.GuardOptions{Ledger: s, Base: tb.Context(), Cache: cache, Now: now}), s
+	return guard.New(guard.Options{Ledger: s, Base: tb.Context(), Cache: cache, Now: now}), s
 }
 
 // byPayload is a delivery without an event ID: its payload is its key, for payloadRetention.
@@ -37,7 +38,7 @@ func byPayload(event string, payloadRetention time.Duration) *idem.Request {
 	}}
 }
 
-func mustRun(tb testing.TB, g *idem.Guard, r *idem.Request) idem.ExecutionID {
+func mustRun(tb testing.TB, g *guard.Guard, r *idem.Request) idem.ExecutionID {
 	tb.Helper()
 	run := g.Admit(tb.Context(), r)
 	if run.Execution == nil {
@@ -63,7 +64,7 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 			first, firstStore := skewed(t, e, c.settles)
 			second, secondStore := skewed(t, e, c.meets)
 			id := mustRun(t, first, byPayload("one", aWhile))
-			for i, g := range []*idem.Guard{first, second, second} { // the third answer may come from a cache
+			for i, g := range []*guard.Guard{first, second, second} { // the third answer may come from a cache
 				if got := g.Admit(t.Context(), byPayload("one", aWhile)); got.Decision != idem.DecisionReplayed || got.Holder != id {
 					t.Errorf("copy %d: %+v", i, got)
 				}
@@ -90,7 +91,7 @@ func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
 	b, _ := skewed(t, e, -7*24*time.Hour)
 	const retention = 2 * time.Second
 	mustRun(t, a, byPayload("one", retention))
-	for name, g := range map[string]*idem.Guard{"its own process": a, "another one": b} {
+	for name, g := range map[string]*guard.Guard{"its own process": a, "another one": b} {
 		eventually(t, name+" runs it again", func() bool {
 			got := g.Admit(t.Context(), byPayload("one", retention))
 			if got.Execution != nil {

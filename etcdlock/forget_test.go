@@ -7,14 +7,15 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // gate is a Guard on a store of its own, with the cache that a process has.
-func gate(tb testing.TB, e *etcdtest.Etcd) (*idem.Guard, *Store) {
+func gate(tb testing.TB, e *etcdtest.Etcd) (*guard.Guard, *Store) {
 	tb.Helper()
-	cache := idem.NewCache(0)
+	cache := guard.NewCache(0)
 	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
-	return idem.NewGuard(idem.GuardOptions{Ledger: s, Base: tb.Context(), Cache: cache}), s
+	return guard.New(guard.Options{Ledger: s, Base: tb.Context(), Cache: cache}), s
 }
 
 func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
@@ -24,7 +25,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 	keep := idem.StatusSet{}
 	keep.Add(200, 299)
 	policy := &idem.Policy{Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep, ReplayBody: 100, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay}
-	deliver := func(g *idem.Guard) idem.Admission {
+	deliver := func(g *guard.Guard) guard.Admission {
 		return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: policy})
 	}
 	run := deliver(a)
@@ -35,7 +36,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 	if end := run.Execution.Complete(idem.Answer{Status: 200, Whole: true}); !end.Recorded {
 		t.Fatalf("%+v", end)
 	}
-	for _, g := range []*idem.Guard{a, b, b} { // the second one of b is from its cache
+	for _, g := range []*guard.Guard{a, b, b} { // the second one of b is from its cache
 		if got := deliver(g); got.Decision != idem.DecisionReplayed {
 			t.Fatalf("%+v", got)
 		}
@@ -43,8 +44,8 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	for name, g := range map[string]*idem.Guard{"a": a, "b": b} {
-		var again idem.Admission
+	for name, g := range map[string]*guard.Guard{"a": a, "b": b} {
+		var again guard.Admission
 		eventually(t, name+" runs it again", func() bool { again = deliver(g); return again.Execution != nil })
 		if again.Execution.Lock().Attempt != 1 {
 			t.Errorf("attempt %d of an event that was forgotten", again.Execution.Lock().Attempt)

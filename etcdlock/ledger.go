@@ -14,7 +14,7 @@ import (
 	"hooklock/idem"
 )
 
-// Ledger is the store of locks and records as the Guard of idem needs it.
+// Ledger is the store of locks and records as package idem/guard needs it.
 type Ledger struct{ *core }
 
 var (

@@ -6,13 +6,14 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // strategies are two processes in the middle of a rolling update that takes a route from the one strategy to strategy none, or back.
 type strategies struct {
 	etcd   *etcdtest.Etcd
-	locks  *idem.Guard // strategy fail_fast, unless a test says otherwise
-	none   *idem.Guard
+	locks  *guard.Guard // strategy fail_fast, unless a test says otherwise
+	none   *guard.Guard
 	policy idem.Policy // of the process that locks
 
 	lockStore, noneStore *Store
@@ -25,17 +26,17 @@ func rollout(t *testing.T) *strategies {
 		InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay, MaxWaiting: 10, WaitTimeout: patience, AttachTimeout: patience,
 	}}
 	r.policy.Keep.Add(200, 299)
-	open := func() (*idem.Guard, *Store) {
-		cache := idem.NewCache(0)
+	open := func() (*guard.Guard, *Store) {
+		cache := guard.NewCache(0)
 		s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
-		return idem.NewGuard(idem.GuardOptions{Ledger: s, Base: t.Context(), Cache: cache, MaxWaiting: func() int { return 10 }, RequestTimeout: patience}), s
+		return guard.New(guard.Options{Ledger: s, Base: t.Context(), Cache: cache, MaxWaiting: func() int { return 10 }, RequestTimeout: patience}), s
 	}
 	r.locks, r.lockStore = open()
 	r.none, r.noneStore = open()
 	return r
 }
 
-func (r *strategies) deliver(t *testing.T, g *idem.Guard, event string) idem.Admission {
+func (r *strategies) deliver(t *testing.T, g *guard.Guard, event string) guard.Admission {
 	p := r.policy
 	if g == r.none {
 		p.Strategy = idem.NoLock
@@ -43,7 +44,7 @@ func (r *strategies) deliver(t *testing.T, g *idem.Guard, event string) idem.Adm
 	return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", event).Scope, Policy: &p})
 }
 
-func (r *strategies) mustRun(t *testing.T, g *idem.Guard, event string) *idem.Execution {
+func (r *strategies) mustRun(t *testing.T, g *guard.Guard, event string) *guard.Execution {
 	t.Helper()
 	a := r.deliver(t, g, event)
 	if a.Execution == nil {
@@ -53,7 +54,7 @@ func (r *strategies) mustRun(t *testing.T, g *idem.Guard, event string) *idem.Ex
 }
 
 // each runs f twice: an update to strategy none and one back. The first copy goes to before, the second one to after.
-func each(t *testing.T, f func(t *testing.T, r *strategies, before, after *idem.Guard)) {
+func each(t *testing.T, f func(t *testing.T, r *strategies, before, after *guard.Guard)) {
 	for name, none := range map[string]bool{"to none": false, "back from none": true} {
 		t.Run(name, func(t *testing.T) {
 			r := rollout(t)
@@ -67,7 +68,7 @@ func each(t *testing.T, f func(t *testing.T, r *strategies, before, after *idem.
 }
 
 func TestADuplicateOfARunningOrHeldEventDoesNotRunUnderAnotherStrategy(t *testing.T) {
-	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
+	each(t, func(t *testing.T, r *strategies, before, after *guard.Guard) {
 		run := r.mustRun(t, before, "one")
 		id := run.Lock().Execution
 		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionInFlight || got.Holder != id {
@@ -106,10 +107,10 @@ func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
 }
 
 func TestADuplicateAttachesToAnExecutionUnderAnotherStrategy(t *testing.T) {
-	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
+	each(t, func(t *testing.T, r *strategies, before, after *guard.Guard) {
 		r.policy.InFlight = idem.Attach
 		run := r.mustRun(t, before, "one")
-		answers := make(chan idem.Admission, 1)
+		answers := make(chan guard.Admission, 1)
 		go func() { answers <- r.deliver(t, after, "one") }()
 		eventually(t, "the copy waits", func() bool { n, _ := after.Waiting(); return n == 1 })
 		run.Complete(idem.Answer{Status: 200, Whole: true})
@@ -123,7 +124,7 @@ func TestADuplicateOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
 	r := rollout(t)
 	r.policy.Strategy = idem.Wait
 	other := r.mustRun(t, r.locks, "other")
-	waited := make(chan idem.Admission, 1)
+	waited := make(chan guard.Admission, 1)
 	go func() { waited <- r.deliver(t, r.locks, "one") }()
 	waiters(t, r.etcd, 1)
 	if got := r.deliver(t, r.none, "one"); got.Decision != idem.DecisionInFlight || got.Holder == "" {
@@ -157,7 +158,7 @@ func TestADuplicateDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 
 func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
+	each(t, func(t *testing.T, r *strategies, before, after *guard.Guard) {
 		r.policy.ReleaseDelay = time.Hour
 		run := r.mustRun(t, before, "one")
 		dies := r.lockStore
@@ -182,7 +183,7 @@ func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *tes
 }
 
 func TestAnEventThatRunsUnderAnotherStrategyIsNotForgotten(t *testing.T) {
-	each(t, func(t *testing.T, r *strategies, before, after *idem.Guard) {
+	each(t, func(t *testing.T, r *strategies, before, after *guard.Guard) {
 		first := r.mustRun(t, before, "one")
 		first.Complete(idem.Answer{Status: 500, Whole: true}) // may run again
 		second := r.mustRun(t, after, "one")

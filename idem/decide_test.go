@@ -5,10 +5,7 @@ import (
 	"time"
 )
 
-var (
-	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	later = noon.Add(time.Hour)
-)
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func testPolicy() *Policy {
 	p := &Policy{

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
@@ -59,7 +60,7 @@ func (d *delivery) noteStale(stale *idem.Stale) {
 
 // ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery whose sender leaves gives up its queue entry.
 // The short wait of an overtaken one goes on without its sender: should the event run then, its next delivery gets the answer.
-func (d *delivery) ask(ctx *fasthttp.RequestCtx) idem.Admission {
+func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	p := &d.route.Policy
 	d.asked = d.request()
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
@@ -82,7 +83,7 @@ func (d *delivery) request() *idem.Request {
 }
 
 // refused returns the ending of a delivery that may not run: the first answer, or a refusal.
-func (d *delivery) refused(a *idem.Admission) *ending {
+func (d *delivery) refused(a *guard.Admission) *ending {
 	if a.Decision == idem.DecisionParked {
 		end := d.parkedAs(a.Holder, a.On)
 		if !a.Accepted || d.route.Observe {
@@ -126,7 +127,7 @@ func (d *delivery) refused(a *idem.Admission) *ending {
 	return end
 }
 
-func refusalDetail(a *idem.Admission) string {
+func refusalDetail(a *guard.Admission) string {
 	row := a.Decision.Row()
 	switch {
 	case a.Decision == idem.DecisionAborted:

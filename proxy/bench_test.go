@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
@@ -18,8 +19,8 @@ import (
 // refuser is a gate that admits nothing: what is left is the cost of the proxy itself.
 type refuser struct{}
 
-func (refuser) Admit(context.Context, *idem.Request) idem.Admission {
-	return idem.Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
+func (refuser) Admit(context.Context, *idem.Request) guard.Admission {
+	return guard.Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
 }
 
 type deaf struct{}

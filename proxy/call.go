@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
@@ -94,7 +95,7 @@ func (d *delivery) trusted() bool {
 }
 
 // send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
-func (d *delivery) send(x *idem.Execution) error {
+func (d *delivery) send(x *guard.Execution) error {
 	keeps := d.h.o.Upstream.Reuses(d.req.body, d.trusted()) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
 	err := d.h.o.Upstream.Send(&d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
@@ -103,7 +104,7 @@ func (d *delivery) send(x *idem.Execution) error {
 }
 
 // headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.
-func (d *delivery) headOptions(x *idem.Execution, keeps bool) wire.HeadOptions {
+func (d *delivery) headOptions(x *guard.Execution, keeps bool) wire.HeadOptions {
 	o := wire.HeadOptions{
 		Length: int64(len(d.req.body)), Close: !keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto, ForwardedHost: d.req.msg.Host,
 		Host: []byte(d.h.o.UpstreamHost),

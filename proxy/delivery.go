@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
@@ -36,8 +37,8 @@ type course struct {
 
 	trace     idem.TraceContext
 	report    Report
-	execution *idem.Execution // nil until it was admitted
-	asked     *idem.Request   // the request for the gate; nil before
+	execution *guard.Execution // nil until it was admitted
+	asked     *idem.Request    // the request for the gate; nil before
 	end       ending
 	detached  bool          // an answer is still being streamed, and its end ends the delivery
 	answered  chan struct{} // of a front: closed when it has ended (slow.go)

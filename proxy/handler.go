@@ -12,12 +12,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/wire"
 )
 
-// Gate decides whether a delivery may run. In production it is *idem.Guard.
+// Gate decides whether a delivery may run. In production it is *guard.Guard.
 type Gate interface {
-	Admit(sender context.Context, r *idem.Request) idem.Admission
+	Admit(sender context.Context, r *idem.Request) guard.Admission
 }
 
 // HandlerOptions are what a Handler works with.

@@ -3,7 +3,7 @@ package proxy
 import (
 	"strconv"
 
-	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/wire"
 )
 
@@ -18,7 +18,7 @@ const (
 )
 
 // appendExecution appends the header lines that tell the upstream what it runs.
-func appendExecution(dst []byte, x *idem.Execution) []byte {
+func appendExecution(dst []byte, x *guard.Execution) []byte {
 	lock := x.Lock()
 	dst = wire.AppendField(dst, headerExecution, []byte(lock.Execution))
 	dst = wire.AppendField(dst, "Hooklock-Workflow", []byte(lock.Scope.Workflow))

@@ -7,6 +7,8 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 	"hooklock/proxy/kept"
 )
 
@@ -73,9 +75,9 @@ func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Park = &idem.ParkPolicy{Slow: true, MaxWaiting: 10} })
 	r.handler.o.Requests = clumsyRequests{}
-	r.handler.o.Gate = idem.NewGuard(idem.GuardOptions{
-		Ledger: r.store.Ledger, Base: t.Context(), Cache: idem.NewCache(0), Parks: r.store.Ledger,
-		ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10, Bytes: 1 << 20} },
+	r.handler.o.Gate = guard.New(guard.Options{
+		Ledger: r.store.Ledger, Base: t.Context(), Cache: guard.NewCache(0), Parks: r.store.Ledger,
+		ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
 	got := r.send(t.Context(), "w", "1")
 	await(t, up.begun)
@@ -125,14 +127,14 @@ func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
 	})
 	o := &tries{clumsy{r.events, EventAcquired}, make(chan idem.Outcome, 10)}
 	r.handler.o.Observer, r.handler.o.Requests = o, inline{}
-	guard := idem.NewGuard(idem.GuardOptions{
-		Ledger: r.store.Ledger, Base: t.Context(), Cache: idem.NewCache(0), Parks: r.store.Ledger,
-		ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10, Bytes: 1 << 20} },
+	g := guard.New(guard.Options{
+		Ledger: r.store.Ledger, Base: t.Context(), Cache: guard.NewCache(0), Parks: r.store.Ledger,
+		ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
-	r.handler.o.Gate = guard
-	carrier := idem.NewParkWorker(idem.ParkWorkerOptions{Guard: guard, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
-	go carrier.Run()
-	defer carrier.Close(t.Context())
+	r.handler.o.Gate = g
+	w := worker.New(worker.Options{Guard: g, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
+	go w.Run()
+	defer w.Close(t.Context())
 	if a := await(t, r.send(t.Context(), "w", "1")); a.decision != "parked" {
 		t.Fatalf("got %+v", a)
 	}

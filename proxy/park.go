@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/kept"
 )
 
@@ -70,7 +71,7 @@ func (a *attempt) park() *ending {
 	if on == "" || a.accepted || x.Parked() || !x.MayPark(a.asked, on) {
 		return nil
 	}
-	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, idem.ErrShutdown) && !errors.Is(cause, idem.ErrMaxDuration) {
+	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, guard.ErrShutdown) && !errors.Is(cause, guard.ErrMaxDuration) {
 		return nil // it was cancelled, or belongs to another process
 	}
 	if a.route.Observe {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/wire"
 	"hooklock/proxy/wiretest"
 )
@@ -28,7 +28,7 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		_, _ = c.ReadRequest()
-		end(idem.ErrShutdown)
+		end(guard.ErrShutdown)
 		_, _ = io.Copy(io.Discard, c)
 	})
 	pool := wire.NewUpstream(wire.Options{Addr: up.Addr})
@@ -93,7 +93,7 @@ func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, up.stuck)
-	end(idem.ErrShutdown)
+	end(guard.ErrShutdown)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := h.pool.await(ctx); err != nil {

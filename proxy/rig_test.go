@@ -17,6 +17,7 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/idem/naming"
 	"hooklock/proxy/wire"
 )
@@ -102,7 +103,7 @@ func local(t *testing.T) net.Listener {
 // replica is one Hooklock, without its process.
 type replica struct {
 	url     string
-	guard   *idem.Guard
+	guard   *guard.Guard
 	handler *Handler
 	server  *Server
 	store   *etcdlock.Store
@@ -144,7 +145,7 @@ func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*ide
 
 func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.Policy)) *replica {
 	t.Helper()
-	cache := idem.NewCache(0)
+	cache := guard.NewCache(0)
 	var policy idem.Policy
 	store, err := etcdlock.Open(etcdlock.Options{
 		Endpoints: []string{endpoint}, SessionTTL: 10 * time.Second, OnForget: cache.Forget, OnReset: cache.Reset,
@@ -155,7 +156,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	}
 	base, end := context.WithCancelCause(context.Background())
 	r := &replica{store: store, events: &events{}}
-	r.guard = idem.NewGuard(idem.GuardOptions{
+	r.guard = guard.New(guard.Options{
 		Ledger: store.Ledger, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }, OvertakenWait: patience,
 		RequestTimeout: 6 * time.Second, // the default is short for many deliveries at once on a machine that has other work
 	})
@@ -196,7 +197,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		end(idem.ErrShutdown)
+		end(guard.ErrShutdown)
 		if err := r.server.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}

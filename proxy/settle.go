@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // settle writes down how the execution ended, before its sender is answered.
@@ -34,7 +35,7 @@ func (a *attempt) settle() *ending {
 }
 
 // settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
-func (a *attempt) settleAnswered(answer idem.Answer) idem.Ending {
+func (a *attempt) settleAnswered(answer idem.Answer) guard.Ending {
 	if ttl := a.holdFor(answer.Status); ttl > 0 {
 		return a.execution.Hold(ttl)
 	}
@@ -66,7 +67,7 @@ func (a *attempt) settleUnanswered() *ending {
 }
 
 // giveUp ends the execution without an answer.
-func (a *attempt) giveUp() idem.Ending {
+func (a *attempt) giveUp() guard.Ending {
 	if a.sent {
 		return a.execution.Abandon(a.why.recorded())
 	}
@@ -101,11 +102,11 @@ func (f *failure) recorded() idem.Failure {
 // stopOf returns the failure of an execution that was told to stop.
 func stopOf(cause error, sent bool) failure {
 	switch {
-	case errors.Is(cause, idem.ErrMaxDuration):
+	case errors.Is(cause, guard.ErrMaxDuration):
 		return failureOf(idem.DecisionAborted, "the execution reached the route's max_duration")
 	case errors.Is(cause, idem.ErrCancelled):
 		return failureOf(idem.DecisionAborted, cancelledDetail(sent))
-	case errors.Is(cause, idem.ErrShutdown):
+	case errors.Is(cause, guard.ErrShutdown):
 		return failureOf(idem.DecisionUpstreamFailed, "Hooklock was shut down before the upstream answered")
 	case !sent:
 		return failureOf(idem.DecisionStoreUnavailable, "the lock was lost before anything was sent; the event may be delivered again")
@@ -114,7 +115,7 @@ func stopOf(cause error, sent bool) failure {
 }
 
 // settled records for the report, and logs, how the execution ended.
-func (d *delivery) settled(end idem.Ending) {
+func (d *delivery) settled(end guard.Ending) {
 	if end.Parked {
 		return // nothing has ended
 	}
@@ -163,7 +164,7 @@ func (d *delivery) cancelled(by *idem.Cancel) {
 }
 
 // lossOf returns whether, and why, the lock was lost while its execution ran. cause is why the execution was told to stop.
-func lossOf(cause error, end idem.Ending) Loss {
+func lossOf(cause error, end guard.Ending) Loss {
 	switch {
 	case end.Lost && end.Record != nil && end.Record.Abort != nil:
 		return LossReleased

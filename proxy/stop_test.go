@@ -9,6 +9,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // told says that a sender was told of an aborted execution, and what is known of the effect.
@@ -66,7 +67,7 @@ func TestACallThatIsStoppedBeforeItsFirstByteDoesNotReachTheService(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			r := newReplica(t, etcd, up, func(*idem.Policy) {})
-			r.handler.o.Gate = idem.NewGuard(idem.GuardOptions{Ledger: &lastMoment{begin: c.begin, release: c.release}, Base: t.Context(), Cache: idem.NewCache(0)})
+			r.handler.o.Gate = guard.New(guard.Options{Ledger: &lastMoment{begin: c.begin, release: c.release}, Base: t.Context(), Cache: guard.NewCache(0)})
 			told(t, await(t, r.send(t.Context(), "w", "1")), c.code, c.decision, "no")
 			ran(t, up, 0)
 			if cancelled := c.decision == "aborted"; r.events.heard(EventCancelled) != cancelled {

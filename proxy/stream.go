@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/wire"
 )
 
@@ -58,7 +59,7 @@ const longestOldAnswer = 8 << 20
 // because its end is the outcome.
 type answerStream struct {
 	d    *delivery
-	x    *idem.Execution // nil if nothing is recorded, and once it is
+	x    *guard.Execution // nil if nothing is recorded, and once it is
 	call *call
 	rest *wire.Rest
 
@@ -76,7 +77,7 @@ type answerStream struct {
 }
 
 // rest returns the stream of an answer that was not read whole; x is nil if nothing is recorded.
-func (d *delivery) rest(x *idem.Execution) *answerStream {
+func (d *delivery) rest(x *guard.Execution) *answerStream {
 	a := &d.call.answer
 	return &answerStream{d: d, x: x, call: &d.call, rest: a.Rest, held: a.Body, total: int64(len(a.Body))}
 }
@@ -176,7 +177,7 @@ func (s *answerStream) settle(cut error) {
 		s.endWith(s.d.h.o.Base, s.sender)
 	}
 	a := attempt{delivery: s.d, err: cut, sent: true}
-	var end idem.Ending
+	var end guard.Ending
 	if cut == nil {
 		end = a.settleAnswered(idem.Answer{Status: s.d.call.answer.Status, Bytes: s.total})
 	} else {

@@ -18,6 +18,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
+	"hooklock/idem/guard"
 	"hooklock/proxy/wire"
 	"hooklock/proxy/wiretest"
 )
@@ -165,7 +166,7 @@ func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end(idem.ErrShutdown)
+	end(guard.ErrShutdown)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := r.handler.pool.await(ctx); err != nil {

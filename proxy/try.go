@@ -5,10 +5,11 @@ import (
 	"errors"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
-// implements idem.ParkWorkerOptions.Policy.
+// implements worker.Options.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
 	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy
@@ -16,8 +17,8 @@ func (h *Handler) Policy(route string) *idem.Policy {
 	return nil
 }
 
-// Try sends the request of a parked execution once, and ends x with what is known then. It implements idem.ParkWorkerOptions.Try.
-func (h *Handler) Try(x *idem.Execution, value []byte) {
+// Try sends the request of a parked execution once, and ends x with what is known then. It implements worker.Options.Try.
+func (h *Handler) Try(x *guard.Execution, value []byte) {
 	d := h.pool.get(h)
 	d.accepted, d.execution = true, x
 	defer d.finish()

@@ -11,32 +11,33 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"hooklock/idem"
+	"hooklock/idem/worker"
 	"hooklock/proxy"
 )
 
 // parkEnds are the ends of parked executions, as values of a label.
-var parkEnds = []string{string(idem.ToldDone), string(idem.ToldBlocked), string(idem.ToldDeadLetter), string(idem.ToldSuperseded), string(idem.ToldLost)}
+var parkEnds = []string{string(worker.ToldDone), string(worker.ToldBlocked), string(worker.ToldDeadLetter), string(worker.ToldSuperseded), string(worker.ToldLost)}
 
 // parkReasons are the reasons to park, as values of a label.
 var parkReasons = append(idem.ParkOn("").Choices(), string(idem.ParkPaused), string(idem.ParkSenderLimit))
 
 // toldLines are the log events of parked executions.
-var toldLines = map[idem.ToldKind]struct {
+var toldLines = map[worker.ToldKind]struct {
 	event proxy.EventName
 	level slog.Level
 }{
-	idem.ToldRetry:      {proxy.EventRetry, slog.LevelInfo},
-	idem.ToldDone:       {proxy.EventDone, slog.LevelInfo},
-	idem.ToldBlocked:    {proxy.EventBlocked, slog.LevelWarn},
-	idem.ToldDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
-	idem.ToldSuperseded: {proxy.EventSuperseded, slog.LevelInfo},
-	idem.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
+	worker.ToldRetry:      {proxy.EventRetry, slog.LevelInfo},
+	worker.ToldDone:       {proxy.EventDone, slog.LevelInfo},
+	worker.ToldBlocked:    {proxy.EventBlocked, slog.LevelWarn},
+	worker.ToldDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
+	worker.ToldSuperseded: {proxy.EventSuperseded, slog.LevelInfo},
+	worker.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 
 // Told counts and logs an event of a parked execution that no delivery reports any more.
-func (t *Telemetry) Told(n idem.Told) {
+func (t *Telemetry) Told(n worker.Told) {
 	l := n.Lock
-	if n.What != idem.ToldRetry {
+	if n.What != worker.ToldRetry {
 		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(n.What)})
 	}
 	line := toldLines[n.What]
@@ -47,7 +48,7 @@ func (t *Telemetry) Told(n idem.Told) {
 	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
-		if n.What == idem.ToldRetry && p.Last != nil {
+		if n.What == worker.ToldRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
 		}

@@ -36,6 +36,26 @@ var Rules = []Rule{
 		Why:      "a name is a pure function of a delivery, and deciding does not know how it was made",
 	},
 	{
+		Packages: []string{"hooklock/idem/guard", "hooklock/idem/worker"},
+		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
+		Why:      "they reach the store and the upstream through interfaces, so that a test can order every event",
+	},
+	{
+		Packages: []string{"hooklock/idem/guard"},
+		Only:     []string{"github.com/cespare/xxhash/v2", "hooklock/idem"},
+		Why:      "a delivery is decided with the words of idem alone; the park worker is an interface here",
+	},
+	{
+		Packages: []string{"hooklock/idem/worker"},
+		Only:     []string{"hooklock/idem", "hooklock/idem/guard"},
+		Why:      "a try of a parked execution runs as a delivery does, in the guard, and needs nothing else",
+	},
+	{
+		Packages: []string{"hooklock/etcdlock/..."},
+		Never:    []string{"hooklock/idem/guard", "hooklock/idem/worker"},
+		Why:      "the ledger is an interface of idem, and does not know what uses it",
+	},
+	{
 		Packages: []string{"hooklock/etcdlock/protocol"},
 		Own:      []string{"net/http"}, // etcd's client, whose operations a transaction is made of, brings it along
 		Never:    []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
@@ -75,7 +95,7 @@ var Rules = []Rule{
 		Why:      "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
 	},
 	{
-		Packages: []string{"hooklock/proxy", "hooklock/idem", "hooklock/etcdlock"},
+		Packages: []string{"hooklock/proxy", "hooklock/idem/...", "hooklock/etcdlock"},
 		Never:    []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
 		Why:      "the code that does the work reports its outcome in its own words; counting, tracing and reporting are behind a small interface",
 	},

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 )
 
 // judge holds what the service and the senders saw against what is promised.
@@ -217,7 +219,7 @@ func (j *judge) settledLocked(e *event) {
 }
 
 // answered is an answer of the service that is in the ledger, before its sender has it.
-func (j *judge) answered(e *event, x *idem.Execution, policy *idem.Policy, status int) {
+func (j *judge) answered(e *event, x *guard.Execution, policy *idem.Policy, status int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if status < 300 && policy.Keep.Has(status) {
@@ -268,7 +270,7 @@ func (j *judge) listed(e *event, id idem.ExecutionID) (over bool) {
 }
 
 // told is what became of a parked event.
-func (j *judge) told(t idem.Told) {
+func (j *judge) told(t worker.Told) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.events[t.Lock.EventID]
@@ -276,7 +278,7 @@ func (j *judge) told(t idem.Told) {
 		return
 	}
 	j.last[string(t.What)]++
-	if n := len(e.visits); t.What == idem.ToldDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 && e.visits[n-1].status < 300 {
+	if n := len(e.visits); t.What == worker.ToldDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 && e.visits[n-1].status < 300 {
 		j.settledLocked(e)
 	}
 }

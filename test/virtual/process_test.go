@@ -12,6 +12,8 @@ import (
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/link"
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 )
 
 const (
@@ -28,8 +30,8 @@ type process struct {
 	name    string
 	net     *network
 	store   *etcdlock.Store
-	guard   *idem.Guard
-	worker  *idem.ParkWorker
+	guard   *guard.Guard
+	worker  *worker.Worker
 	base    context.Context
 	stop    context.CancelCauseFunc
 	calls   sync.WaitGroup // calls of the service, and what settles them
@@ -43,7 +45,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	p := &process{w: w, name: name, net: newNetwork(w)}
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	began, now := time.Now(), func() time.Time { return time.Now().Add(skew) }
-	cache := idem.NewCache(0)
+	cache := guard.NewCache(0)
 	var err error
 	p.store, err = etcdlock.Open(etcdlock.Options{
 		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset, Limit: w.slots,
@@ -59,11 +61,11 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		w.t.Error(err)
 		return nil
 	}
-	p.guard = idem.NewGuard(idem.GuardOptions{
+	p.guard = guard.New(guard.Options{
 		Ledger: p.store.Ledger, Base: p.base, Cache: cache, Now: now, MaxWaiting: func() int { return 1000 },
-		Parks: p.store.Ledger, ParkLimits: func() idem.ParkLimits { return idem.ParkLimits{Events: 10000, Bytes: 1 << 30} },
+		Parks: p.store.Ledger, ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10000, Bytes: 1 << 30} },
 	})
-	p.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
+	p.worker = worker.New(worker.Options{
 		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
 	})
 	p.carries.Go(p.worker.Run)
@@ -71,7 +73,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 }
 
 // told passes on what became of a parked event. What a killed process still does has no effect.
-func (p *process) told(t idem.Told) {
+func (p *process) told(t worker.Told) {
 	if p.net.isDead() {
 		return
 	}
@@ -103,7 +105,7 @@ func (p *process) kill() {
 }
 
 func (p *process) close() {
-	p.stop(idem.ErrShutdown)
+	p.stop(guard.ErrShutdown)
 	p.calls.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -149,7 +151,7 @@ func (p *process) deliver(e *event) reply {
 	return p.run(r, e, a.Execution, began)
 }
 
-func (p *process) refusal(e *event, a *idem.Admission) reply {
+func (p *process) refusal(e *event, a *guard.Admission) reply {
 	got := reply{decision: a.Decision, status: a.Decision.Row().Status}
 	switch a.Decision {
 	case idem.DecisionReplayed, idem.DecisionAttached:
@@ -173,7 +175,7 @@ func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, id
 }
 
 // run calls the service and settles. A sender whose timeout comes first is told that the event is accepted.
-func (p *process) run(r *idem.Request, e *event, x *idem.Execution, began time.Time) reply {
+func (p *process) run(r *idem.Request, e *event, x *guard.Execution, began time.Time) reply {
 	ended := make(chan reply, 1)
 	p.calls.Go(func() { ended <- p.settle(r, e, x, p.call(e, x)) })
 	if park := r.Policy.Park; park == nil || !park.Slow {
@@ -204,7 +206,7 @@ type called struct {
 	cause  string
 }
 
-func (p *process) call(e *event, x *idem.Execution) called {
+func (p *process) call(e *event, x *guard.Execution) called {
 	if err := x.Begin(); err != nil || p.net.isDead() {
 		return called{cause: fmt.Sprint(err)}
 	}
@@ -212,7 +214,7 @@ func (p *process) call(e *event, x *idem.Execution) called {
 }
 
 // settle writes down how a call ended.
-func (p *process) settle(r *idem.Request, e *event, x *idem.Execution, got called) reply {
+func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got called) reply {
 	defer x.Abandon(idem.Failure{Code: "internal_error"})
 	if on, last := parkedOn(r.Policy, got); r.Parking != nil && on != "" && !x.Parked() && x.MayPark(r, on) && mayGoOn(x) {
 		if x.Park(r, on, last) == nil && !p.net.isDead() {
@@ -237,7 +239,7 @@ func (p *process) settle(r *idem.Request, e *event, x *idem.Execution, got calle
 	return reply{idem.DecisionExecuted, got.answer.Status, end.Recorded}
 }
 
-func (p *process) finish(x *idem.Execution, got called) idem.Ending {
+func (p *process) finish(x *guard.Execution, got called) guard.Ending {
 	switch {
 	case got.hold > 0:
 		return x.Hold(got.hold)
@@ -250,9 +252,9 @@ func (p *process) finish(x *idem.Execution, got called) idem.Ending {
 }
 
 // mayGoOn reports whether an execution that was told to stop may be parked all the same.
-func mayGoOn(x *idem.Execution) bool {
+func mayGoOn(x *guard.Execution) bool {
 	cause := context.Cause(x.Context())
-	return cause == nil || errors.Is(cause, idem.ErrShutdown) || errors.Is(cause, idem.ErrMaxDuration)
+	return cause == nil || errors.Is(cause, guard.ErrShutdown) || errors.Is(cause, guard.ErrMaxDuration)
 }
 
 func status(got called) int {
@@ -279,8 +281,8 @@ func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
 	return "", nil
 }
 
-// try is one try of a parked event. It implements idem.ParkWorkerOptions.Try.
-func (p *process) try(x *idem.Execution, request []byte) {
+// try is one try of a parked event. It implements worker.Options.Try.
+func (p *process) try(x *guard.Execution, request []byte) {
 	var id string
 	if err := json.Unmarshal(request, &id); err != nil {
 		p.w.t.Errorf("the request that was kept: %q: %v", request, err)

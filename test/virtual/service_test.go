@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/guard"
 )
 
 // service is what Hooklock stands in front of. It works on a request until it has an answer, or until its connection is closed.
@@ -15,7 +16,7 @@ type service struct {
 }
 
 // call is one request. The execution that ends, and the process that is killed, close its connection.
-func (s *service) call(p *process, e *event, x *idem.Execution) called {
+func (s *service) call(p *process, e *event, x *guard.Execution) called {
 	ctx, done := context.WithTimeout(x.Context(), upstreamTimeout)
 	defer done()
 	if s.away.Load() {

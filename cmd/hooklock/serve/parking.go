@@ -12,6 +12,8 @@ import (
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 	"hooklock/proxy/parked"
 	"hooklock/proxy/telemetry"
 )
@@ -35,7 +37,7 @@ func (s *Service) openRequests(context.Context) error {
 
 // carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
 func (s *Service) carry() {
-	s.worker = idem.NewParkWorker(idem.ParkWorkerOptions{
+	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
 		Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
 		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
@@ -61,9 +63,9 @@ func (s *Service) carry() {
 }
 
 // told reports an event of a parked execution.
-func (s *Service) told(n idem.Told) {
+func (s *Service) told(n worker.Told) {
 	s.telemetry.Told(n)
-	if n.What == idem.ToldDeadLetter {
+	if n.What == worker.ToldDeadLetter {
 		s.report.GaveUp(n.Lock.Route)
 	}
 }
@@ -167,9 +169,9 @@ func (s *Service) setParked(c *config.Config) {
 }
 
 // parkLimits returns the limits of parked requests: nothing if the data of etcd ends with this process.
-func (s *Service) parkLimits() idem.ParkLimits {
+func (s *Service) parkLimits() guard.ParkLimits {
 	if s.embedded != nil && s.embedded.Space().Deleted {
-		return idem.ParkLimits{}
+		return guard.ParkLimits{}
 	}
-	return idem.ParkLimits{Events: int(s.parkedEvents.Load()), Bytes: s.parkedBytes.Load()}
+	return guard.ParkLimits{Events: int(s.parkedEvents.Load()), Bytes: s.parkedBytes.Load()}
 }

@@ -20,6 +20,8 @@ import (
 	"hooklock/etcdlock/embedded"
 	"hooklock/etcdlock/link"
 	"hooklock/idem"
+	"hooklock/idem/guard"
+	"hooklock/idem/worker"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
 	"hooklock/proxy/parked"
@@ -35,11 +37,11 @@ type Service struct {
 
 	embedded  *embedded.Server // nil if etcd.endpoints are configured
 	Store     *etcdlock.Store
-	guard     *idem.Guard
+	guard     *guard.Guard
 	handler   *proxy.Handler
 	upstream  atomic.Pointer[wire.Upstream] // of deliveries; nil before openProxy
 	requests  *parked.Keeper
-	worker    *idem.ParkWorker
+	worker    *worker.Worker
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry
 	report    *report.Tally
@@ -177,7 +179,7 @@ func (s *Service) openStore(context.Context) error {
 		o.Client = s.embedded.Client()
 		o.Alone = true // the process before is dead, and its locks need not wait until its session expires
 	}
-	cache := idem.NewCache(0)
+	cache := guard.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep = s.rekeep
 	o.Limit = s.limit
@@ -206,7 +208,7 @@ func (s *Service) openStore(context.Context) error {
 		defer cancel()
 		return s.Store.Close(ctx)
 	})
-	s.guard = idem.NewGuard(idem.GuardOptions{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+	s.guard = guard.New(guard.Options{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
@@ -392,7 +394,7 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
 	err := errors.Join(server.Shutdown(timed), s.handler.Wait(timed))
-	s.stopBase(idem.ErrShutdown)
+	s.stopBase(guard.ErrShutdown)
 	if err == nil {
 		return nil
 	}
@@ -425,7 +427,7 @@ func (s *Service) Stop() error {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		stop(s.closers[i])
 	}
-	s.stopBase(idem.ErrShutdown)
+	s.stopBase(guard.ErrShutdown)
 	stop(closer{"what runs beside", func(context.Context) error { s.serving.Wait(); return nil }})
 	return errors.Join(errs...)
 }

@@ -1,0 +1,229 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Why an execution is told to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
+var (
+	// ErrMaxDuration: it reached the route's max_duration.
+	ErrMaxDuration = errors.New("max_duration reached")
+	// ErrShutdown: the process ends and has no time left.
+	ErrShutdown = errors.New("hooklock shuts down")
+)
+
+// Execution is a delivery that was admitted. It ends in one of three ways: Complete (a whole answer came), Release (provably nothing reached
+// the upstream) or Abandon (the outcome is unknown). With Hold this process lets go of it, because the upstream goes on. Only the first of
+// these calls counts; Abandon is the one to defer.
+type Execution struct {
+	guard  *Guard
+	policy *idem.Policy
+	held   idem.Held
+	spot   *spot
+	began  time.Time // by the guard's clock; MaxDuration is counted from here
+	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
+	CallbackKey string
+
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	deadline context.CancelFunc
+
+	keeping ioMutex // held while the request is stored for parking; taken before gate
+	gate    ioMutex // held while parking is written, or the end
+	ended   atomic.Bool
+	parked  atomic.Bool
+	tried   chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
+}
+
+func newExecution(g *Guard, p *idem.Policy, held idem.Held, at *spot, callbackKey string) *Execution {
+	x := &Execution{guard: g, policy: p, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
+	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
+	x.deadline = func() {}
+	if d := p.MaxDuration; d > 0 {
+		x.ctx, x.deadline = context.WithTimeoutCause(x.ctx, d, ErrMaxDuration)
+	}
+	held.OnStop(func(cause error) { x.stop(cause) })
+	return x
+}
+
+// Lock returns the lock of the execution. The caller must not change it.
+func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
+
+// Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled, ErrMaxDuration or ErrShutdown. It is the
+// execution's life and not the sender's.
+func (x *Execution) Context() context.Context { return x.ctx }
+
+// Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller must call Release.
+func (x *Execution) Begin() error {
+	if err := context.Cause(x.ctx); err != nil {
+		return err
+	}
+	return x.held.Begin()
+}
+
+// Ended reports whether it has ended, or this process has let go of it.
+func (x *Execution) Ended() bool { return x.ended.Load() }
+
+// Ending is the outcome of an execution.
+type Ending struct {
+	// Record is what the ledger has now; nil when it was released, or when nothing was recorded.
+	Record *idem.Record
+	// Recorded: the outcome is in the ledger. Otherwise the response says that it is not.
+	Recorded bool
+	// Lost: the execution had been ended elsewhere before.
+	Lost bool
+	// Took is how long the ledger took.
+	Took time.Duration
+	// Cancelled: a cancel had been requested, and is what the execution ended with.
+	Cancelled bool
+	// Hold is how long the lock outlives the answer; 0 = it does not.
+	Hold time.Duration
+	// Parked: the park worker decides what follows, and the execution has not ended yet.
+	Parked bool
+	Err    error // why the outcome was not recorded, for the log
+}
+
+// Complete records that a whole answer came. The policy decides what is stored of it. The Guard takes over the memory of answer: the caller
+// must not change it afterwards.
+func (x *Execution) Complete(answer idem.Answer) Ending {
+	if w := x.guard.worker; w != nil {
+		w.Reached()
+	}
+	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	return x.complete(answer)
+}
+
+func (x *Execution) complete(answer idem.Answer) Ending {
+	end := idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: &answer}
+	switch {
+	case x.policy.Unknown.Has(answer.Status):
+		end.Outcome = idem.Unknown
+		end.Error = &idem.Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", answer.Status)}
+	case idem.Succeeded(answer.Status):
+		end.Status = idem.Success
+	default:
+		end.Error = &idem.Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d", answer.Status)}
+	}
+	end.Kept = end.Outcome == idem.Executed && x.policy.Idempotency && x.policy.Keep.Has(answer.Status)
+	if !end.Kept && x.policy.InFlight != idem.Attach || answer.Bytes > int64(x.policy.ReplayBody) {
+		answer.Whole, answer.Header, answer.Body = false, nil, nil
+	}
+	return x.settle(end)
+}
+
+// Release gives the lock back: provably nothing reached the upstream, so the event may run later. why is kept of a parked one.
+func (x *Execution) Release(why idem.Failure) Ending {
+	if x.told(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	if !x.finish() {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	ctx, cancel := x.bounded()
+	defer cancel()
+	since := x.guard.o.Now()
+	err := x.held.Release(ctx)
+	took := x.guard.o.Now().Sub(since)
+	if errors.Is(err, idem.ErrCancelled) {
+		return Ending{Recorded: true, Cancelled: true, Took: took}
+	}
+	return Ending{Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: took, Err: err}
+}
+
+// MinHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be renewed in time.
+const MinHold = 2 * time.Second
+
+// MaxHold is the longest one, for a policy without MaxDuration.
+const MaxHold = 10 * 365 * 24 * time.Hour
+
+// Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
+// for ttl unless it is renewed: in whole seconds, at least MinHold, and no longer than what is left of the policy's MaxDuration. If the hold
+// cannot be written, this process keeps the lock until it can be, or until its session ends.
+func (x *Execution) Hold(ttl time.Duration) Ending {
+	if x.told(Tried{Sent: true, Hold: ttl}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	return x.hold(ttl)
+}
+
+func (x *Execution) hold(ttl time.Duration) Ending {
+	if !x.finish() {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	since := x.guard.o.Now()
+	if most := x.policy.MaxDuration; most > 0 {
+		ttl = min(ttl, most-since.Sub(x.began))
+	}
+	ttl = max((min(ttl, MaxHold) + time.Second - 1).Truncate(time.Second), MinHold)
+	ctx, cancel := x.bounded()
+	defer cancel()
+	err := x.held.Hold(ctx, ttl)
+	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
+}
+
+// Abandon records an unknown outcome. It does nothing if the execution has ended.
+func (x *Execution) Abandon(why idem.Failure) Ending {
+	if x.told(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &why}
+	if errors.Is(context.Cause(x.ctx), ErrMaxDuration) {
+		end.Status, end.Error = idem.Aborted, nil
+		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached", At: x.guard.o.Now()}
+	}
+	return x.settle(end)
+}
+
+func (x *Execution) settle(end idem.End) Ending {
+	if !x.finish() {
+		return Ending{Recorded: true}
+	}
+	defer x.close()
+	end.FinishedAt = x.guard.o.Now()
+	seenAt := x.guard.cache.seenAt(end.FinishedAt)
+	ctx, cancel := x.bounded()
+	defer cancel()
+	rec, err := x.held.Settle(ctx, end)
+	if err == nil {
+		x.guard.remember(x.policy, rec, seenAt, rec.Retention)
+	}
+	cancelled := err == nil && rec.Status == idem.Aborted && end.Abort == nil
+	return Ending{
+		Record: rec, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Cancelled: cancelled, Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err,
+	}
+}
+
+// bounded returns the context for writing the end of an execution. It ignores that the execution was told to stop: its end must be written all
+// the same.
+func (x *Execution) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.o.RequestTimeout)
+}
+
+// close removes the execution from this process, after its end was written.
+func (x *Execution) close() {
+	x.guard.live.leave(x.spot)
+	x.deadline()
+	x.stop(nil)
+}
+
+// ioMutex is a mutex that may be held during a request to the ledger. It is a channel, because a goroutine that waits for it waits for the network,
+// and a test in virtual time has to see that. Make one with newIOMutex.
+type ioMutex chan struct{}
+
+func newIOMutex() ioMutex { return make(ioMutex, 1) }
+
+// Lock implements sync.Locker.
+func (m ioMutex) Lock() { m <- struct{}{} }
+
+// Unlock implements sync.Locker.
+func (m ioMutex) Unlock() { <-m }

@@ -1,0 +1,173 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// oneLock is a Ledger with one lock, which is always free, and a Held that does what the test says.
+type oneLock struct {
+	idem.Ledger
+	lock    idem.Lock
+	claims  int
+	ttl     time.Duration // of the hold
+	hold    error
+	settled []idem.End
+	record  *idem.Record // what a settle brings, nil = what it was asked to write
+	release error
+}
+
+func (*oneLock) Paused(string, string) *idem.Pause          { return nil }
+func (*oneLock) Answer(context.Context, *idem.Record) error { return nil }
+func (*oneLock) Ahead(idem.Scope) *idem.Lock                { return nil }
+
+func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+	o.claims++
+	o.lock = l
+	return o, nil, nil
+}
+func (o *oneLock) Lock() *idem.Lock   { return &o.lock }
+func (o *oneLock) Begin() error       { return nil }
+func (o *oneLock) OnStop(func(error)) {}
+func (o *oneLock) Hold(_ context.Context, ttl time.Duration) error {
+	o.ttl = ttl
+	return o.hold
+}
+func (o *oneLock) Release(context.Context) error                              { return o.release }
+func (o *oneLock) Park(context.Context, idem.Parked, idem.Kept) error         { return nil }
+func (o *oneLock) Attempt(context.Context, idem.Parked, string) error         { return nil }
+func (o *oneLock) Rest(context.Context, idem.Parked) error                    { return nil }
+func (o *oneLock) DeadLetter(context.Context, idem.End) (*idem.Record, error) { return nil, nil }
+func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
+	o.settled = append(o.settled, e)
+	if o.record != nil {
+		return o.record, nil
+	}
+	return &idem.Record{End: idem.End{Status: e.Status, Outcome: e.Outcome, Abort: e.Abort, Error: e.Error}}, nil
+}
+
+// admitted is an execution of o, at the time that clock says.
+func admitted(t *testing.T, o *oneLock, clock *time.Time, change func(*idem.Policy)) *Execution {
+	t.Helper()
+	p := testPolicy()
+	if change != nil {
+		change(p)
+	}
+	g := New(Options{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return *clock }})
+	return admittedBy(t, g, p)
+}
+
+func admittedBy(t *testing.T, g *Guard, p *idem.Policy) *Execution {
+	t.Helper()
+	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p})
+	if a.Execution == nil {
+		t.Fatalf("not admitted: %+v", a)
+	}
+	return a.Execution
+}
+
+func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
+	for _, c := range []struct{ asked, age, most, want time.Duration }{
+		{30 * time.Minute, 0, time.Hour, 30 * time.Minute},
+		{30 * time.Minute, 50 * time.Minute, time.Hour, 10 * time.Minute},
+		{30 * time.Minute, 2 * time.Hour, 0, 30 * time.Minute},
+		{time.Millisecond, 0, time.Hour, MinHold},
+		{2001 * time.Millisecond, 0, time.Hour, 3 * time.Second},
+		{time.Minute, time.Hour - time.Millisecond, time.Hour, MinHold},
+		{1<<63 - 1, 0, 0, MaxHold},
+	} {
+		o, clock := &oneLock{}, noon
+		x := admitted(t, o, &clock, func(p *idem.Policy) { p.MaxDuration = c.most })
+		clock = noon.Add(c.age)
+		if end := x.Hold(c.asked); end.Hold != c.want || o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
+			t.Errorf("%+v: held for %s, %+v", c, o.ttl, end)
+		}
+	}
+}
+
+func TestAHeldExecutionNoLongerBelongsToItsProcess(t *testing.T) {
+	o, clock := &oneLock{}, noon
+	g := New(Options{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return clock }})
+	x := admittedBy(t, g, testPolicy())
+	x.Hold(time.Minute)
+	if x.Context().Err() == nil {
+		t.Error("its context still runs")
+	}
+	x.Abandon(idem.Failure{})
+	x.Complete(idem.Answer{Status: 200})
+	if len(o.settled) != 0 {
+		t.Errorf("it was ended as well: %+v", o.settled)
+	}
+	admittedBy(t, g, testPolicy()) // the ledger is asked, and it is the one who says that the lock is taken
+	if o.claims != 2 {
+		t.Errorf("%d claims", o.claims)
+	}
+}
+
+func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		lost bool
+	}{{idem.ErrNotRecorded, false}, {idem.ErrLockLost, true}} {
+		o, clock := &oneLock{hold: c.err}, noon
+		if end := admitted(t, o, &clock, nil).Hold(time.Minute); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
+			t.Errorf("%v: %+v", c.err, end)
+		}
+	}
+}
+
+func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
+	o, clock := &oneLock{release: idem.ErrCancelled}, noon
+	if end := admitted(t, o, &clock, nil).Release(idem.Failure{}); !end.Recorded || !end.Cancelled || end.Err != nil {
+		t.Errorf("released: %+v", end)
+	}
+	o = &oneLock{record: &idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}
+	if end := admitted(t, o, &clock, nil).Abandon(idem.Failure{Code: "upstream_failed"}); !end.Recorded || !end.Cancelled {
+		t.Errorf("abandoned: %+v", end)
+	}
+	o = &oneLock{}
+	if end := admitted(t, o, &clock, nil).Abandon(idem.Failure{Code: "upstream_failed"}); !end.Recorded || end.Cancelled {
+		t.Errorf("abandoned, and nobody cancelled: %+v", end)
+	}
+}
+
+// TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
+func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
+	for name, end := range endings {
+		t.Run(name, func(t *testing.T) {
+			clock := time.Now()
+			o := &oneLock{}
+			x := admitted(t, o, &clock, nil)
+			asked, over := make(chan struct{}), make(chan error, 1)
+			go func() {
+				over <- x.Park(&idem.Request{Parking: &idem.Parking{Keep: func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) {
+					close(asked)
+					<-ctx.Done() // a store that is called off, or a disk that goes on all the same
+					return idem.Kept{}, nil
+				}}}, idem.ParkSlow, nil)
+			}()
+			<-asked
+			if e := end(x); !e.Recorded || e.Parked {
+				t.Errorf("it ended with %+v", e)
+			}
+			if err := <-over; !errors.Is(err, errEnded) || x.Parked() {
+				t.Errorf("parked: %v, %v", x.Parked(), err)
+			}
+		})
+	}
+}
+
+// TestWhatIsToldToStopIsStillParked: a process that ends hands over what it may.
+func TestWhatIsToldToStopIsStillParked(t *testing.T) {
+	clock := time.Now()
+	x := admitted(t, &oneLock{}, &clock, nil)
+	x.stop(ErrShutdown)
+	err := x.Park(&idem.Request{Parking: &idem.Parking{Keep: func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, ctx.Err() }}}, idem.ParkUnknown, &idem.Evidence{})
+	if err != nil || !x.Parked() {
+		t.Errorf("parked: %v, %v", x.Parked(), err)
+	}
+}

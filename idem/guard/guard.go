@@ -1,0 +1,317 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Options are what a Guard works with.
+type Options struct {
+	Ledger idem.Ledger
+	// Base is the life of the executions: when it ends, running ones stop and end with an unknown outcome. It is not the life of
+	// a sender's connection: a sender that hangs up changes nothing.
+	Base context.Context
+	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
+	RequestTimeout time.Duration
+	// Cache answers duplicates without the ledger. The owner of the Ledger must also tell the Cache of forgotten records and of lost sessions.
+	Cache *Cache
+	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is called each time, because the limit may be
+	// reloaded. Nil means that none may wait.
+	MaxWaiting func() int
+	// OvertakenWait is how long an event waits that fail_fast has refused before and that now meets another execution. Many short calls end in
+	// that time, so that an event which comes again and again is present when one ends. Zero means 1 s, a negative value no wait.
+	OvertakenWait time.Duration
+	// Parks is what the ledger knows of parked executions. ParkLimits bounds them; it is called each time, because the limits may be reloaded.
+	// Nil means that nothing is parked.
+	Parks      idem.ParkLedger
+	ParkLimits func() ParkLimits
+	Now        func() time.Time // nil means time.Now
+	Random     io.Reader        // nil means crypto/rand
+}
+
+// Guard admits deliveries, and settles the executions of those that it admitted.
+type Guard struct {
+	o        Options
+	live     live
+	waiting  waiterLimit
+	refusals refusals
+	quotas   quotas
+	cache    *Cache
+	worker   Worker // nil if nothing is parked
+
+	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
+	draining context.Context // ends when deliveries that may be parked should stop waiting
+	drain    context.CancelCauseFunc
+}
+
+// New makes a Guard. It starts no goroutine and needs no Close.
+func New(o Options) *Guard {
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 2 * time.Second
+	}
+	if o.MaxWaiting == nil {
+		o.MaxWaiting = func() int { return 0 }
+	}
+	if o.OvertakenWait == 0 {
+		o.OvertakenWait = time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	g := &Guard{o: o, cache: o.Cache}
+	g.draining, g.drain = context.WithCancelCause(context.Background())
+	return g
+}
+
+// Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
+type Admission struct {
+	Execution *Execution
+	idem.Verdict
+	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery of its event. 0 = it did not wait.
+	Waited time.Duration
+	// Unrecorded: (of superseded) the event did not run, but the ledger does not have this yet.
+	Unrecorded bool
+	Err        error // the cause of store_unavailable, for the log
+}
+
+// Admit decides about one delivery. It returns within RequestTimeout, or twice that if the request store hangs, unless the policy lets the
+// delivery wait. sender ends when the sender no longer waits for the answer; a decision that is under way does not depend on it.
+func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
+	r.Scope.PerEvent = r.Policy.PerEvent()
+	if r.Policy.Strategy == idem.NoLock {
+		r.Order = nil // nothing tells two events apart, so none has a position
+	}
+	if !r.Policy.Idempotency || r.Scope.Key == "" {
+		r.Scope.Key = g.randomKey()
+	}
+	g.lively.Store(g.o.Now().UnixNano())
+	notStored := false
+	if g.atOnce(r) {
+		a := g.park(r, idem.Verdict{}, atOnceFor(r))
+		if notStored = errors.Is(a.Err, errNotStored); !notStored {
+			return a
+		}
+	}
+	a := g.turn(sender, g.admit(r), r)
+	if !notStored && a.mayParkRefused(r.Policy) {
+		a = g.parkRefused(r, a)
+	}
+	if a.Decision == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach {
+		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
+	}
+	if err := g.whole(&a.Verdict); err != nil {
+		a = unavailable(err)
+	}
+	if a.WhileWaiting && r.Policy.Observe {
+		g.o.Ledger.Drop(a.Record)
+	}
+	if a.Execution == nil && !r.Policy.Observe && ofCopy(&a.Verdict) {
+		g.o.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
+	}
+	return a
+}
+
+// turn skips a delivery that has others before it, or lets it wait, as its policy says.
+func (g *Guard) turn(sender context.Context, a Admission, r *idem.Request) Admission {
+	overtaken := g.overtaken(r, &a.Verdict)
+	switch {
+	case a.Decision != idem.DecisionLimited && a.Taken() && r.Policy.Strategy == idem.Skip:
+		a.Decision = idem.DecisionSkipped
+	case before(&a.Verdict) && r.Policy.Strategy.Waits():
+		return g.queued(sender, a, r.Policy.WaitTimeout, r)
+	case overtaken > 0:
+		a = g.queued(sender, a, overtaken, r)
+		if a.Decision == idem.DecisionWaitTimeout || a.Decision == idem.DecisionQueueFull {
+			a.Decision = idem.DecisionLocked
+		}
+	}
+	return a
+}
+
+// mayParkRefused reports whether a delivery is refused only because others are before it.
+func (a *Admission) mayParkRefused(p *idem.Policy) bool {
+	return before(&a.Verdict) || a.Decision == idem.DecisionQueueFull || a.Decision == idem.DecisionWaitTimeout && p.Observe
+}
+
+// before reports whether other events are before the delivery, or it is paused.
+func before(v *idem.Verdict) bool {
+	return v.Decision == idem.DecisionLocked || v.Decision == idem.DecisionLimited || v.Decision == idem.DecisionPaused
+}
+
+// whole reads the answer for a duplicate if it is stored apart from its record.
+func (g *Guard) whole(v *idem.Verdict) error {
+	if v.Decision != idem.DecisionReplayed && v.Decision != idem.DecisionAttached || v.StatusOnly {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	return g.readAnswer(ctx, v.Record)
+}
+
+func (g *Guard) readAnswer(ctx context.Context, rec *idem.Record) error {
+	if rec.Answer == nil || !rec.Answer.Apart {
+		return nil
+	}
+	return g.o.Ledger.Answer(ctx, rec)
+}
+
+// queued lets a delivery with admission a wait in the queue, at most for limit.
+func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration, r *idem.Request) Admission {
+	a = g.waited(sender, a, limit, g.wait, r)
+	if a.Execution != nil && a.Execution.Lock().Attempt == 1 {
+		g.quotas.add(r.Policy, -1, g.o.Now())
+	}
+	return a
+}
+
+// ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or is refused as one.
+func ofCopy(v *idem.Verdict) bool {
+	if v.Holder == "" || v.WhileWaiting {
+		return false
+	}
+	switch v.Decision.Row().Class {
+	case idem.ClassDuplicate, idem.ClassFailed, idem.ClassBug: // settled, running, or attached to one that ended so
+		return true
+	}
+	return v.Copy != nil && (v.Decision == idem.DecisionSkipped || v.Decision == idem.DecisionParked) || v.Record != nil && v.Decision == idem.DecisionSuperseded
+}
+
+// Waiting returns how many deliveries wait in this process, and since when the oldest of them does; the zero time if none does.
+func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
+
+// admit decides without waiting.
+func (g *Guard) admit(r *idem.Request) Admission {
+	if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
+		if v := idem.Decide(&idem.Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
+			return Admission{Verdict: v}
+		}
+	}
+	if r.Policy.Quiet > 0 && !r.Policy.Observe { // it waits even if the lock is free, because a newer one may come
+		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
+	}
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // from here on the ledger may be asked
+	defer cancel()
+	mine, running, err := g.live.enter(ctx, r.Scope)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case running != nil:
+		return Admission{Verdict: idem.Decide(&idem.Seen{Lock: running}, r, g.o.Now())}
+	}
+	if wait, ok := g.quotas.take(r.Policy, g.o.Now()); !ok {
+		g.live.leave(mine)
+		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionThrottled, RetryAfter: wait}}
+	}
+	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil || v.Attempt > 1 { // no execution, so no new event
+		g.quotas.add(r.Policy, 1, g.o.Now())
+	}
+	if held == nil {
+		g.live.leave(mine)
+		if err != nil {
+			return unavailable(err)
+		}
+		return Admission{Verdict: v}
+	}
+	g.live.won(mine, held.Lock())
+	return g.judged(newExecution(g, r.Policy, held, mine, callbackKey), r)
+}
+
+// judged ends an execution at once that is older than what went through, if its route does not let it run.
+func (g *Guard) judged(x *Execution, r *idem.Request) Admission {
+	stale := x.Lock().Stale
+	if stale == nil || !r.Policy.StopsStale() || r.Policy.Observe {
+		return Admission{Execution: x}
+	}
+	v := idem.Verdict{Decision: idem.DecisionStale, Holder: x.Lock().Execution, Stale: stale}
+	if r.Policy.Order.OnStale == idem.StaleReject { // as any refusal, it leaves no trace
+		return Admission{Verdict: v, Err: x.Release(idem.Failure{}).Err}
+	}
+	v.Decision = idem.DecisionSuperseded
+	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.o.Now())})
+	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
+}
+
+func unavailable(err error) Admission {
+	return Admission{Verdict: idem.Verdict{Decision: idem.DecisionStoreUnavailable}, Err: err}
+}
+
+// claim asks the ledger until it holds the lock, or knows why it may not.
+func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, callbackKey string, v idem.Verdict, err error) {
+	v = idem.Verdict{Attempt: 1}
+	var seenAt moment
+	var unread error
+	held, err = idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
+		var lock idem.Lock
+		seenAt = g.cache.seenAt(g.o.Now())
+		if r.Policy.Strategy == idem.Wait {
+			// A delivery that cannot wait claims all the same: it may be a duplicate, which is answered as one.
+			ahead := g.o.Ledger.Ahead(r.Scope)
+			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil && g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+				return nil, &idem.Seen{Lock: ahead, Queue: true}, nil
+			}
+		}
+		lock, callbackKey = g.newLock(r, v)
+		return g.o.Ledger.Claim(ctx, lock, v.Prev)
+	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+		if rec := seen.Record; rec != nil { // written at any time before
+			if rec.Settled() {
+				if unread = g.readAnswer(ctx, rec); unread != nil {
+					return nil, true
+				}
+			}
+			g.remember(r.Policy, rec, seenAt, idem.Slack(rec.Retention))
+		}
+		if v = idem.Decide(seen, r, g.o.Now()); v.Decision != "" {
+			return nil, true
+		}
+		if dead = v.Reap; dead != nil {
+			v = idem.Verdict{Attempt: 1} // read again, as at first
+		}
+		return dead, false
+	}, g.o.Ledger.Reap)
+	return held, callbackKey, v, cmp.Or(err, unread)
+}
+
+// remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
+// lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
+func (g *Guard) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
+	if rec.Settled() || !rec.Final && rec.Outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock {
+		g.cache.add(rec, seenAt, life)
+	}
+}
+
+// newLock returns the lock that a claim would write, and its callback key.
+func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
+	var random [20]byte
+	g.read(random[:])
+	callbackKey, hash := idem.NewCallbackKey([10]byte(random[4:14]))
+	id := idem.NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
+	return r.Lock(id, hash, &v, g.o.Now()), callbackKey
+}
+
+// randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has no event ID.
+func (g *Guard) randomKey() idem.Key {
+	key, err := idem.RandomKey(g.o.Random)
+	if err != nil {
+		panic(err) // see read
+	}
+	return key
+}
+
+// read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in the test.
+func (g *Guard) read(b []byte) {
+	if _, err := io.ReadFull(g.o.Random, b); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,34 @@
+package guard
+
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+var (
+	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	later = noon.Add(time.Hour)
+)
+
+const (
+	keyA = idem.Key("00000000000000aa-000000000000000000000000000000aa")
+	keyB = idem.Key("00000000000000bb-000000000000000000000000000000bb")
+)
+
+func testPolicy() *idem.Policy {
+	p := &idem.Policy{
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: 24 * time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
+		OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
+	}
+	p.Keep.Add(200, 299)
+	return p
+}
+
+func unknownOutcome(r *idem.Record) {
+	r.Status, r.Outcome, r.Kept, r.Answer = idem.Failed, idem.Unknown, false, nil
+}
+
+func finalAbort(r *idem.Record) {
+	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false, &idem.Cancel{Final: true}, true
+}

@@ -1,0 +1,217 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hooklock/idem"
+)
+
+// ParkLimits bound what is parked over all processes, as far as each knows of the others.
+type ParkLimits struct {
+	Events int
+	Bytes  int64
+}
+
+// MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it might be.
+func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
+	p := r.Policy.Park
+	switch {
+	case p == nil || r.Parking == nil || !p.Has(on), p.MaxBytes > 0 && r.Parking.Size > p.MaxBytes:
+		return false
+	case r.Policy.Observe:
+		return true
+	case g.o.Parks == nil:
+		return false
+	}
+	now, most := g.o.Parks.Parked(), g.o.ParkLimits()
+	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
+}
+
+// atOnce reports whether a delivery is parked before anything is asked.
+func (g *Guard) atOnce(r *idem.Request) bool {
+	p := r.Policy.Park
+	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, atOnceFor(r))
+}
+
+// atOnceFor returns the reason for which a delivery is parked at once.
+func atOnceFor(r *idem.Request) idem.ParkOn {
+	if r.Parking != nil && r.Parking.AtOnce {
+		return idem.ParkSenderLimit
+	}
+	return idem.ParkLocked
+}
+
+// parkRefused parks a delivery that is refused only because another one is before it.
+func (g *Guard) parkRefused(r *idem.Request, a Admission) Admission {
+	switch {
+	case !g.MayPark(r, parkOn(&a.Verdict)):
+		return a
+	case r.Policy.Observe:
+		a.Decision = idem.DecisionParked
+		return a
+	}
+	parked := g.park(r, a.Verdict, parkOn(&a.Verdict))
+	if errors.Is(parked.Err, errNotStored) {
+		return a
+	}
+	parked.Waited = a.Waited
+	return parked
+}
+
+// parkOn returns the reason for which a refused delivery would be parked.
+func parkOn(v *idem.Verdict) idem.ParkOn {
+	if v.Decision == idem.DecisionPaused {
+		return idem.ParkPaused
+	}
+	return idem.ParkLocked
+}
+
+// park enqueues a delivery to be run without its sender. The verdict may be another one: its event was settled, or a duplicate waits or runs.
+func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
+	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	defer cancel()
+	w := &waiter{guard: g, r: r, ctx: ctx, parks: on}
+	_, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: first.Behind})
+	switch {
+	case v.Accepted:
+		v.On = on
+		g.quotas.add(r.Policy, -1, g.o.Now())
+	case v.Decision == idem.DecisionWaitTimeout, v.Decision == "":
+		a := unavailable(errors.Join(err, w.notParked, context.Cause(ctx)))
+		a.Unsure = errors.Is(err, idem.ErrNotRecorded)
+		return a
+	}
+	return Admission{Verdict: v, Err: err}
+}
+
+// errNotStored: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
+var errNotStored = errors.New("the request could not be kept")
+
+// Keep implements Waiter.
+func (w *waiter) Keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+	kept, err := w.r.Parking.Keep(ctx, id)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotStored, err)
+		w.notParked = err // if the store took all the time there was, no other error says so
+	}
+	return kept, err
+}
+
+// Stays implements Waiter.
+func (w *waiter) Stays(place idem.Place, lock idem.Lock) bool {
+	on := idem.ParkLocked
+	if w.paused() != nil {
+		on = idem.ParkPaused
+	}
+	if w.r.Policy.Observe || !w.guard.MayPark(w.r, on) { // an observed delivery is forwarded now
+		return false
+	}
+	request, cancel := w.Request()
+	defer cancel()
+	kept, err := w.Keep(request, lock.Execution)
+	if err == nil {
+		err = place.Park(request, idem.Parked{Since: w.Now(), On: on, Bytes: kept.Bytes}, kept)
+	}
+	if w.notParked = err; err == nil {
+		w.parks = on
+	}
+	return err == nil
+}
+
+// errEnded: the execution ended before it was to be parked.
+var errEnded = errors.New("the execution has ended")
+
+// Park lets an execution outlive its delivery. last is how its only try ended; nil: the try still goes on, and its end is reported with Tried.
+// After an error the execution is unchanged.
+func (x *Execution) Park(r *idem.Request, on idem.ParkOn, last *idem.Evidence) error {
+	x.keeping.Lock()
+	defer x.keeping.Unlock()
+	if x.ended.Load() {
+		return errEnded
+	}
+	if x.parked.Load() {
+		return nil
+	}
+	kept, err := x.keep(r)
+	if err != nil {
+		return err
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.ended.Load() { // the stored request belongs to no execution, and is swept
+		return errEnded
+	}
+	ctx, cancel := x.bounded()
+	defer cancel()
+	p := (&idem.Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
+	// The park worker gets the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is
+	// the outcome of a try that has not ended.
+	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
+	if err := x.held.Park(ctx, p, kept); err != nil {
+		return err
+	}
+	x.parked.Store(true)
+	x.guard.live.replace(x.spot, x.held.Lock())
+	return nil
+}
+
+// keep stores the request, which may take as long as a disk takes. The end of the execution does not wait for that, and cancels it.
+func (x *Execution) keep(r *idem.Request) (idem.Kept, error) {
+	ctx, cancel := x.bounded()
+	defer cancel()
+	defer context.AfterFunc(x.ctx, func() {
+		if x.ended.Load() { // and was not only told to stop
+			cancel()
+		}
+	})()
+	return r.Parking.Keep(ctx, x.Lock().Execution)
+}
+
+// Parked reports whether the response said that the event is accepted. The park worker then judges its end.
+func (x *Execution) Parked() bool { return x.parked.Load() }
+
+// GiveUp ends the try of a parked execution of which nothing was sent and that no other try can bring further: it becomes a dead letter.
+func (x *Execution) GiveUp(why idem.Failure) { x.told(Tried{Failure: why, Hopeless: true}) }
+
+// told reports the end of a try to the worker of a parked execution; false: it is not parked, or has ended.
+func (x *Execution) told(t Tried) bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if !x.parked.Load() || !x.ended.CompareAndSwap(false, true) {
+		return false
+	}
+	x.deadline()
+	x.stop(nil)
+	if x.tried != nil {
+		x.tried <- t
+	} else {
+		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, t)
+	}
+	return true
+}
+
+// MayPark reports whether the execution may be parked for that reason now.
+func (x *Execution) MayPark(r *idem.Request, on idem.ParkOn) bool {
+	return r != nil && x.guard.MayPark(r, on)
+}
+
+// finish returns true to the first caller that ends the execution. It waits while the execution is being parked.
+func (x *Execution) finish() bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.ended.CompareAndSwap(false, true)
+}
+
+// Busy reports whether a delivery has come in the last second. The last one may be in the future of a clock that was set back since: that does not count.
+func (g *Guard) Busy() bool {
+	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
+	return since.Abs() < time.Second
+}
+
+// Drain lets deliveries that wait be parked if they may be, instead of being refused when the process ends.
+func (g *Guard) Drain() { g.drain(errDraining) }
+
+var errDraining = errors.New("the process is about to end")

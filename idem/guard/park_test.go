@@ -1,0 +1,84 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"hooklock/idem"
+)
+
+// roomy is a ParkLedger in which nothing is parked.
+type roomy struct{ idem.ParkLedger }
+
+func (roomy) MarkReady(idem.Scope)              {}
+func (roomy) Paused(string, string) *idem.Pause { return nil }
+
+func (roomy) Parked() idem.ParkedCount { return idem.ParkedCount{} }
+func (roomy) Waiting(idem.Scope) int   { return 0 }
+
+// A store that hangs takes all the time that there is for a decision: its sender would wait for that again.
+func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
+	other := &counting{seen: idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}}
+	g := New(Options{
+		Ledger: other, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
+	})
+	p := testPolicy()
+	p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10}
+	asked := 0
+	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) {
+		asked++
+		return idem.Kept{}, errors.New("it is away")
+	}}})
+	if a.Decision != idem.DecisionLocked || asked != 1 {
+		t.Errorf("%s, and it was asked %d times", a.Decision, asked)
+	}
+}
+
+// parkingLock notes what it was parked as.
+type parkingLock struct {
+	oneLock
+	as idem.Parked
+}
+
+func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	_, _, err := p.oneLock.Claim(ctx, l, prev)
+	return p, nil, err
+}
+
+func (p *parkingLock) Park(_ context.Context, as idem.Parked, _ idem.Kept) error {
+	p.as = as
+	return nil
+}
+
+// TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried: a process that finds the lock of one that died before it had judged the try would try again at once,
+// whatever on_unknown says.
+func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
+	for outcome, trying := range map[idem.Outcome]bool{idem.Unknown: true, idem.NotExecuted: false, idem.Executed: false} {
+		held := &parkingLock{}
+		g := New(Options{Ledger: held, Base: t.Context(), Cache: NewCache(0)})
+		x := admittedBy(t, g, testPolicy())
+		r := &idem.Request{Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil }}}
+		if err := x.Park(r, idem.ParkUnknown, &idem.Evidence{Outcome: outcome}); err != nil || held.as.Trying != trying || held.as.Tries != 1 {
+			t.Errorf("%s: parked as %+v, %v", outcome, held.as, err)
+		}
+	}
+}
+
+// TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount: parked executions do not wait an hour for deliveries that do not come.
+func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
+	now := time.Now()
+	g := New(Options{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
+	admittedBy(t, g, testPolicy())
+	if !g.Busy() {
+		t.Error("a delivery has come, and nobody is there")
+	}
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		now = now.Add(step)
+		if g.Busy() {
+			t.Errorf("set by %v: somebody is there", step)
+		}
+		now = now.Add(-step)
+	}
+}

@@ -1,0 +1,256 @@
+package guard
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hooklock/idem"
+)
+
+// Why a delivery stops waiting before it has the lock.
+var (
+	errWaited = errors.New("waited for as long as it may")
+	// ErrSenderGone: the sender hung up while its delivery waited, so that an answer would reach nothing.
+	ErrSenderGone = errors.New("the sender hung up while waiting")
+)
+
+// waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead of exhausting memory.
+type waiterLimit struct {
+	mu         sync.Mutex
+	since      list.List // arrival times of the waiters, the oldest first
+	byWorkflow map[string]int
+}
+
+// seat counts one waiter.
+type seat = *list.Element
+
+// enter counts a waiter that came at now; nil: the limit is reached.
+func (w *waiterLimit) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.roomLocked(workflow, perWorkflow, overAll) {
+		return nil
+	}
+	if w.byWorkflow == nil {
+		w.byWorkflow = map[string]int{}
+	}
+	w.byWorkflow[workflow]++
+	return w.since.PushBack(now)
+}
+
+// room reports whether one more may wait.
+func (w *waiterLimit) room(workflow string, perWorkflow, overAll int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.roomLocked(workflow, perWorkflow, overAll)
+}
+
+func (w *waiterLimit) roomLocked(workflow string, perWorkflow, overAll int) bool {
+	return w.since.Len() < overAll && w.byWorkflow[workflow] < perWorkflow
+}
+
+// waiting returns how many wait, and since when the first of them does; the zero time if none does.
+func (w *waiterLimit) waiting() (n int, since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if first := w.since.Front(); first != nil {
+		since, _ = first.Value.(time.Time)
+	}
+	return w.since.Len(), since
+}
+
+func (w *waiterLimit) leave(workflow string, s seat) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since.Remove(s)
+	if w.byWorkflow[workflow]--; w.byWorkflow[workflow] == 0 {
+		delete(w.byWorkflow, workflow)
+	}
+}
+
+// patience returns the context of a wait: it ends when d has passed, the sender has gone, or the process ends; for a delivery that may be
+// parked, when the process is about to end.
+func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(g.o.Base)
+	drained := func() bool { return false }
+	if parks {
+		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
+	}
+	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more for each waiter
+	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
+	return ctx, func() {
+		stop()
+		drained()
+		over.Stop()
+		cancel(nil)
+	}
+}
+
+// waited lets a delivery with admission a wait, at most for limit, and records how long it did.
+func (g *Guard) waited(
+	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *idem.Request, idem.Verdict) Admission, r *idem.Request,
+) Admission {
+	v, waited, since := a.Verdict, a.Waited, g.o.Now()
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
+	if seat == nil {
+		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
+		return Admission{Verdict: full, Waited: waited}
+	}
+	defer g.waiting.leave(r.Scope.Workflow, seat)
+	parks := before(&a.Verdict) && g.MayPark(r, parkOn(&a.Verdict))
+	if parks {
+		limit = min(limit, r.Parking.Patience)
+	}
+	ctx, done := g.patience(sender, limit, parks)
+	defer done()
+	a = wait(ctx, r, v)
+	a.Waited = waited + g.o.Now().Sub(since)
+	return a
+}
+
+// wait implements strategy wait: the delivery is enqueued, and is admitted from the head of the queue.
+func (g *Guard) wait(ctx context.Context, r *idem.Request, first idem.Verdict) Admission {
+	w := &waiter{guard: g, r: r, ctx: ctx}
+	w.behind(first)
+	held, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: first.Behind})
+	switch {
+	case held != nil:
+		return g.judged(newExecution(g, r.Policy, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+	case v.Decision == idem.DecisionWaitTimeout:
+		return w.gaveUp(err)
+	case v.Decision != "":
+		v.On = w.parks
+		return Admission{Verdict: v, Err: err}
+	}
+	return unavailable(err)
+}
+
+// waiter is one delivery in the queue.
+type waiter struct {
+	guard       *Guard
+	r           *idem.Request
+	ctx         context.Context
+	parks       idem.ParkOn // what it is parked for, at once or after its wait timed out; "" = it is not
+	notParked   error       // why it could not be parked
+	callbackKey string
+	holder      idem.Verdict // the execution that stands in the way
+	freeAt      time.Time    // when the lock is expected to be free; zero = not known
+	lostAt      time.Time    // when its last queue entry was lost; zero = none was
+}
+
+// paused returns the pause that the delivery waits for; nil = none.
+func (w *waiter) paused() *idem.Pause {
+	return w.guard.o.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
+}
+
+// behind records the execution that stands in the way.
+func (w *waiter) behind(v idem.Verdict) {
+	w.holder, w.freeAt = v, time.Time{}
+	if v.RetryAfter > 0 {
+		w.freeAt = w.Now().Add(v.RetryAfter)
+	}
+}
+
+// Lock implements Waiter.
+func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
+	l, w.callbackKey = w.guard.newLock(w.r, v)
+	if w.parks != "" {
+		l.Parked = &idem.Parked{Since: l.StartedAt, On: w.parks}
+	}
+	l.MayPark = w.r.Policy.Park != nil
+	return l
+}
+
+// Now implements Waiter.
+func (w *waiter) Now() time.Time { return w.guard.o.Now() }
+
+// Request implements Waiter. Its context is no child of the wait's, also because a context keeps the memory for children that it once had.
+func (w *waiter) Request() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+}
+
+// Judge implements Waiter.
+func (w *waiter) Judge(seen *idem.Seen, placed bool) idem.Verdict {
+	seen.Queue = false
+	if placed {
+		seen.Waiting = nil // that is this entry itself
+		v := idem.Decide(seen, w.r, w.Now())
+		if v.Taken() {
+			w.behind(v)
+		}
+		return v
+	}
+	behind := int64(0)
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key) {
+		seen.Lock, behind = nil, l.Revision // another event: this one comes after it
+	}
+	v := idem.Decide(seen, w.r, w.Now())
+	v.Behind = behind
+	return v
+}
+
+// Again implements Waiter. It tells an outage from the moment between two sessions, in which a delivery that had an entry waits.
+func (w *waiter) Again(err error) error {
+	if errors.Is(err, idem.ErrPlaceLost) {
+		w.lostAt = w.Now()
+		return nil
+	}
+	if w.lostAt.IsZero() || w.Now().Sub(w.lostAt) > w.guard.o.RequestTimeout {
+		return err
+	}
+	timer := time.NewTimer(betweenSessions)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+	return nil
+}
+
+// betweenSessions is how often a delivery whose entry was lost looks for the next session.
+const betweenSessions = 20 * time.Millisecond
+
+// gaveUp returns the answer to a delivery whose wait timed out. err is why its entry is still in the queue.
+func (w *waiter) gaveUp(err error) Admission {
+	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
+		err = cause
+	}
+	v := idem.Verdict{
+		Decision: idem.DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace,
+		ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit, Full: w.holder.Full,
+	}
+	if p := w.paused(); p != nil {
+		v = idem.Verdict{Decision: idem.DecisionPaused, Paused: p, RetryAfter: p.RetryAfter(w.Now())}
+	} else if !w.freeAt.IsZero() {
+		v.RetryAfter = w.freeAt.Sub(w.Now())
+	}
+	if errors.Is(w.notParked, idem.ErrNotRecorded) {
+		a := unavailable(w.notParked)
+		a.Unsure = true
+		return a
+	}
+	return Admission{Verdict: v, Err: errors.Join(err, w.notParked)}
+}
+
+// attach implements in_flight: attach. The duplicate waits for the end of the first delivery and gets the same answer. It never runs anything
+// itself.
+func (g *Guard) attach(ctx context.Context, r *idem.Request, v idem.Verdict) Admission {
+	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
+	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
+		if err = g.o.Ledger.Reap(ctx, seen.Lock); err == nil {
+			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Admission{Verdict: v, Err: err}
+	case err != nil:
+		return unavailable(err)
+	}
+	same := idem.DecideAttached(seen, r, v.Holder)
+	same.HolderTrace = v.HolderTrace
+	return Admission{Verdict: same}
+}

@@ -1,0 +1,152 @@
+package worker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/guard"
+)
+
+// Pauses between two tries.
+const (
+	firstPause = time.Second
+	mostPause  = 5 * time.Minute
+	mostAsked  = time.Hour // of a delay that the upstream asks for
+)
+
+// parkedKnown is what decides, besides its lock, what a worker may do with an execution.
+type parkedKnown struct {
+	ending bool          // this process shuts down
+	routed bool          // this process has the route of the execution
+	paused bool          // the route or the workflow is paused
+	old    bool          // the MaxAge of the execution has passed
+	full   bool          // a limit had no slot for it
+	due    time.Duration // until its next try; 0 or less = it is due
+}
+
+// parkedDo is what a worker may do with an execution.
+type parkedDo uint8
+
+const (
+	parkedPutDown  parkedDo = iota + 1 // leave it to another process
+	parkedExpire                       // end it, because it is too old
+	parkedTry                          // try it when this process has a slot for that
+	parkedGiveBack                     // give back its slots, because it cannot be tried yet
+	parkedRest                         // wait for a change
+)
+
+// ageLook is how often a worker checks whether a resting execution is too old.
+const ageLook = 30 * time.Second
+
+// whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for parkedRest.
+func whileParked(l *idem.Lock, k parkedKnown) (do parkedDo, rest time.Duration) {
+	waits := k.paused || l.Parked.Blocked != "" || k.full
+	switch {
+	case k.ending || !k.routed: // a process with the route takes it
+		return parkedPutDown, 0
+	case k.old && !k.paused:
+		return parkedExpire, 0
+	case !waits && k.due <= 0:
+		return parkedTry, 0
+	case l.HasSlot():
+		return parkedGiveBack, 0
+	case waits:
+		return parkedRest, ageLook
+	}
+	return parkedRest, min(k.due, ageLook)
+}
+
+// nextStep is what follows a try.
+type nextStep struct {
+	kind  stepKind
+	pause time.Duration // of stepRetry; 0 = the worker's own
+	why   string        // of stepBlock and stepDead
+	code  string
+}
+
+type stepKind uint8
+
+const (
+	stepEnd   stepKind = iota + 1 // the answer settles it
+	stepRetry                     // it is tried again
+	stepBlock                     // its queue waits for a decision
+	stepDead                      // it is a dead letter
+)
+
+// evidenceOf returns what the ledger stores of t.
+func evidenceOf(t *guard.Tried, p *idem.Policy, now time.Time) *idem.Evidence {
+	e := &idem.Evidence{Outcome: outcomeOf(t, p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
+	if t.Answer != nil {
+		e.Status, e.Text = t.Answer.Status, p.Park.FailedText(t.Answer.Body)
+	}
+	return e
+}
+
+func outcomeOf(t *guard.Tried, p *idem.Policy) idem.Outcome {
+	switch {
+	case t.Answer != nil && p.Unknown.Has(t.Answer.Status):
+		return idem.Unknown
+	case t.Answer != nil:
+		return idem.Executed
+	case t.Sent:
+		return idem.Unknown
+	}
+	return idem.NotExecuted
+}
+
+// after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
+func after(p *idem.Policy, failures int, t *guard.Tried) (step nextStep, failed bool) {
+	park := p.Park
+	switch {
+	case t.Hold > 0:
+		return nextStep{kind: stepEnd}, false
+	case t.Hopeless:
+		return nextStep{kind: stepDead, code: t.Failure.Code, why: t.Failure.Detail}, true
+	}
+	switch outcome := outcomeOf(t, p); {
+	case outcome == idem.NotExecuted: // that is not its fault, and does not count
+		return nextStep{kind: stepRetry}, false
+	case outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock:
+		return nextStep{kind: stepBlock, code: idem.DecisionUnknown.Row().Code, why: "it is unknown whether the upstream executed it: " + t.Failure.Detail}, true
+	case outcome == idem.Unknown:
+		step = nextStep{kind: stepRetry, pause: max(p.ReleaseDelay, min(t.RetryAfter, mostAsked))}
+	case idem.Retried(t.Answer.Status):
+		step = nextStep{kind: stepRetry, pause: min(t.RetryAfter, mostAsked)}
+	case idem.Succeeded(t.Answer.Status) || p.Keep.Has(t.Answer.Status):
+		return nextStep{kind: stepEnd}, false
+	default:
+		return giveUp(park, "upstream_status", textOf(t)), true
+	}
+	if failures+1 >= park.Attempts {
+		return giveUp(park, "attempts_exhausted", fmt.Sprintf("%d failed, the last: %s", failures+1, textOf(t))), true
+	}
+	return step, true
+}
+
+// textOf says for operators how the try failed.
+func textOf(t *guard.Tried) string {
+	if t.Answer != nil {
+		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
+	}
+	return t.Failure.Detail
+}
+
+// giveUp decides what follows the last try.
+func giveUp(p *idem.ParkPolicy, code, why string) nextStep {
+	if p.OnFailure == idem.FailureSkip {
+		return nextStep{kind: stepDead, code: code, why: why}
+	}
+	return nextStep{kind: stepBlock, code: code, why: why}
+}
+
+// pauseAfter returns how long a worker waits after n failed tries in a row: doubled each time, with jitter, so that many do not come back
+// together.
+func pauseAfter(n int) time.Duration {
+	d := mostPause
+	if n < 10 {
+		d = min(mostPause, firstPause<<max(n-1, 0))
+	}
+	return d/2 + rand.N(d/2+1)
+}

@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/guard"
+)
+
+// carriedLock is a parked execution of which the first answers of the ledger get lost after it was written.
+type carriedLock struct {
+	oneLock
+	lost  int
+	rests int
+}
+
+func (c *carriedLock) Rest(_ context.Context, p idem.Parked) error {
+	c.rests++
+	last := *p.Last
+	last.At = last.At.UTC().Round(time.Millisecond)
+	p.Last = &last
+	c.lock.Parked = &p
+	if c.rests <= c.lost {
+		return idem.ErrStoreUnavailable
+	}
+	return nil
+}
+
+// TestATryCountsOnce: also where the answer got lost of the ledger that has written its end, and that is written again.
+func TestATryCountsOnce(t *testing.T) {
+	for lost := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			held := &carriedLock{lost: lost}
+			held.lock.Parked = &idem.Parked{Tries: 2, Failures: 1, Trying: true, Last: &idem.Evidence{Outcome: idem.Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
+			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
+			e := &parkedRun{c: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
+			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
+			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
+				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
+			}
+		})
+	}
+}
+
+// settledLock is a parked execution whose end is a dead letter, because somebody has skipped it meanwhile.
+type settledLock struct {
+	carriedLock
+	kept bool
+}
+
+func (s *settledLock) Settle(context.Context, idem.End) (*idem.Record, error) {
+	return &idem.Record{RequestKept: s.kept}, nil
+}
+
+// TestTheBytesOfADeadLetterStay, whatever its end was to be. Those of another one go when the next one of its workflow may already run: a disk may hang.
+func TestTheBytesOfADeadLetterStay(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		held := &settledLock{kept: kept}
+		held.lock.Parked, held.lock.Scope = &idem.Parked{Tries: 1}, idem.Scope{Workflow: "w"}
+		g := guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)})
+		dropped := false
+		c := New(Options{Guard: g, Ledger: roomy{}, Drop: func(idem.ExecutionID, int64) {
+			dropped = true
+			if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: "k"}, Policy: testPolicy()}); a.Execution == nil {
+				t.Errorf("the lock is still held: %+v", a.Verdict)
+			}
+		}})
+		e := &parkedRun{c: c, held: g.Resume(held), wake: make(chan struct{}, 1)}
+		e.superseded(&idem.Stale{})
+		if e.over(); dropped == kept {
+			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
+		}
+	}
+}
+
+// agedLock is a parked execution to which somebody has just given its time again: the ledger knows, and what it hears of ages comes later.
+type agedLock struct {
+	carriedLock
+	idem.ParkLedger
+	heard time.Time // from when on it is not old
+	ends  int
+}
+
+func (a *agedLock) Old(idem.ExecutionID) bool { return time.Now().Before(a.heard) }
+
+func (a *agedLock) DeadLetter(context.Context, idem.End) (*idem.Record, error) {
+	a.ends++
+	return nil, idem.ErrNotOld
+}
+
+// TestAnExecutionThatRunNowReleasesIsTried, also where its carrier had found it too old just before, and goes on hearing so for a moment.
+func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
+		held.lock.Parked = &idem.Parked{Tries: 1}
+		policy := testPolicy()
+		g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
+		c := New(Options{Guard: g, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return policy }})
+		e := &parkedRun{c: c, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		leave, over := e.await()
+		if leave == nil || over || held.ends != 2 {
+			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
+		}
+		leave()
+	})
+}
+
+// takenOver is a ledger with one parked execution, whose process is gone.
+type takenOver struct {
+	roomy
+	held        idem.Held
+	holdExpired bool
+}
+
+func (o takenOver) Old(idem.ExecutionID) bool { return false }
+
+func (o takenOver) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
+	return &idem.Taken{Held: o.held, Carried: true, HoldExpired: o.holdExpired, Request: []byte("as it was taken over")}, nil
+}
+
+func (o takenOver) Request(context.Context, idem.ExecutionID) ([]byte, error) {
+	return []byte("as it is tried"), nil
+}
+
+// TestATryThatWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one takes over all that it carried.
+func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held, policy := &oneLock{}, testPolicy()
+		held.lock.ReleaseDelay = time.Minute
+		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now(), Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
+		ledger := takenOver{held: held}
+		var sent string
+		c := New(Options{
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)}), Ledger: ledger, Running: func() int { return 1 },
+			Policy: func(string) *idem.Policy { return policy },
+			Try: func(x *guard.Execution, request []byte) {
+				sent = string(request)
+				x.Complete(idem.Answer{Status: 200, Whole: true})
+			},
+		})
+		leave, err := c.slots.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		c.take(idem.Scope{}, leave)
+		if took := time.Since(began); sent != "as it is tried" || took < time.Minute {
+			t.Errorf("after %v it sent the request %q", took, sent)
+		}
+	})
+}
+
+// deadLock is a parked execution that becomes a dead letter.
+type deadLock struct {
+	carriedLock
+	end idem.End
+}
+
+func (d *deadLock) DeadLetter(_ context.Context, end idem.End) (*idem.Record, error) {
+	d.end = end
+	return &idem.Record{End: end, RequestKept: true}, nil
+}
+
+// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and nobody completed what it went on with.
+func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
+	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed", false: "the process that tried it is gone"} {
+		held, policy := &deadLock{}, testPolicy()
+		policy.Park, policy.OnUnknown = &idem.ParkPolicy{Attempts: 1, OnFailure: idem.FailureSkip}, idem.UnknownRetry
+		held.lock.Parked = &idem.Parked{Tries: 1, Trying: true}
+		ledger := takenOver{held: held, holdExpired: expired}
+		c := New(Options{
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: ledger,
+			Policy: func(string) *idem.Policy { return policy }, Told: func(Told) {},
+		})
+		c.take(idem.Scope{}, func() {})
+		if e := held.end.Error; e == nil || !strings.Contains(e.Detail, want) {
+			t.Errorf("the hold ran out: %v, and it says %+v", expired, e)
+		}
+	}
+}
+
+// readyQueues is a ledger whose queues are ready as a test says.
+type readyQueues struct {
+	roomy
+	scopes chan idem.Scope
+}
+
+func (r readyQueues) NextReady(ctx context.Context) (idem.Scope, string, error) {
+	select {
+	case scope := <-r.scopes:
+		return scope, "", nil
+	case <-ctx.Done():
+		return idem.Scope{}, "", context.Cause(ctx)
+	}
+}
+
+func (readyQueues) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
+	return nil, nil
+}
+
+// TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
+func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
+	parks := readyQueues{scopes: make(chan idem.Scope)}
+	c := New(Options{
+		Guard: guard.New(guard.Options{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return nil },
+	})
+	leave, err := c.slots.enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &parkedRun{c: c, scope: idem.Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
+	c.runs[e.scope] = e
+	ran := make(chan struct{})
+	go func() { defer close(ran); c.Run() }()
+	for _, workflow := range []string{"waits for a try", "waits, too", "waits for a try", "changed"} {
+		select {
+		case parks.scopes <- idem.Scope{Workflow: workflow}:
+		case <-time.After(time.Minute):
+			t.Fatalf("nobody looks at %q", workflow)
+		}
+	}
+	<-e.wake
+	c.Drain()
+	<-ran
+	leave()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
