@@ -50,3 +50,13 @@ func Wake(c chan struct{}) {
 	default:
 	}
 }
+
+// Woken waits for a token in c. It returns false if ctx ends first.
+func Woken(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

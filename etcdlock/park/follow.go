@@ -18,13 +18,7 @@ const indexPage = 1000
 type follower struct{ index *Index }
 
 func (f *follower) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		revision, err := f.list(ctx)
-		if err != nil {
-			return
-		}
-		_ = f.index.o.Pool.Watch(ctx, link.OfWaits, f.watches(revision+1)...) // whatever it was, all is read again
-	}
+	(&link.Reflector{Pool: f.index.o.Pool, On: link.OfWaits, List: f.list, Watches: f.watches}).Run(ctx, 0)
 }
 
 // list reads the whole index. It returns the error of ctx.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,53 +22,34 @@ const (
 type lockWatch struct{ index *Index }
 
 func (w *lockWatch) run(ctx context.Context) {
-	for {
-		select {
-		case <-w.index.some:
-		case <-ctx.Done():
-			return
-		}
-		for w.any() && ctx.Err() == nil {
-			_, revision, err := w.index.o.Pool.Read(ctx, clientv3.OpGet(w.index.o.Layout.All(protocol.KindParked), clientv3.WithPrefix(), clientv3.WithCountOnly()))
-			if err != nil {
-				return
-			}
-			w.index.MarkAll() // for what has ended before the watch
-			w.watch(ctx, revision+1)
-		}
+	keys := &link.Reflector{Pool: w.index.o.Pool, On: link.OfWaits, List: w.list, Watches: w.watches, Idle: w.none, Round: quietPeriod}
+	for link.Woken(ctx, w.index.some) {
+		keys.Run(ctx, 0)
 	}
 }
 
-func (w *lockWatch) any() bool {
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	return len(w.index.known.queues) > 0
+// list only reads the revision.
+func (w *lockWatch) list(ctx context.Context) (int64, error) {
+	_, revision, err := w.index.o.Pool.Read(ctx, clientv3.OpGet(w.index.o.Layout.All(protocol.KindParked), clientv3.WithPrefix(), clientv3.WithCountOnly()))
+	if err == nil {
+		w.index.MarkAll() // for what has ended before the watch
+	}
+	return revision, err
 }
 
-// watch returns when the watch breaks, or when nothing has been parked for a while.
-func (w *lockWatch) watch(ctx context.Context, from int64) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		for quiet := 0; quiet < 2; quiet++ {
-			if link.Sleep(ctx, quietPeriod) != nil {
-				return
-			}
-			if w.any() {
-				quiet = -1
-			}
-		}
-		cancel()
-	})
+func (w *lockWatch) none() bool {
+	w.index.mu.Lock()
+	defer w.index.mu.Unlock()
+	return len(w.index.known.queues) == 0
+}
+
+func (w *lockWatch) watches(from int64) []link.Watch {
 	deletions := func(prefix string, gone func(key string)) link.Watch {
 		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
 			gone(string(e.Kv.Key))
 		}}
 	}
-	_ = w.index.o.Pool.Watch(ctx, link.OfWaits, deletions(w.index.o.Layout.All(protocol.KindLocks), w.lockGone), deletions(w.index.o.Layout.All(protocol.KindQueue), w.entryGone))
-	cancel()
+	return []link.Watch{deletions(w.index.o.Layout.All(protocol.KindLocks), w.lockGone), deletions(w.index.o.Layout.All(protocol.KindQueue), w.entryGone)}
 }
 
 // lockGone makes the queue of a lock ready, and those of the events of its workflow.

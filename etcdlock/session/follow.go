@@ -14,28 +14,14 @@ import (
 // follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. In quiet
 // times it sees one key for each process, so its cost does not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
-	for {
-		_ = k.o.Pool.Watch(ctx, link.OfSession, k.watches(s, revision)...) // whatever it was, what came meanwhile is read
-		if ctx.Err() != nil {
-			return
-		}
-		k.o.On.Blind()
-		names, at, err := k.list(ctx, s)
-		if err != nil {
-			return // ctx has ended
-		}
-		revision = at
-		k.o.On.Died(k.o.Live.Replace(names, at))
-		if _, there := names[s.Name]; !there {
-			s.End(ErrGone)
-			return
-		}
-	}
+	list := func(ctx context.Context) (int64, error) { return k.list(ctx, s) }
+	watches := func(from int64) []link.Watch { return k.watches(s, from) }
+	(&link.Reflector{Pool: k.o.Pool, On: link.OfSession, List: list, Watches: watches}).Run(ctx, revision)
 }
 
-func (k *Keeper) watches(s *Session, revision int64) []link.Watch {
+func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {
-		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(revision+1)), News: func(e *clientv3.Event) {
+		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: func(e *clientv3.Event) {
 			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
 		}}
 	}
@@ -66,8 +52,9 @@ func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
 	}
 }
 
-// list repeats until it gets an answer: the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx.
-func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int64, error) {
+// list reads the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx, or ErrGone.
+func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
+	k.o.On.Blind()
 	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")
 	answers, revision, err := k.o.Pool.Read(ctx,
 		clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -75,11 +62,17 @@ func (k *Keeper) list(ctx context.Context, s *Session) (map[string]struct{}, int
 		clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
 	)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	for _, kv := range answers[1].GetResponseRange().Kvs {
 		k.o.On.Asked(strings.TrimPrefix(string(kv.Key), cancels))
 	}
 	k.o.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
-	return k.names(answers[0]), revision, nil
+	names := k.names(answers[0])
+	k.o.On.Died(k.o.Live.Replace(names, revision))
+	if _, there := names[s.Name]; !there {
+		s.End(ErrGone)
+		return 0, ErrGone
+	}
+	return revision, nil
 }

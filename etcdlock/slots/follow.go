@@ -23,32 +23,16 @@ const roundsToCome = 3
 
 // Run follows all slots and slot waiters while an execution waits for a slot, until ctx ends.
 func (p *Slots) Run(ctx context.Context) {
-	for {
-		select {
-		case <-p.wanted:
-			(&following{p}).run(ctx)
-		case <-ctx.Done():
-			return
-		}
+	f := &following{p}
+	keys := &link.Reflector{Pool: p.o.Pool, On: link.OfWaits, List: f.list, Watches: f.watches, Idle: f.lookAfter, Round: slotsRound}
+	for link.Woken(ctx, p.wanted) {
+		keys.Run(ctx, 0)
+		f.end()
 	}
 }
 
 // following tells Slots what etcd has.
 type following struct{ p *Slots }
-
-// run goes on until there has been no waiter for a while.
-func (f *following) run(ctx context.Context) {
-	defer f.end()
-	for {
-		revision, err := f.list(ctx)
-		if err != nil {
-			return
-		}
-		if !f.watch(ctx, revision) || ctx.Err() != nil {
-			return
-		}
-	}
-}
 
 func (f *following) end() {
 	f.p.mu.Lock()
@@ -81,37 +65,11 @@ func (f *following) list(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
-// watch follows from a revision on; false: there is no waiter any more, true: the watch broke.
-func (f *following) watch(ctx context.Context, revision int64) (broke bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	broken := make(chan struct{})
-	go func() {
-		defer close(broken)
-		_ = f.p.o.Pool.Watch(ctx, link.OfWaits, f.changes(revision+1)) // whatever the error was, all is read again
-	}()
-	defer func() { cancel(); <-broken }()
-	round := time.NewTicker(slotsRound)
-	defer round.Stop()
-	for quiet := false; ; {
-		select {
-		case <-broken:
-			return true
-		case <-round.C:
-			nobody := f.lookAfter()
-			if nobody && quiet {
-				return false
-			}
-			quiet = nobody
-		}
-	}
-}
-
-// changes is one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
+// watches returns one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
 // before the other reports its slot: then the next one would try that slot.
-func (f *following) changes(from int64) link.Watch {
-	return link.Watch{
-		Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns))), clientv3.WithRev(from)}, News: f.heard,
-	}
+func (f *following) watches(from int64) []link.Watch {
+	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns)))
+	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.heard}}
 }
 
 func (f *following) heard(e *clientv3.Event) {

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,10 +28,10 @@ type Watcher struct {
 	live   *session.Set
 	came   func(places []*mvccpb.KeyValue, watch int) // called with new queue entries in their order, with those of one revision together
 	wanted chan struct{}                              // there is a waiter, and nothing is watched
-	idle   chan struct{}                              // there is no waiter any more
 
 	mu       sync.Mutex
 	watching bool
+	begin    int64                   // the revision at which the first waiter has read; 0 = it has to be read
 	watch    int                     // number of this watch: entries of one are not continued by another
 	n        int                     // waiters
 	waiters  map[sum][]*subscription // by key
@@ -59,7 +60,7 @@ type subscription struct {
 // them; it must not block.
 func New(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb.KeyValue, int)) *Watcher {
 	return &Watcher{
-		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), watch: 1,
 		waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
@@ -88,7 +89,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.watching {
-		h.watching, h.from = true, revision
+		h.watching, h.begin, h.from = true, revision, revision
 		link.Wake(h.wanted)
 	}
 	if revision < h.from {
@@ -129,9 +130,7 @@ func (h *Watcher) forgetLocked(n *subscription) {
 	}
 	if n.keys != nil {
 		n.keys = nil
-		if h.n--; h.n == 0 {
-			link.Wake(h.idle)
-		}
+		h.n--
 	}
 }
 
@@ -193,45 +192,40 @@ func (h *Watcher) Deleted(name string, revision int64) {
 	h.tellLocked(key)
 }
 
+// round is how often it is checked whether there are waiters.
+const round = time.Second
+
 // Run watches while there are waiters, until ctx ends.
 func (h *Watcher) Run(ctx context.Context) {
-	for {
-		select {
-		case <-h.wanted:
-			h.follow(ctx)
-		case <-ctx.Done():
-			return
-		}
+	keys := &link.Reflector{Pool: h.pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
+	for link.Woken(ctx, h.wanted) {
+		h.mu.Lock()
+		begin := h.begin
+		h.mu.Unlock()
+		keys.Run(ctx, begin)
+		h.restart(0)
 	}
 }
 
-// follow watches until there is no waiter, or until the watch breaks: then all waiters read again.
-func (h *Watcher) follow(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
+func (h *Watcher) idle() bool {
 	h.mu.Lock()
-	h.watch++
-	watches := h.watches(h.from+1, h.watch)
-	h.mu.Unlock()
-	broken := make(chan struct{})
-	go func() {
-		defer close(broken)
-		_ = h.pool.Watch(ctx, link.OfWaits, watches...) // whatever the error was, all waiters read again
-	}()
-	defer func() { cancel(); <-broken }()
-	for {
-		select {
-		case <-broken:
-			h.Break()
-			return
-		case <-h.idle:
-			if h.stop() {
-				return
-			}
-		}
-	}
+	defer h.mu.Unlock()
+	return h.n == 0
 }
 
-func (h *Watcher) watches(from int64, n int) []link.Watch {
+// list reads at which revision the next watch begins. The waiters read the rest.
+func (h *Watcher) list(ctx context.Context) (int64, error) {
+	_, revision, err := h.pool.Read(ctx, clientv3.OpGet(h.layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	if err == nil {
+		h.restart(revision)
+	}
+	return revision, err
+}
+
+func (h *Watcher) watches(from int64) []link.Watch {
+	h.mu.Lock()
+	n := h.watch
+	h.mu.Unlock()
 	gone := func(e *clientv3.Event) { h.Deleted(string(e.Kv.Key), e.Kv.ModRevision) }
 	watch := func(prefix string, but ...clientv3.OpOption) link.Watch {
 		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: gone}
@@ -256,21 +250,14 @@ func (h *Watcher) watches(from int64, n int) []link.Watch {
 	return []link.Watch{places, watch(h.layout.All(protocol.KindLocks), clientv3.WithFilterPut()), watch(h.layout.All(protocol.KindHolds), clientv3.WithFilterPut())}
 }
 
-// stop ends the watching, unless a waiter has come since.
-func (h *Watcher) stop() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.n > 0 {
-		return false
-	}
-	h.resetLocked()
-	return true
-}
-
-// Break wakes all waiters, which then read again: the watch has missed something.
+// Break wakes all waiters, which then read again: something was missed.
 func (h *Watcher) Break() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.breakLocked()
+}
+
+func (h *Watcher) breakLocked() {
 	for _, waiting := range h.waiters {
 		for _, n := range waiting {
 			if n.keys != nil {
@@ -281,10 +268,14 @@ func (h *Watcher) Break() {
 	}
 	clear(h.waiters)
 	h.n = 0
-	h.resetLocked()
 }
 
-func (h *Watcher) resetLocked() {
-	h.watching, h.order = false, nil
+// restart is Break before another watch begins, at a revision; 0 = none does.
+func (h *Watcher) restart(revision int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.breakLocked()
+	h.watch++
+	h.watching, h.begin, h.from, h.order = revision != 0, 0, revision, nil
 	clear(h.recent)
 }
