@@ -237,8 +237,12 @@ func Open(o Options) (*Store, error) {
 	})
 	s.parked = park.New(&park.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: func(id idem.ExecutionID) { s.own.ParkedChanged(id) },
+		Some: func() { s.hub.Want() },
 	})
-	s.hub = watch.New(p, s.layout, s.live, func(entries []*mvccpb.KeyValue, watch int) { s.queues.Reported(entries, watch) })
+	s.hub = watch.New(&watch.Options{
+		Pool: p, Layout: s.layout, Sessions: s.live, Parked: s.parked.Any, Gone: s.parked.Gone, Missed: s.parked.MarkAll,
+		Came: func(entries []*mvccpb.KeyValue, watch int) { s.queues.Reported(entries, watch) },
+	})
 	s.queues = queue.New(s.layout, s.hub.GoneAt)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
@@ -283,7 +287,8 @@ func (s *core) newKeeper() *session.Keeper {
 				}
 			},
 			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
-			Unheld: func(execution string) {
+			Unheld: func(execution string, revision int64) {
+				s.hub.Deleted(s.layout.Alive(protocol.HoldAlive(idem.ExecutionID(execution))), revision)
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
 				s.parked.MarkOf(idem.ExecutionID(execution))
 			},
@@ -291,6 +296,7 @@ func (s *core) newKeeper() *session.Keeper {
 				s.reset()
 				s.sweeper.Everything()
 				s.parked.MarkAll()
+				s.hub.Break()
 			},
 		},
 	})
@@ -430,6 +436,7 @@ func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
 	s.queues.Forget()
+	s.hub.Forget()
 	s.own.Rewind()
 }
 

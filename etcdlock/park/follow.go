@@ -121,6 +121,6 @@ func (f *follower) ageChanged(id idem.ExecutionID, e *clientv3.Event) {
 
 func (f *follower) putLocked(e *entry) {
 	if f.index.known.put(e) {
-		link.Wake(f.index.some)
+		f.index.o.Some()
 	}
 }

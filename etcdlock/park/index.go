@@ -28,18 +28,18 @@ type Options struct {
 	Left func(idem.ExecutionID)
 	// Changed is called after the index entry of an execution has changed or has gone.
 	Changed func(idem.ExecutionID)
+	// Some is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
+	Some func()
 }
 
 // Index knows what is parked, over all processes: it follows the index in etcd, which is small, and counts. It also says which queues are ready: the
 // execution at their head may be parked and run by no process. That is a hint: a take-over reads how things stand. It is safe for concurrent use.
 //
-// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. Changes of locks and queues it follows only while something is
-// parked.
+// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. The ends of locks and queue entries are reported to it (Gone).
 type Index struct {
 	o     *Options
 	asked chan struct{} // closed by the first call
 	ask   sync.Once
-	some  chan struct{} // something is parked, and locks are not followed yet
 
 	mu    sync.Mutex
 	known contents
@@ -49,7 +49,7 @@ type Index struct {
 // New returns an index that knows nothing before Run.
 func New(o *Options) *Index {
 	return &Index{
-		o: o, asked: make(chan struct{}), some: make(chan struct{}, 1), known: newContents(o),
+		o: o, asked: make(chan struct{}), known: newContents(o),
 		ready: ready{looks: map[string]bool{}, some: make(chan struct{})},
 	}
 }
@@ -63,7 +63,6 @@ func (x *Index) Run(ctx context.Context) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { (&lockWatch{x}).run(ctx) })
 	wg.Go(func() { x.lookRound(ctx) })
 	wg.Go(func() { x.sweepRound(ctx) })
 	(&follower{x}).run(ctx)

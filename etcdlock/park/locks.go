@@ -7,67 +7,40 @@ import (
 	"strings"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 )
 
-const (
-	slowRound   = time.Minute // in which every queue is looked at once, whatever was missed
-	quietPeriod = 10 * time.Second
-)
+// slowRound is how long it takes to look at every queue once, whatever was missed.
+const slowRound = time.Minute
 
-// lockWatch makes queues ready when something before them has ended: their lock, or an entry of the queue. It watches while something is parked.
-type lockWatch struct{ index *Index }
+// Any reports whether an execution is parked.
+func (x *Index) Any() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.known.queues) > 0
+}
 
-func (w *lockWatch) run(ctx context.Context) {
-	keys := &link.Reflector{Pool: w.index.o.Pool, On: link.OfWaits, List: w.list, Watches: w.watches, Idle: w.none, Round: quietPeriod}
-	for link.Woken(ctx, w.index.some) {
-		keys.Run(ctx, 0)
+// Gone makes the queues ready before which something has ended. Of a lock with that key, these are its queue and those of the events of its workflow; of a
+// queue entry, the queue that it was in, and that of its event.
+func (x *Index) Gone(key string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.known.queues) == 0 {
+		return
 	}
-}
-
-// list only reads the revision.
-func (w *lockWatch) list(ctx context.Context) (int64, error) {
-	_, revision, err := w.index.o.Pool.Read(ctx, clientv3.OpGet(w.index.o.Layout.All(protocol.KindParked), clientv3.WithPrefix(), clientv3.WithCountOnly()))
-	if err == nil {
-		w.index.MarkAll() // for what has ended before the watch
+	entry, is := strings.CutPrefix(key, x.o.Layout.All(protocol.KindQueue))
+	if !is {
+		x.ready.add(x.known.queues[key])
+		for event := range x.known.perEvent[key] {
+			x.ready.add(x.known.queues[event])
+		}
+		return
 	}
-	return revision, err
-}
-
-func (w *lockWatch) none() bool {
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	return len(w.index.known.queues) == 0
-}
-
-func (w *lockWatch) watches(from int64) []link.Watch {
-	deletions := func(prefix string, gone func(key string)) link.Watch {
-		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()}, News: func(e *clientv3.Event) {
-			gone(string(e.Kv.Key))
-		}}
-	}
-	return []link.Watch{deletions(w.index.o.Layout.All(protocol.KindLocks), w.lockGone), deletions(w.index.o.Layout.All(protocol.KindQueue), w.entryGone)}
-}
-
-// lockGone makes the queue of a lock ready, and those of the events of its workflow.
-func (w *lockWatch) lockGone(lock string) {
-	w.index.mu.Lock()
-	defer w.index.mu.Unlock()
-	w.index.ready.add(w.index.known.queues[lock])
-	for event := range w.index.known.perEvent[lock] {
-		w.index.ready.add(w.index.known.queues[event])
-	}
-}
-
-// entryGone makes the queue of the workflow ready that a queue entry was in, and that of its event.
-func (w *lockWatch) entryGone(place string) {
-	lock := w.index.o.Layout.All(protocol.KindLocks) + strings.TrimPrefix(place, w.index.o.Layout.All(protocol.KindQueue))
-	w.index.Mark(lock)
+	lock := x.o.Layout.All(protocol.KindLocks) + entry
+	x.ready.add(x.known.queues[lock])
 	if i := strings.LastIndexByte(lock, '/'); i > 0 {
-		w.index.Mark(lock[:i])
+		x.ready.add(x.known.queues[lock[:i]])
 	}
 }
 

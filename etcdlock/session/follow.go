@@ -29,12 +29,15 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
 	pauses := below(k.o.Layout.All(protocol.KindPauses), nil)
 	pauses.Batch = k.o.Pauses.Events
+	holds := k.o.Layout.All(protocol.KindHolds)
+	unheld := below(holds, nil, clientv3.WithFilterPut())
+	unheld.News = func(e *clientv3.Event) { k.o.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision) }
 	return []link.Watch{
 		sessions,
 		pauses,
 		below(k.o.Layout.All(protocol.KindForgets), k.o.On.Forgot, clientv3.WithFilterDelete()),
 		below(k.o.Layout.All(protocol.KindCancels+s.Name+"/"), k.o.On.Asked, clientv3.WithFilterDelete()),
-		below(k.o.Layout.All(protocol.KindHolds), k.o.On.Unheld, clientv3.WithFilterPut()),
+		unheld,
 	}
 }
 
@@ -74,5 +77,6 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		s.End(ErrGone)
 		return 0, ErrGone
 	}
+	k.o.On.Blind()
 	return revision, nil
 }

@@ -55,9 +55,9 @@ type Callbacks struct {
 	Forgot func(execution string)
 	// Asked is called when another process has changed the lock of an execution of this process.
 	Asked func(execution string)
-	// Unheld is called when a hold is gone.
-	Unheld func(execution string)
-	// Blind is called when forgets and ends of holds may have been missed.
+	// Unheld is called when a hold is gone, since revision.
+	Unheld func(execution string, revision int64)
+	// Blind is called when forgets and ends of holds may be missed from now on, and again when they were missed until now.
 	Blind func()
 }
 

@@ -15,19 +15,17 @@ import (
 	"hooklock/etcdlock/session"
 )
 
-// Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the lock, or its alive key. It has one watch on each kind of
-// key for all of them, and only while there are waiters: a watch of etcd's client for each waiter costs four goroutines and 23 KiB (measured). A key wakes
-// only the waiters that named it, so a free lock wakes one. It is safe for concurrent use.
+// Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the lock, or its alive key. It has one watch on queues and
+// one on locks for all of them, and only while there are waiters or something is parked: a watch of etcd's client for each waiter costs four goroutines and
+// 23 KiB (measured). A key wakes only the waiters that named it, so a free lock wakes one. Alive keys are watched with the session. It is safe for
+// concurrent use.
 //
 // It also reports new queue entries, so that a queue that was read need not be read again. Otherwise only deletions matter: what becomes of a lock while it
 // is held, a new session or a release delay, ends with a deletion that its first waiter named, too: of the old session, or of the hold with the
 // execution's name.
 type Watcher struct {
-	pool   *link.Pool
-	layout protocol.Layout
-	live   *session.Set
-	came   func(places []*mvccpb.KeyValue, watch int) // called with new queue entries in their order, with those of one revision together
-	wanted chan struct{}                              // there is a waiter, and nothing is watched
+	o      *Options
+	wanted chan struct{} // there is a waiter, or something is parked, and perhaps nothing is watched
 
 	mu       sync.Mutex
 	watching bool
@@ -39,6 +37,24 @@ type Watcher struct {
 	recent   map[sum]int64           // the newest of them, for waiters that subscribe a little late
 	order    []sum                   // their keys, the oldest first
 	seed     maphash.Seed
+}
+
+// Options are what a Watcher works with.
+type Options struct {
+	Pool     *link.Pool
+	Layout   protocol.Layout
+	Sessions *session.Set
+
+	// None of these functions blocks.
+
+	// Came is called with new queue entries in their order, with those of one revision together, and with the number of the watch that reports them.
+	Came func(entries []*mvccpb.KeyValue, watch int)
+	// Parked reports whether something is parked: then Gone is called although there is no waiter.
+	Parked func() bool
+	// Gone is called with the key of a lock or queue entry that is gone.
+	Gone func(key string)
+	// Missed is called when something was parked before a watch begins, or when it has missed something.
+	Missed func()
 }
 
 // sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a read too many, or a lock is
@@ -56,14 +72,15 @@ type subscription struct {
 	told chan struct{} // closed when one of the keys is gone, or when that is not known any more
 }
 
-// New returns a watcher that watches nothing before Run. came is called with new queue entries, in their order, and with the number of the watch that reports
-// them; it must not block.
-func New(p *link.Pool, y protocol.Layout, l *session.Set, came func([]*mvccpb.KeyValue, int)) *Watcher {
+// New returns a watcher that watches nothing before Run.
+func New(o *Options) *Watcher {
 	return &Watcher{
-		pool: p, layout: y, live: l, came: came, wanted: make(chan struct{}, 1), watch: 1,
-		waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
+		o: o, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
+
+// Want is called when something is parked.
+func (h *Watcher) Want() { link.Wake(h.wanted) }
 
 // Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
 // reads again.
@@ -81,7 +98,7 @@ func (h *Watcher) Wait(ctx context.Context, over, news <-chan struct{}, revision
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forgetLocked(n)
+	h.removeLocked(n)
 }
 
 // subscribe returns nil when the caller has to read again: something happened since, or nothing was watched yet.
@@ -89,15 +106,15 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.watching {
-		h.watching, h.begin, h.from = true, revision, revision
+		h.watching, h.begin, h.from = true, revision, max(h.from, revision)
 		link.Wake(h.wanted)
 	}
 	if revision < h.from {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.layout.All(protocol.KindSessions))
-		if h.recent[h.sum(key)] > revision || is && !h.live.Has(session) { // Died comes after live knows
+		session, is := strings.CutPrefix(key, h.o.Layout.All(protocol.KindSessions))
+		if h.recent[h.sum(key)] > revision || is && !h.o.Sessions.Has(session) { // Died comes after the set knows
 			return nil
 		}
 	}
@@ -110,8 +127,8 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	return n
 }
 
-// forgetLocked removes n. It does nothing the second time.
-func (h *Watcher) forgetLocked(n *subscription) {
+// removeLocked removes n. It does nothing the second time.
+func (h *Watcher) removeLocked(n *subscription) {
 	for _, key := range n.keys {
 		rest := h.waiters[key]
 		for i, other := range rest {
@@ -137,7 +154,7 @@ func (h *Watcher) forgetLocked(n *subscription) {
 // tellLocked wakes the waiters for key.
 func (h *Watcher) tellLocked(key sum) {
 	for _, n := range append([]*subscription(nil), h.waiters[key]...) {
-		h.forgetLocked(n)
+		h.removeLocked(n)
 		close(n.told)
 	}
 }
@@ -147,7 +164,7 @@ func (h *Watcher) Died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.layout.Alive(protocol.SessionAlive(name))))
+		h.tellLocked(h.sum(h.o.Layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -192,32 +209,45 @@ func (h *Watcher) Deleted(name string, revision int64) {
 	h.tellLocked(key)
 }
 
-// round is how often it is checked whether there are waiters.
+// round is how often it is checked whether a watch is needed.
 const round = time.Second
 
-// Run watches while there are waiters, until ctx ends.
+// Run watches while there are waiters or something is parked, until ctx ends.
 func (h *Watcher) Run(ctx context.Context) {
-	keys := &link.Reflector{Pool: h.pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
+	keys := &link.Reflector{Pool: h.o.Pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
 	for link.Woken(ctx, h.wanted) {
-		h.mu.Lock()
-		begin := h.begin
-		h.mu.Unlock()
-		keys.Run(ctx, begin)
+		if !h.idle() {
+			keys.Run(ctx, h.known())
+		}
 		h.restart(0)
 	}
 }
 
 func (h *Watcher) idle() bool {
+	if h.o.Parked() {
+		return false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.n == 0
 }
 
+// known returns the revision at which the first waiter has read; 0 = there is none, or what is parked was not looked at then.
+func (h *Watcher) known() int64 {
+	if h.o.Parked() {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.begin
+}
+
 // list reads at which revision the next watch begins. The waiters read the rest.
 func (h *Watcher) list(ctx context.Context) (int64, error) {
-	_, revision, err := h.pool.Read(ctx, clientv3.OpGet(h.layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	_, revision, err := h.o.Pool.Read(ctx, clientv3.OpGet(h.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
 		h.restart(revision)
+		h.o.Missed()
 	}
 	return revision, err
 }
@@ -226,20 +256,19 @@ func (h *Watcher) watches(from int64) []link.Watch {
 	h.mu.Lock()
 	n := h.watch
 	h.mu.Unlock()
-	gone := func(e *clientv3.Event) { h.Deleted(string(e.Kv.Key), e.Kv.ModRevision) }
-	watch := func(prefix string, but ...clientv3.OpOption) link.Watch {
-		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: gone}
+	gone := func(e *clientv3.Event) {
+		h.Deleted(string(e.Kv.Key), e.Kv.ModRevision)
+		h.o.Gone(string(e.Kv.Key))
 	}
-	places := watch(h.layout.All(protocol.KindQueue))
-	places.Batch = func(events []*clientv3.Event) {
-		var taken []*mvccpb.KeyValue
+	entries := func(events []*clientv3.Event) {
+		var came []*mvccpb.KeyValue
 		for _, e := range events {
 			if e.IsCreate() {
-				taken = append(taken, e.Kv)
+				came = append(came, e.Kv)
 			}
 		}
-		if len(taken) > 0 {
-			h.came(taken, n)
+		if len(came) > 0 {
+			h.o.Came(came, n)
 		}
 		for _, e := range events {
 			if e.Type == clientv3.EventTypeDelete {
@@ -247,7 +276,11 @@ func (h *Watcher) watches(from int64) []link.Watch {
 			}
 		}
 	}
-	return []link.Watch{places, watch(h.layout.All(protocol.KindLocks), clientv3.WithFilterPut()), watch(h.layout.All(protocol.KindHolds), clientv3.WithFilterPut())}
+	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}
+	return []link.Watch{
+		{Key: h.o.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
+		{Key: h.o.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
+	}
 }
 
 // Break wakes all waiters, which then read again: something was missed.
@@ -270,12 +303,24 @@ func (h *Watcher) breakLocked() {
 	h.n = 0
 }
 
-// restart is Break before another watch begins, at a revision; 0 = none does.
+// Forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an earlier one.
+func (h *Watcher) Forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forgetLocked()
+}
+
+func (h *Watcher) forgetLocked() {
+	h.breakLocked()
+	h.from, h.order = 0, nil
+	clear(h.recent)
+}
+
+// restart is Forget before another watch begins, at a revision; 0 = none does.
 func (h *Watcher) restart(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.breakLocked()
+	h.forgetLocked()
 	h.watch++
-	h.watching, h.begin, h.from, h.order = revision != 0, 0, revision, nil
-	clear(h.recent)
+	h.watching, h.begin, h.from = revision != 0, 0, revision
 }
