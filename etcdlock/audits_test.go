@@ -138,15 +138,15 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for i := range history.AuditBatch {
+	for i := range history.NoteBatch {
 		s.Audited(idem.Audit{
 			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
 			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
 	written(t, s)
-	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != history.AuditBatch {
-		t.Fatalf("%d of %d", len(all), history.AuditBatch)
+	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != history.NoteBatch {
+		t.Fatalf("%d of %d", len(all), history.NoteBatch)
 	}
 }
 

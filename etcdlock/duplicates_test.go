@@ -88,7 +88,7 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	a := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	wire.Blackhole(true)
-	ids := make([]idem.ExecutionID, 3*history.CountBatch)
+	ids := make([]idem.ExecutionID, 3*history.NoteBatch)
 	for i := range ids {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
 		a.Duplicate(ids[i], time.Hour)
@@ -254,12 +254,12 @@ func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for i := range history.CountBatch {
+	for i := range history.NoteBatch {
 		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
 		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
-	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindArrivals)); err != nil || n != history.CountBatch {
-		t.Fatalf("%d of %d, %v", n, history.CountBatch, err)
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.NoteBatch {
+		t.Fatalf("%d of %d, %v", n, history.NoteBatch, err)
 	}
 }

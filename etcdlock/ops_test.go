@@ -18,13 +18,13 @@ const fewOps = 12
 func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 	e := etcdtest.StartWithTxnOps(t, fewOps)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for i := range history.AuditBatch {
+	for i := range history.NoteBatch {
 		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		s.Duplicate(lockFor("w", fmt.Sprint(i)).Execution, time.Hour)
 		s.Arrived(lockFor("w", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
-	for kind, want := range map[string]int64{protocol.KindAudits: history.AuditBatch, "duplicates/": history.AuditBatch, protocol.KindArrivals: history.AuditBatch} {
+	for kind, want := range map[string]int64{protocol.KindAudits: history.NoteBatch, "duplicates/": history.NoteBatch, protocol.KindArrivals: history.NoteBatch} {
 		if n, err := e.Count(within(t, patience), s.layout.All(kind)); err != nil || n != want {
 			t.Errorf("%d below %s, want %d: %v", n, kind, want, err)
 		}

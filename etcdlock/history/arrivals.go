@@ -30,7 +30,7 @@ func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arr
 		return
 	}
 	d.historyLocked(t, event, route, eventID).Add(a)
-	d.enqueueLocked(t)
+	d.enqueueLocked(&t.note)
 }
 
 // historyLocked returns the history of an event in t.
@@ -56,7 +56,7 @@ func (d *Duplicates) Forgot(e *idem.Entry, f idem.Forgotten) {
 	}
 	t.retention = forgottenKept
 	d.historyLocked(t, e.Scope, e.Route, e.EventID).Forgotten = &f
-	d.enqueueLocked(t)
+	d.enqueueLocked(&t.note)
 }
 
 // Shed returns how many arrivals were not kept.
@@ -77,7 +77,7 @@ func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *i
 	var all idem.History
 	own := ""
 	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil {
-		own = d.keyLocked(t)
+		own = d.ownLocked(d.o.Layout.Arrivals(event))
 		all.Merge(t.history)
 	}
 	for _, kv := range written {

@@ -2,14 +2,10 @@ package history
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
@@ -38,30 +34,24 @@ func minutesAndHours() [2]series {
 	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
 }
 
-// Counts writes once a minute what this process has counted, and reads what all have. Each process has a key of its own for each hour, with its
-// minutes, and one for each day, with its hours. So no transaction compares these keys, and readers add them up. The clock of the process that
-// counts decides which minute a count belongs to.
+// Counts notes once a minute what this process has counted, and reads what all have. Each process has a note for each hour, with its minutes, and one for
+// each day, with its hours, and readers add them up. The clock of the process that counts decides which minute a count belongs to.
 type Counts struct {
-	o       *Options
-	take    func() []idem.RouteCounts
-	leases  *commit.Leases
-	writing chan struct{} // holds a token during a write: one at a time
+	*writer
+	taken func() []idem.RouteCounts
 	// Most bounds the keys of a kind that are kept; the oldest go when there are a twentieth more.
 	Most int
 
-	mu     sync.Mutex
 	chunks []*chunk // that may change yet, or are not written
 	made   int
 }
 
-// chunk is the value of one key.
+// chunk is one note.
 type chunk struct {
+	note
 	protocol.CountChunk
-	of              series
-	key             string
-	changed, stored int // versions: they differ if something is not written
-
-	lease clientv3.LeaseID // 0 = none; guarded by writing
+	of  series
+	key string
 }
 
 // NewCounts returns a writer and reader of counts. take returns what was counted since it was called before; nil = nothing is counted here. Run writes.
@@ -69,8 +59,15 @@ func NewCounts(o *Options, take func() []idem.RouteCounts) *Counts {
 	if take == nil {
 		take = func() []idem.RouteCounts { return nil }
 	}
-	c := &Counts{o: o, take: take, writing: make(chan struct{}, 1), Most: maxCountKeys}
-	c.leases = commit.NewLeases(o.Pool.NewLease, nil, o.Clock, o.Spawn)
+	c := &Counts{writer: newWriter(o), taken: take, Most: maxCountKeys}
+	c.after = func(ctx context.Context) error {
+		for _, of := range minutesAndHours() {
+			if err := c.deleteOldest(ctx, of.kind, c.Most); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return c
 }
 
@@ -87,48 +84,39 @@ func (c *Counts) Run(ctx context.Context) {
 
 // Finish writes what is left, if etcd takes it at once.
 func (c *Counts) Finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
-	defer cancel()
-	c.Write(ctx)
+	c.collect()
+	c.writer.Finish(ctx)
 }
 
-// Write writes what has changed. It returns false if etcd did not take it: it is kept for the next write, for as long as etcd would keep it. Writing
-// twice does no harm.
+// Write writes what has changed. It returns false if etcd did not take it: it waits for the next write, for as long as etcd would keep it.
 func (c *Counts) Write(ctx context.Context) bool {
-	select {
-	case c.writing <- struct{}{}:
-		defer func() { <-c.writing }()
-	case <-ctx.Done(): // another one waits for an etcd that does not answer
-		return false
-	}
 	c.collect()
-	for _, one := range c.unwritten() {
-		if c.send(ctx, one) != nil {
-			return false
-		}
-	}
-	return true
+	return c.writer.Write(ctx)
 }
 
 // collect adds what was counted since the last call to the current minute.
 func (c *Counts) collect() {
-	some := c.take()
+	some := c.taken()
 	at := c.o.Clock.Now().Add(-countSlack).UTC()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.chunks = slices.DeleteFunc(c.chunks, func(one *chunk) bool {
 		end := one.At.Add(one.of.length)
-		return at.After(end) && (one.stored == one.changed || at.After(end.Add(one.of.kept)))
+		if at.After(end.Add(one.of.kept)) {
+			c.queue = slices.DeleteFunc(c.queue, func(n *note) bool { return n == &one.note })
+			return true
+		}
+		return at.After(end) && !one.queued && c.out == 0
 	})
 	if len(some) == 0 {
 		return
 	}
 	for _, of := range minutesAndHours() {
 		one := c.chunkLocked(of, at.Truncate(of.length))
-		one.changed++
 		for i := range some {
 			one.add(&some[i], int(at.Sub(one.At)/of.step))
 		}
+		c.enqueueLocked(&one.note)
 	}
 }
 
@@ -141,7 +129,8 @@ func (c *Counts) chunkLocked(of series, at time.Time) *chunk {
 	}
 	c.made++
 	one := &chunk{of: of, key: c.o.Layout.CountsOf(of.kind, at, c.o.Writer, c.made)}
-	one.At, one.Routes = at, map[string]*protocol.CountedRoute{}
+	one.At, one.Routes, one.retention = at, map[string]*protocol.CountedRoute{}, of.length+of.kept+time.Hour
+	one.says = func() (string, []byte, *protocol.Row) { return one.key, protocol.EncodeCounts(&one.CountChunk), nil }
 	c.chunks = append(c.chunks, one)
 	return one
 }
@@ -164,43 +153,6 @@ func (one *chunk) add(more *idem.RouteCounts, step int) {
 	if more.Last.After(r.Last) {
 		r.Last = more.Last.UTC().Round(0)
 	}
-}
-
-// unwritten returns the chunks that have changed, the oldest first.
-func (c *Counts) unwritten() (some []*chunk) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range c.chunks {
-		if one.stored != one.changed {
-			some = append(some, one)
-		}
-	}
-	return some
-}
-
-// send writes a chunk.
-func (c *Counts) send(ctx context.Context, one *chunk) (err error) {
-	isNew := one.lease == 0
-	if isNew {
-		if one.lease, err = c.leases.Take(ctx, one.of.length+one.of.kept+time.Hour, "", nil); err != nil {
-			return err
-		}
-	}
-	c.mu.Lock()
-	version, value := one.changed, protocol.EncodeCounts(&one.CountChunk)
-	c.mu.Unlock()
-	if err := c.o.Pool.CommitParts(ctx, protocol.Writes{protocol.Note(one.key, protocol.Leased{Value: value, Lease: one.lease})}); err != nil {
-		c.leases.DropIfGone(one.lease, err)
-		one.lease = 0
-		return fmt.Errorf("write counts: %w", err)
-	}
-	c.mu.Lock()
-	one.stored = version
-	c.mu.Unlock()
-	if isNew {
-		return deleteOldest(ctx, c.o.Pool, c.o.Layout.All(one.of.kind), c.Most)
-	}
-	return nil
 }
 
 // Counts returns what all processes have counted: of this one up to now, of others up to their last write, a minute ago at most. It returns
