@@ -16,8 +16,6 @@ type Control struct {
 	*history.Reader
 	*operate.Finder
 	*operate.Operator
-	*operate.Pauser
-	*operate.Marker
 	locker   *Locker
 	guarded  lastSeen
 	holdings *reap.Holdings

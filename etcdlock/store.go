@@ -259,7 +259,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.finder = operate.NewFinder(asked)
 	control := &Control{
-		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), Pauser: operate.NewPauser(asked), Marker: operate.NewMarker(asked), locker: locker,
+		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), locker: locker,
 	}
 	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.keeper.WaitReady, Find: s.finder.Execution})
 	for _, run := range []func(context.Context){

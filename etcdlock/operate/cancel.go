@@ -12,31 +12,19 @@ import (
 	"hooklock/idem"
 )
 
-// Operator ends executions and lets them run again, for people. It is safe for concurrent use.
-type Operator struct{ o *Options }
-
-// NewOperator returns an operator.
-func NewOperator(o *Options) *Operator { return &Operator{o} }
-
 // Cancel asks the process or upstream that runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is
 // dead. before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. It returns idem.ErrFinished
 // with how it ended, idem.ErrMoved with where it is, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
-	scope, err := op.o.Reader.Scope(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
 	c.At = c.At.UTC().Round(time.Millisecond)
-	a := &cancelling{o: op.o, id: id, scope: scope, cancel: c, writer: session.NewName()}
-	err = op.o.Tasks.Repeat(ctx, a.try)
+	a := &cancelling{Operator: op, cancel: c, writer: session.NewName()}
+	err = op.repeat(ctx, id, a.try)
 	return a.found, a.before, err
 }
 
 // cancelling is a cancel in progress.
 type cancelling struct {
-	o      *Options
-	id     idem.ExecutionID
-	scope  idem.Scope
+	*Operator
 	cancel idem.Cancel
 	writer string // of the record of one that waits
 
@@ -44,11 +32,7 @@ type cancelling struct {
 	before bool
 }
 
-func (c *cancelling) try(ctx context.Context) (bool, error) {
-	at, err := c.o.Reader.State(ctx, c.id, c.scope)
-	if err != nil {
-		return false, err
-	}
+func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err error) {
 	if c.found, err = at.Found(); err != nil {
 		return true, err
 	}
@@ -66,8 +50,8 @@ func (c *cancelling) try(ctx context.Context) (bool, error) {
 	case at.Lock.Cancel != nil && (at.Lock.Cancel.Final || !c.cancel.Final):
 		c.before = !c.mine(at.Lock.Cancel)
 	default:
-		if done, err := c.ask(ctx, at); !done {
-			return false, err
+		if done, err := c.ask(ctx, at); !done || err != nil {
+			return done, err
 		}
 	}
 	if !c.found.Lock.Dead && !at.Orphaned {
@@ -98,23 +82,11 @@ func (c *cancelling) ask(ctx context.Context, at *history.State) (bool, error) {
 		asked.Final, c.before = true, true
 	}
 	next.Cancel = &asked
-	value, err := protocol.EncodeLock(&next)
-	if err != nil {
-		return true, commit.Unavailable(err)
-	}
-	news, err := c.o.Leases.Notice(ctx, commit.NoticeLife)
-	if err != nil {
-		return false, err
-	}
-	r := commit.NewRequest(at.Keys.L, protocol.Cancel(at.Keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, news), len(value))
-	r.SharedLease = news.Lease
-	answer, applied, err := c.o.change(ctx, r)
-	if !applied {
-		return false, err
-	}
-	next.Revision = answer.Revision
-	c.found = &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.Duplicates}
-	return true, nil
+	found, done, err := c.rewrite(ctx, at, &next, commit.NoticeLife, func(lock, news protocol.Leased) protocol.Op {
+		return protocol.Cancel(at.Keys, protocol.Seen{L: next.Revision}, lock, news)
+	})
+	c.found = found
+	return done, err
 }
 
 // endWaiting takes the execution out of the queue.
@@ -123,29 +95,14 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.o.Clock.Now(), Abort: &c.cancel})
-	r, err := c.o.Finisher.Request(ctx, at.Copied, record, c.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+	found, _, err := c.end(ctx, at, at.Copied, record, c.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
 			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, finish.DeadLetter(at.Copied, record))
 		}
 		return protocol.CancelWaiting(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec)
-	}, at.Keys)
-	if err != nil {
-		return false, err
-	}
-	answer, applied, err := c.o.change(ctx, r)
-	if !applied {
-		return false, err
-	}
-	c.over(record, answer, at)
-	if at.Copied.Parked != nil {
-		c.o.Ended(record) // no delivery waits to report it
-	}
-	return true, nil
-}
-
-func (c *cancelling) over(record *idem.Record, answer commit.Reply, at *history.State) {
-	record.Revision = answer.Revision
-	c.found = &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}
+	})
+	c.found = found
+	return found != nil, err
 }
 
 // ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.

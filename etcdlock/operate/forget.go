@@ -18,16 +18,8 @@ import (
 // stays known for 30 days. It returns idem.ErrAlive if the execution, or another one of the event, has not ended, idem.ErrSuperseded, idem.ErrNoExecution or
 // idem.ErrStoreUnavailable.
 func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
-	scope, err := op.o.Reader.Scope(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	var forgotten *idem.Found
-	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := op.o.Reader.State(ctx, id, scope)
-		if err != nil {
-			return false, err
-		}
+	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		found, err = at.Found()
 		switch {
 		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
@@ -35,8 +27,8 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 			return true, nil
 		case err != nil:
 			return true, err
-		case at.CopyRuns(scope.Key) != nil || at.Copied != nil:
-			return op.refuseAlive(ctx, at, scope.Key)
+		case at.CopyRuns(at.Scope.Key) != nil || at.Copied != nil:
+			return op.refuseAlive(ctx, at)
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
 		}
@@ -45,14 +37,14 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 			return false, err
 		}
 		k, mark := at.Keys, protocol.MarkOf(&found.Record.Entry)
-		k.M = op.o.Layout.Mark(scope.Workflow, found.Record.Order)
+		k.M = op.o.Layout.Mark(at.Scope.Workflow, found.Record.Order)
 		r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
 		r.SharedLease = news.Lease
 		if mark != nil {
 			r.Slots = append(r.Slots, k.M)
 		}
 		forgotten = found
-		_, applied, err := op.o.change(ctx, r)
+		_, applied, err := op.change(ctx, r)
 		return applied, err
 	})
 	if err == nil {
@@ -63,8 +55,8 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 }
 
 // refuseAlive refuses to forget what has not ended. A dead execution is reaped first, as everywhere.
-func (op *Operator) refuseAlive(ctx context.Context, at *history.State, event idem.Key) (bool, error) {
-	runs := at.CopyRuns(event)
+func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, error) {
+	runs := at.CopyRuns(at.Scope.Key)
 	if runs == nil {
 		return true, idem.ErrAlive
 	}
@@ -91,11 +83,8 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 	}
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
 	writer := session.NewName()
-	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := op.o.Reader.State(ctx, id, scope)
+	err = op.repeatIn(ctx, id, scope, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		switch {
-		case err != nil:
-			return false, err
 		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
 			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.Duplicates}
 			return true, nil
@@ -105,39 +94,29 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 			return true, idem.ErrLockLost
 		case at.Lock.Cooling:
 			found, _ = at.Found() // its record may have been forgotten
-			_, applied, err := op.o.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			_, applied, err := op.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			return applied, err
 		}
-		var applied bool
-		found, applied, err = op.force(ctx, at, &by, writer)
-		return applied, err
+		found, err = op.force(ctx, at, &by, writer)
+		return found != nil, err
 	})
 	return found, err
 }
 
-func (op *Operator) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, bool, error) {
+func (op *Operator) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, error) {
 	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: op.o.Clock.Now(), Abort: by})
 	record.RequestKept = at.Lock.IsParked()
 	news, err := op.o.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	free := *at.Lock
 	free.ReleaseDelay = 0 // a person who forces it wants it free
-	r, err := op.o.Finisher.Request(ctx, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+	found, _, err := op.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Lock.IsParked() {
 			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
 		}
 		return protocol.ForceRelease(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news)
-	}, at.Keys)
-	if err != nil {
-		return nil, false, err
-	}
-	answer, applied, err := op.o.change(ctx, r)
-	if !applied {
-		return nil, false, err
-	}
-	record.Revision = answer.Revision
-	op.o.Ended(record)
-	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, true, nil
+	})
+	return found, err
 }

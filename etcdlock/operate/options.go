@@ -32,10 +32,3 @@ type Options struct {
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest; nil = it is taken as it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
 }
-
-// change sends a transaction that compares what it changes. If it is refused, or its answer is lost, the caller reads again.
-func (o *Options) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
-	answer = o.Sender.Do(ctx, r)
-	o.Leases.DropIfGone(r.SharedLease, answer.Err)
-	return answer, answer.Err == nil && answer.Succeeded, answer.Err
-}

@@ -25,22 +25,14 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 		l.Cancel = &c.cancel
 	}
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
-	r, err := c.o.Finisher.Request(ctx, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	found, answer, err := c.end(ctx, at, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
-	}, at.Keys)
-	if err != nil {
-		return false, err
+	})
+	if found == nil && err == nil {
+		c.o.Reaper.Met(l.Alive, answer)
 	}
-	answer, applied, err := c.o.change(ctx, r)
-	if !applied {
-		if err == nil {
-			c.o.Reaper.Met(l.Alive, answer)
-		}
-		return false, err
-	}
-	c.over(record, answer, at)
-	c.o.Ended(record)
-	return true, nil
+	c.found = found
+	return found != nil, err
 }
 
 // Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next one of its queue runs. One that runs is asked to stop, as
@@ -53,15 +45,7 @@ func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel
 // RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge again from now. One that is not the head of its queue goes on
 // waiting for that. It returns idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := op.o.Reader.Scope(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := op.o.Reader.State(ctx, id, scope)
-		if err != nil {
-			return false, err
-		}
+	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
 		found, err = at.Found()
 		switch {
 		case err != nil:
@@ -76,53 +60,28 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *ide
 		case found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
 		}
-		found, err = op.runNow(ctx, at)
-		return found != nil, err
+		next, p := *at.Lock, *at.Lock.Parked
+		p.Blocked, p.NextAttempt = "", time.Time{}
+		next.Parked = &p
+		found, done, err = op.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
+			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
+			return protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, lock, index, age)
+		})
+		return done, err
 	})
 	return found, err
-}
-
-// runNow returns nil if things have changed, or if the answer was lost.
-func (op *Operator) runNow(ctx context.Context, at *history.State) (*idem.Found, error) {
-	next, p := *at.Lock, *at.Lock.Parked
-	p.Blocked, p.NextAttempt = "", time.Time{}
-	next.Parked = &p
-	value, err := protocol.EncodeLock(&next)
-	if err != nil {
-		return nil, commit.Unavailable(err)
-	}
-	age, err := op.o.Leases.Notice(ctx, p.MaxAge)
-	if err != nil {
-		return nil, err
-	}
-	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
-	r := commit.NewRequest(at.Keys.L, protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, protocol.Leased{Value: value}, index, age), len(value))
-	r.SharedLease = age.Lease
-	answer, applied, err := op.o.change(ctx, r)
-	if !applied {
-		return nil, err
-	}
-	next.Revision = answer.Revision
-	return &idem.Found{Lock: &next, Revision: answer.Revision, Duplicates: at.Duplicates}, nil
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its queue. It returns idem.ErrNoRequest,
 // idem.ErrRequestUnavailable, idem.ErrAlive if the event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
-	scope, err := op.o.Reader.Scope(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
-	next := idem.NewExecutionID(scope.Workflow, scope.Key, random)
-	err = op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := op.o.Reader.State(ctx, id, scope)
-		if err != nil {
-			return false, err
-		}
+	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (bool, error) {
+		next := idem.NewExecutionID(at.Scope.Workflow, at.Scope.Key, random)
 		at.ID = next // an attempt whose answer got lost
+		var err error
 		if found, err = at.Found(); err == nil {
 			return true, nil
 		}
@@ -131,7 +90,7 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem
 		switch {
 		case err != nil:
 			return true, err
-		case at.CopyRuns(scope.Key) != nil, at.Copied != nil:
+		case at.CopyRuns(at.Scope.Key) != nil, at.Copied != nil:
 			return true, idem.ErrAlive
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
@@ -183,7 +142,7 @@ func (op *Operator) rerun(ctx context.Context, at *history.State, next idem.Exec
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
 	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
-	answer, applied, err := op.o.change(ctx, r)
+	answer, applied, err := op.change(ctx, r)
 	if !applied {
 		return nil, err
 	}

@@ -14,47 +14,41 @@ import (
 	"hooklock/idem"
 )
 
-// Pauser begins, ends and lists pauses. It is safe for concurrent use.
-type Pauser struct{ o *Options }
-
-// NewPauser returns a pauser.
-func NewPauser(o *Options) *Pauser { return &Pauser{o} }
-
 // Pause holds back what begins in the scope of want, until Resume or for as long as want.For says. A pause of the same scope is replaced: before is that, or
 // nil. It returns idem.ErrStoreUnavailable.
-func (p *Pauser) Pause(ctx context.Context, want idem.Pause) (before *idem.Pause, err error) {
-	key := p.o.Layout.Pause(want.Scope)
+func (op *Operator) Pause(ctx context.Context, want idem.Pause) (before *idem.Pause, err error) {
+	key := op.o.Layout.Pause(want.Scope)
 	value, err := protocol.EncodePause(&want)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	answers, _, err := p.o.Pool.Read(ctx, clientv3.OpGet(key))
+	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(key))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	if kv := protocol.First(answers[0]); kv != nil {
-		if before, err = p.o.Layout.PauseAt(kv); err != nil {
+		if before, err = op.o.Layout.PauseAt(kv); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
 	lease := clientv3.LeaseID(0)
 	if want.For > 0 {
-		if lease, err = p.o.Pool.NewLease(ctx, want.For); err != nil {
+		if lease, err = op.o.Pool.NewLease(ctx, want.For); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
 	r := commit.NewRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
 	r.Unbatched = lease != 0
-	if _, applied, err := p.o.change(ctx, r); err != nil || !applied {
+	if _, applied, err := op.change(ctx, r); err != nil || !applied {
 		return nil, commit.Unavailable(err)
 	}
 	return before, nil
 }
 
 // Resume ends a pause, and returns it. It returns idem.ErrNoPause or idem.ErrStoreUnavailable.
-func (p *Pauser) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause, error) {
-	key := p.o.Layout.Pause(scope)
-	answer, _, err := p.o.change(ctx, commit.NewRequest(key, protocol.Resume(key), 0))
+func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause, error) {
+	key := op.o.Layout.Pause(scope)
+	answer, _, err := op.change(ctx, commit.NewRequest(key, protocol.Resume(key), 0))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -62,7 +56,7 @@ func (p *Pauser) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause
 	if len(kvs) == 0 {
 		return nil, idem.ErrNoPause
 	}
-	over, err := p.o.Layout.PauseAt(kvs[0])
+	over, err := op.o.Layout.PauseAt(kvs[0])
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -76,15 +70,15 @@ const pauseBatch = 100
 const maxPauseLooks = 20_000
 
 // Pauses returns all pauses, in the order in which they began, with how far each has come: all of it at one revision. It returns idem.ErrStoreUnavailable.
-func (p *Pauser) Pauses(ctx context.Context) ([]idem.PauseState, error) {
-	answers, revision, err := p.o.Pool.Read(ctx,
-		clientv3.OpGet(p.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
+func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
+	answers, revision, err := op.o.Pool.Read(ctx,
+		clientv3.OpGet(op.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()), clientv3.OpGet(op.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	var states []idem.PauseState
 	for _, kv := range answers[0].GetResponseRange().Kvs {
-		pause, err := p.o.Layout.PauseAt(kv)
+		pause, err := op.o.Layout.PauseAt(kv)
 		if err != nil {
 			continue // no process reads it as a pause
 		}
@@ -98,12 +92,12 @@ func (p *Pauser) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 		heard, holder := protocol.HeardOf(kv)
 		for i := range states {
 			if heard < states[i].Revision {
-				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), p.o.Layout.All(protocol.KindSessions))))
+				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.o.Layout.All(protocol.KindSessions))))
 			}
 		}
 	}
-	for _, prefix := range []string{p.o.Layout.All(protocol.KindLocks), p.o.Layout.All(protocol.KindQueue)} {
-		if err := p.countFor(ctx, states, prefix, revision); err != nil {
+	for _, prefix := range []string{op.o.Layout.All(protocol.KindLocks), op.o.Layout.All(protocol.KindQueue)} {
+		if err := op.countFor(ctx, states, prefix, revision); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -111,11 +105,11 @@ func (p *Pauser) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 }
 
 // countFor counts locks or queue entries for each of the pauses.
-func (p *Pauser) countFor(ctx context.Context, states []idem.PauseState, prefix string, revision int64) error {
+func (op *Operator) countFor(ctx context.Context, states []idem.PauseState, prefix string, revision int64) error {
 	keys := link.Below(prefix, pauseBatch)
 	keys.Revision = revision
 	looked := 0
-	for kv, err := range p.o.Pool.All(ctx, keys) {
+	for kv, err := range op.o.Pool.All(ctx, keys) {
 		if err != nil {
 			return err
 		}
@@ -126,7 +120,7 @@ func (p *Pauser) countFor(ctx context.Context, states []idem.PauseState, prefix 
 			case looked > maxPauseLooks, unread != nil: // there are more than are looked at, or it is of a newer release
 				states[i].More = true
 			case l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow):
-				countOne(&states[i], l, prefix == p.o.Layout.All(protocol.KindQueue))
+				countOne(&states[i], l, prefix == op.o.Layout.All(protocol.KindQueue))
 			}
 		}
 		if looked > maxPauseLooks {

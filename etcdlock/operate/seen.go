@@ -11,21 +11,15 @@ import (
 	"hooklock/idem"
 )
 
-// Marker stores, lists and removes marks of what people have looked at. It is safe for concurrent use.
-type Marker struct{ o *Options }
-
-// NewMarker returns a marker.
-func NewMarker(o *Options) *Marker { return &Marker{o} }
-
 // SeenMarks returns what people have looked at, the newest mark first. It returns idem.ErrStoreUnavailable if etcd cannot be read.
-func (m *Marker) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
+func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
 	newestFirst := clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)
-	answers, _, err := m.o.Pool.Read(ctx, clientv3.OpGet(m.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst))
+	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(op.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	for _, kv := range answers[0].GetResponseRange().Kvs {
-		if one, err := m.o.Layout.SeenAt(kv); err == nil { // else of a newer release: it hides nothing here
+		if one, err := op.o.Layout.SeenAt(kv); err == nil { // else of a newer release: it hides nothing here
 			all = append(all, *one)
 		}
 	}
@@ -34,8 +28,8 @@ func (m *Marker) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error)
 
 // MarkSeen keeps that a person has looked at a concern, for idem.SeenKept. before is the mark that it replaced, or nil; the later Until stays. Of more
 // than idem.MaxSeen marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does not take it.
-func (m *Marker) MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before *idem.SeenMark, err error) {
-	all, err := m.SeenMarks(ctx)
+func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before *idem.SeenMark, err error) {
+	all, err := op.SeenMarks(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,27 +40,27 @@ func (m *Marker) MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before
 		}
 	}
 	value := protocol.EncodeSeen(&mark)
-	lease, err := m.o.Leases.Take(ctx, idem.SeenKept, "", nil)
+	lease, err := op.o.Leases.Take(ctx, idem.SeenKept, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
-	key := m.o.Layout.SeenOf(mark.Concern)
+	key := op.o.Layout.SeenOf(mark.Concern)
 	r := commit.NewRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
 	r.SharedLease = lease
-	if _, applied, err := m.o.change(ctx, r); err != nil || !applied {
+	if _, applied, err := op.change(ctx, r); err != nil || !applied {
 		return nil, nil, commit.Unavailable(err)
 	}
 	for _, old := range all[min(idem.MaxSeen-1, len(all)):] {
 		if old.Concern != mark.Concern {
-			_ = m.removeMark(ctx, old.Concern) // else the next mark does
+			_ = op.removeMark(ctx, old.Concern) // else the next mark does
 		}
 	}
 	return &mark, before, nil
 }
 
 // UnmarkSeen removes a mark, and returns it. It returns idem.ErrNoMark if there is none, and idem.ErrStoreUnavailable if etcd does not take it.
-func (m *Marker) UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark, error) {
-	all, err := m.SeenMarks(ctx)
+func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark, error) {
+	all, err := op.SeenMarks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +68,12 @@ func (m *Marker) UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark
 	if i < 0 {
 		return nil, idem.ErrNoMark
 	}
-	return &all[i], m.removeMark(ctx, c)
+	return &all[i], op.removeMark(ctx, c)
 }
 
-func (m *Marker) removeMark(ctx context.Context, c idem.Concern) error {
-	key := m.o.Layout.SeenOf(c)
-	if _, applied, err := m.o.change(ctx, commit.NewRequest(key, protocol.Unmark(key), 0)); err != nil || !applied {
+func (op *Operator) removeMark(ctx context.Context, c idem.Concern) error {
+	key := op.o.Layout.SeenOf(c)
+	if _, applied, err := op.change(ctx, commit.NewRequest(key, protocol.Unmark(key), 0)); err != nil || !applied {
 		return commit.Unavailable(err)
 	}
 	return nil
