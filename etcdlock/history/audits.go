@@ -67,11 +67,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 		keys.From = from
 	}
 	a.Finish(ctx) // the caller may look for what it has just done
-	limit := min(q.Limit, MaxPage)
-	if q.Limit <= 0 {
-		limit = defaultPage
-	}
-	looked, last := 0, ""
+	limit, looked, last := pageLimit(q.Limit), 0, ""
 	for kv, err := range a.o.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.AuditPage{}, commit.Unavailable(err)

@@ -5,6 +5,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -35,8 +36,8 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	return nil
 }
 
-// Describe fills in what operators see of locks that were read at revision, beside their values.
-func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision int64) error {
+// described returns locks that were read at revision with what operators see of them beside their values. It returns idem.ErrStoreUnavailable.
+func (s *Reader) described(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
 	locks := make([]*idem.Lock, len(views))
 	var ops []clientv3.Op
 	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks
@@ -48,15 +49,15 @@ func (s *Reader) Describe(ctx context.Context, views []idem.LockView, revision i
 			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision)))
 		}
 	}
-	if err := s.vouch(ctx, locks, revision); err != nil {
-		return err
-	}
 	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	if err == nil {
+		err = s.vouch(ctx, locks, revision)
+	}
 	if err != nil {
-		return err
+		return nil, commit.Unavailable(err)
 	}
 	for i := range views {
 		views[i].Waiting = int(answers[queues[views[i].Lock.Scope.Workflow]].GetResponseRange().Count)
 	}
-	return nil
+	return views, nil
 }

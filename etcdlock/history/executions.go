@@ -20,10 +20,9 @@ import (
 const RecordBatch = 32
 
 const (
-	liveBatch    = 100  // queue entries and locks that are read at a time
-	arrivalBatch = 100  // and arrivals
-	minDigits    = 4    // hex digits that leave some dozens of keys among a million
-	pageLooks    = 5000 // values that a page of executions reads, whatever it shows
+	valueBatch = 100  // queue entries, locks or arrivals that are read at a time
+	minDigits  = 4    // hex digits that leave some dozens of keys among a million
+	pageLooks  = 5000 // values that a page of executions reads, whatever it shows
 )
 
 // Executions returns a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which
@@ -41,27 +40,14 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 		}
 		kinds, behind = kinds[i:], at
 	}
-	p := &executionPage{store: s, q: q, refused: refused, walk: s.newWalk(q.Limit, 0)}
-	p.walk.left = pageLooks
+	p := &executionPage{store: s, q: q, refused: refused, limit: pageLimit(q.Limit), left: pageLooks}
 	for _, kind := range kinds {
-		if p.walk.full() {
-			break
-		}
-		var err error
-		switch digits := keyBeginning(&q); {
-		case kind == protocol.KindQueue || kind == protocol.KindLocks:
-			err = p.live(ctx, kind, behind)
-		case len(digits) >= minDigits:
-			err = p.called(ctx, kind, digits, behind)
-		default:
-			err = p.past(ctx, kind, behind)
-		}
-		if err != nil {
+		if err := p.show(ctx, kind, behind); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		behind = beginning // the kinds behind the cursor's own are shown from their beginning
 	}
-	if err := p.complete(ctx, p.walk.revision); err != nil {
+	if err := p.complete(ctx, p.revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
@@ -84,38 +70,88 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 }
 
 type executionPage struct {
-	store   *Reader
-	q       idem.ExecutionQuery
-	refused bool // events are shown by their arrivals, too, among the records
-	walk    *walk
-	found   []idem.Found
-	next    string // where the next page begins, if there is one
+	store    *Reader
+	q        idem.ExecutionQuery
+	refused  bool // events are shown by their arrivals, too, among the records
+	limit    int
+	left     int   // values that it may still read
+	revision int64 // at which the live executions are read
+	found    []idem.Found
+	next     string // where the next page begins, if there is one
 }
 
-// with returns a kind, or the kinds that are shown together.
-func (p *executionPage) with(kind string) []string {
-	if p.refused && kind == protocol.KindRecords {
-		return []string{kind, protocol.KindArrivals}
-	}
-	return []string{kind}
+func (p *executionPage) full() bool { return len(p.found) >= p.limit || p.left <= 0 }
+
+// item is a value in the order of a list.
+type item struct {
+	place
+	kv   *mvccpb.KeyValue // nil = it was written again since it was found, and is shown where it is now
+	read int64            // the revision at which it was read
 }
 
-// live shows executions that have not ended: of all queue entries or locks the newest that were created, behind a place.
-func (p *executionPage) live(ctx context.Context, kind string, behind place) error {
-	prefix := p.store.o.Layout.All(kind)
-	if one := p.q.OneWorkflow(); one != "" {
-		prefix += protocol.Hash16(one) + "/"
+// source reads the next values of a list. more reports whether others may follow.
+type source func(context.Context) (some []item, more bool, err error)
+
+// show shows what there is of a kind behind a place, until the page is full.
+func (p *executionPage) show(ctx context.Context, kind string, behind place) error {
+	if p.full() {
+		return nil
 	}
-	return p.sorted(ctx, kind, []string{prefix}, byCreation(), behind)
+	next, err := p.source(ctx, kind, behind)
+	for more := true; err == nil && more && !p.full(); {
+		var some []item
+		if some, more, err = next(ctx); err != nil {
+			return err
+		}
+		for i := range some {
+			if err := p.value(ctx, kind, &some[i]); err != nil || p.full() {
+				return err
+			}
+		}
+	}
+	return err
 }
 
-// called shows the records or arrivals of events whose keys begin with these digits, the newest first, behind a place.
-func (p *executionPage) called(ctx context.Context, kind, digits string, behind place) error {
-	var prefixes []string
-	for _, kind := range p.with(kind) {
-		prefixes = append(prefixes, p.store.o.Layout.All(kind)+protocol.Beginning(digits))
+// value shows an execution, or an event by its arrivals. The next page goes on behind it.
+func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
+	p.left--
+	p.next = kind + p.store.o.formatPlace(v.place)
+	switch {
+	case v.kv == nil:
+	case strings.HasPrefix(v.key, p.store.o.Layout.All(protocol.KindArrivals)):
+		return p.arrivals(ctx, v.kv)
+	default:
+		if f, ok := p.store.foundIn(v.kv); ok { // else a value of a newer release
+			p.add(f, v.read)
+		}
 	}
-	return p.sorted(ctx, kind, prefixes, byWrite(), behind)
+	return nil
+}
+
+// source returns what there is of a kind behind a place, the newest first: queue entries and locks by when they were created, records and arrivals by when
+// they were written.
+func (p *executionPage) source(ctx context.Context, kind string, behind place) (source, error) {
+	root, digits := p.store.o.Layout.Root, keyBeginning(&p.q)
+	if kind == protocol.KindQueue || kind == protocol.KindLocks {
+		if one := p.q.OneWorkflow(); one != "" {
+			kind += protocol.Hash16(one) + "/"
+		}
+		return p.sorted([]string{root + kind}, byCreation(), valueBatch, behind), nil
+	}
+	kinds, batch := []string{kind}, valueBatch
+	if kind == protocol.KindRecords {
+		batch = RecordBatch
+	}
+	if p.refused {
+		kinds = append(kinds, protocol.KindArrivals)
+	}
+	if len(digits) < minDigits {
+		return p.past(ctx, kinds, batch, behind)
+	}
+	for i := range kinds {
+		kinds[i] = root + kinds[i] + protocol.Beginning(digits)
+	}
+	return p.sorted(kinds, byWrite(), batch, behind), nil
 }
 
 // revisions is an order of keys: by one of their revisions, the newest first.
@@ -133,42 +169,26 @@ func byWrite() revisions {
 	return revisions{clientv3.SortByModRevision, clientv3.WithMaxModRev, func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }}
 }
 
-// sorted shows the values of prefixes in that order, behind a place.
-func (p *executionPage) sorted(ctx context.Context, kind string, prefixes []string, order revisions, behind place) error {
-	batch := liveBatch
-	if kind == protocol.KindRecords {
-		batch = RecordBatch
-	}
-	for more := true; more && !p.walk.full(); {
-		var kvs []*mvccpb.KeyValue
-		var err error
-		if kvs, more, err = p.newest(ctx, prefixes, order, batch, behind); err != nil {
-			return err
-		}
-		if len(kvs) == 0 {
+// sorted returns the values of prefixes in that order, behind a place.
+func (p *executionPage) sorted(prefixes []string, order revisions, batch int, behind place) source {
+	return func(ctx context.Context) (some []item, more bool, err error) {
+		some, more, err = p.newest(ctx, prefixes, order, batch, behind)
+		if len(some) == 0 {
 			batch *= 2 // all of them have one revision
+		} else {
+			behind = some[len(some)-1].place
 		}
-		for _, kv := range kvs {
-			if p.walk.full() {
-				return nil
-			}
-			behind = order.place(kv)
-			p.advance(kind, behind)
-			if err := p.value(ctx, kv, p.walk.revision); err != nil {
-				return err
-			}
-		}
+		return some, more, err
 	}
-	return nil
 }
 
 func (r *revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
 
 // newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow. Those of the last revision are
 // left out unless all of them were read.
-func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, behind place) (kvs []*mvccpb.KeyValue, more bool, err error) {
+func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, behind place) (items []item, more bool, err error) {
 	options := []clientv3.OpOption{
-		clientv3.WithPrefix(), clientv3.WithSort(order.by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.walk.revision),
+		clientv3.WithPrefix(), clientv3.WithSort(order.by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.revision),
 	}
 	if behind.revision < math.MaxInt64 {
 		options = append(options, order.atMost(behind.revision))
@@ -181,34 +201,20 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 	if err != nil {
 		return nil, false, err
 	}
-	p.walk.revision = cmp.Or(p.walk.revision, revision)
+	p.revision = cmp.Or(p.revision, revision)
 	unread := int64(0) // some prefix may have more before this revision
 	for _, answer := range answers {
-		some := answer.GetResponseRange().Kvs
-		if kvs = append(kvs, some...); len(some) == batch {
-			unread = max(unread, order.of(some[batch-1]))
+		kvs := answer.GetResponseRange().Kvs
+		for _, kv := range kvs {
+			items = append(items, item{order.place(kv), kv, p.revision})
+		}
+		if len(kvs) == batch {
+			unread = max(unread, order.of(kvs[batch-1]))
 		}
 	}
-	kvs = slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return order.of(kv) <= unread || !behind.before(order.place(kv)) })
-	slices.SortFunc(kvs, func(a, b *mvccpb.KeyValue) int { return order.place(a).compare(order.place(b)) })
-	return kvs, unread > 0, nil
-}
-
-// value shows an execution, or an event by its arrivals.
-func (p *executionPage) value(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
-	if strings.HasPrefix(string(kv.Key), p.store.o.Layout.All(protocol.KindArrivals)) {
-		return p.arrivals(ctx, kv)
-	}
-	if f, ok := p.store.foundIn(kv); ok { // else a value of a newer release
-		p.add(f, revision)
-	}
-	return nil
-}
-
-// advance is called before each value, and notes that the next page goes on behind it.
-func (p *executionPage) advance(kind string, at place) {
-	p.walk.left--
-	p.next = kind + p.store.o.formatPlace(at)
+	items = slices.DeleteFunc(items, func(v item) bool { return v.revision <= unread || !behind.before(v.place) })
+	slices.SortFunc(items, func(a, b item) int { return a.compare(b.place) })
+	return items, unread > 0, nil
 }
 
 // add adds f if it matches the query.
@@ -216,60 +222,40 @@ func (p *executionPage) add(f idem.Found, revision int64) {
 	if p.q.Takes(&f) {
 		f.Revision = revision
 		p.found = append(p.found, f)
-		p.walk.shown++
 	}
 }
 
-// past shows records, or events by their arrivals, the newest first, behind a place.
-func (p *executionPage) past(ctx context.Context, kind string, behind place) error {
-	keys, err := p.store.newPast(ctx, p.with(kind), &p.q, behind)
-	if err != nil {
-		return err
-	}
-	batch := RecordBatch
-	if kind == protocol.KindArrivals {
-		batch = arrivalBatch
-	}
-	for !p.walk.full() {
-		some, over, err := keys.next(ctx, min(batch, p.walk.limit-p.walk.shown+1))
-		switch {
-		case err != nil:
-			return err
-		case over:
-			return nil
-		case len(some) == 0: // the page has searched enough
-			p.walk.left, p.next = 0, kind+p.store.o.formatPlace(keys.resume())
-			return nil
+// past returns records, or events by their arrivals, the newest first, behind a place. The page is full when it has searched enough.
+func (p *executionPage) past(ctx context.Context, kinds []string, batch int, behind place) (source, error) {
+	keys, err := p.store.newPast(ctx, kinds, &p.q, behind)
+	return func(ctx context.Context) ([]item, bool, error) {
+		some, over, err := keys.next(ctx, min(batch, p.limit-len(p.found)+1))
+		if err != nil || over {
+			return nil, false, err
 		}
-		if err := p.unmoved(ctx, kind, some); err != nil {
-			return err
+		if len(some) == 0 {
+			p.left, p.next = 0, kinds[0]+p.store.o.formatPlace(keys.resume())
 		}
-	}
-	return nil
+		items, err := p.store.unmoved(ctx, some)
+		return items, true, err
+	}, err
 }
 
-// unmoved shows the values of keys. One that was written again since it was found is shown where it is now.
-func (p *executionPage) unmoved(ctx context.Context, kind string, keys []place) error {
+// unmoved reads the values of keys that were not written again since they were found.
+func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
 	ops := make([]clientv3.Op, len(keys))
 	for i := range keys {
 		ops[i] = clientv3.OpGet(keys[i].key)
 	}
-	answers, revision, err := p.store.o.Pool.ReadEach(ctx, ops)
-	if err != nil {
-		return err
-	}
+	answers, revision, err := s.o.Pool.ReadEach(ctx, ops)
+	items := make([]item, len(answers))
 	for i, a := range answers {
-		if p.walk.full() {
-			return nil
-		}
-		p.advance(kind, keys[i])
+		items[i] = item{keys[i], nil, revision}
 		if kv := protocol.First(a); kv != nil && kv.ModRevision == keys[i].revision {
-			if err := p.value(ctx, kv, revision); err != nil {
-				return err
-			}
+			items[i].kv = kv
 		}
 	}
-	return nil
+	return items, err
 }
 
 // arrivals shows the event of arrivals that were written last: with its execution, where there is one.
@@ -362,7 +348,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 
 // cursor returns what the next page begins behind, "" if there is none: a kind of keys, and a revision.
 func (p *executionPage) cursor() string {
-	if !p.walk.full() {
+	if !p.full() {
 		return ""
 	}
 	return p.next

@@ -19,14 +19,30 @@ const LockBatch = 100
 // maxHolders bounds the executions of one workflow that are shown together.
 const maxHolders = 1000
 
+// LockAt returns the lock of that scope; none if it is free. It returns idem.ErrStoreUnavailable, also if the lock cannot be read.
+func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView, error) {
+	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(s.o.Layout.Lock(scope)))
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	kv := protocol.First(answers[0])
+	if kv == nil {
+		return nil, nil
+	}
+	l, err := protocol.LockAt(kv)
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	return s.described(ctx, []idem.LockView{{Lock: l}}, revision)
+}
+
 // Holders returns the locks of the executions that have a slot of a workflow whose route has a lock.limit above one, the oldest first.
-func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView, error) {
+func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.LockView, err error) {
 	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	var views []idem.LockView
 	for _, kv := range answers[0].GetResponseRange().Kvs {
 		l, err := protocol.LockAt(kv)
 		if err != nil || !l.OwnLimit() || !l.HasSlot() && !l.Cooling {
@@ -34,10 +50,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) ([]idem.LockView,
 		}
 		views = append(views, idem.LockView{Lock: l})
 	}
-	if err := s.Describe(ctx, views, revision); err != nil {
-		return nil, commit.Unavailable(err)
-	}
-	return views, nil
+	return s.described(ctx, views, revision)
 }
 
 // ownLimit returns how many executions of the workflow of l may run at a time, by the configuration of this process; 0 = one.
@@ -58,14 +71,8 @@ func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 	return s.slotPage(ctx, q, s.o.Layout.All(protocol.KindTurns), false)
 }
 
-func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (idem.SlotPage, error) {
-	keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), q.Cursor)
-	if err != nil {
-		return idem.SlotPage{}, err
-	}
-	var page idem.SlotPage
-	w := s.newWalk(q.Limit, LockBatch)
-	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
+func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (page idem.SlotPage, err error) {
+	page.NextCursor, _, err = s.page(ctx, strings.TrimPrefix(prefix, s.o.Layout.Root), q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
 		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 		holder, err := protocol.DecodeSlot(kv.Value)
 		n, bad := -1, error(nil)
@@ -82,22 +89,16 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, 
 		return true
 	})
 	if err != nil {
-		return idem.SlotPage{}, commit.Unavailable(err)
+		return idem.SlotPage{}, err
 	}
-	page.NextCursor = w.cursor()
 	return page, nil
 }
 
 // Locks returns a part of the locks, in the order of their keys. It reaps nothing: a lock whose owner is dead says so. It returns
 // idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, error) {
-	keys, err := s.pageRange(protocol.KindLocks, q.Cursor)
-	if err != nil {
-		return idem.LockPage{}, err
-	}
-	var page idem.LockPage
-	w := s.newWalk(q.Limit, LockBatch)
-	err = w.through(ctx, keys, func(kv *mvccpb.KeyValue) bool {
+func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPage, err error) {
+	var revision int64
+	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
 		l, err := protocol.LockAt(kv)
 		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 			return false // of a newer release, or no lock of a workflow
@@ -106,11 +107,10 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (idem.LockPage, er
 		return true
 	})
 	if err == nil {
-		err = s.Describe(ctx, page.Locks, w.revision)
+		page.Locks, err = s.described(ctx, page.Locks, revision)
 	}
 	if err != nil {
-		return idem.LockPage{}, commit.Unavailable(err)
+		return idem.LockPage{}, err
 	}
-	page.NextCursor = w.cursor()
 	return page, nil
 }

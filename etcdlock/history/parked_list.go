@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -17,42 +18,37 @@ import (
 )
 
 // ParkedEntries returns a part of the stored requests. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error) {
-	var page idem.ParkedPage
-	prefix := s.o.Layout.All(protocol.KindParked)
-	keys := link.Below(prefix, LockBatch)
+func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (page idem.ParkedPage, err error) {
+	const kind = protocol.KindParked
+	cursor := ""
 	if q.Cursor != "" {
 		if _, _, err := idem.ExecutionID(q.Cursor).Parse(); err != nil {
 			return page, idem.ErrCursor
 		}
-		keys.From = prefix + q.Cursor + "\x00"
+		cursor = kind + q.Cursor
 	}
-	limit := min(q.Limit, MaxPage)
-	if q.Limit <= 0 {
-		limit = defaultPage
-	}
-	looked := 0
-	for kv, err := range s.o.Pool.All(ctx, keys) {
-		if err != nil {
-			return idem.ParkedPage{}, commit.Unavailable(err)
-		}
-		id := strings.TrimPrefix(string(kv.Key), prefix)
-		if e, err := protocol.DecodeIndex(kv.Value); err == nil && takesParked(&q, e) {
-			e.Execution, e.Revision = idem.ExecutionID(id), kv.ModRevision
+	next, revision, err := s.page(ctx, kind, cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
+		e, ok := s.parkedIn(kv, &q)
+		if ok {
 			page.Entries = append(page.Entries, *e)
 		}
-		if looked++; len(page.Entries) == limit || looked == MaxPage {
-			page.NextCursor = id
-			break
-		}
+		return ok
+	})
+	if err != nil {
+		return idem.ParkedPage{}, err
 	}
-	page.Revision = keys.Revision
+	page.NextCursor, page.Revision = strings.TrimPrefix(next, kind), revision
 	return page, nil
 }
 
-// takesParked reports whether e matches the query.
-func takesParked(q *idem.ParkedQuery, e *idem.ParkedEntry) bool {
-	return (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
+// parkedIn returns the stored request in kv, and whether it matches the query.
+func (s *Reader) parkedIn(kv *mvccpb.KeyValue, q *idem.ParkedQuery) (*idem.ParkedEntry, bool) {
+	e, err := protocol.DecodeIndex(kv.Value)
+	if err != nil {
+		return nil, false
+	}
+	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))), kv.ModRevision
+	return e, (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
 }
 
 // ParkedExecutions returns a part of the executions whose request is stored, those first that have waited for longest, with their queue
@@ -68,27 +64,18 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 		if err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
-		e, err := protocol.DecodeIndex(kv.Value)
-		if err != nil || !takesParked(&q, e) {
-			continue
-		}
-		if e.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))); parkedOrder(*e, behind) > 0 {
+		if e, ok := s.parkedIn(kv, &q); ok && parkedOrder(*e, behind) > 0 {
 			entries = append(entries, *e)
 		}
 	}
 	slices.SortFunc(entries, parkedOrder)
-	p := executionPage{store: s, walk: s.newWalk(q.Limit, 0)}
-	p.walk.left = pageLooks
-	for len(entries) > 0 && !p.walk.full() {
-		some := entries[:min(RecordBatch, p.walk.limit-p.walk.shown, len(entries))]
-		found := len(p.found)
-		if err := p.showParked(ctx, some, keys.Revision); err != nil {
+	p := executionPage{store: s, limit: pageLimit(q.Limit), left: pageLooks}
+	for len(entries) > 0 && !p.full() {
+		some := entries[:min(RecordBatch, p.limit-len(p.found), len(entries))]
+		if err := p.showParked(ctx, some, keys.Revision, q.Takes); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
-		if q.Takes != nil {
-			p.found = append(p.found[:found], slices.DeleteFunc(p.found[found:], func(f idem.Found) bool { return !q.Takes(&f) })...)
-		}
-		p.walk.shown, p.walk.left = len(p.found), p.walk.left-len(some)
+		p.left -= len(some)
 		p.next, entries = formatParked(&some[len(some)-1]), entries[len(some):]
 	}
 	if len(entries) == 0 {
@@ -128,8 +115,8 @@ func parseParked(cursor string) (e idem.ParkedEntry, err error) {
 	return e, nil
 }
 
-// showParked reads the values that the index names. Each transaction writes both, so at one revision they agree.
-func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64) error {
+// showParked shows what the index names, if it takes it; nil = all. Each transaction writes both, so at one revision they agree.
+func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64, takes func(*idem.Found) bool) error {
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
@@ -155,8 +142,9 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 		}
 		if f, ok := p.store.foundIn(kv); ok && wanted[f.ID()] {
 			wanted[f.ID()] = false
-			f.Revision = revision
-			p.found = append(p.found, f)
+			if f.Revision = revision; takes == nil || takes(&f) {
+				p.found = append(p.found, f)
+			}
 		}
 	}
 	return nil

@@ -1,12 +1,14 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/idem"
 )
 
@@ -15,64 +17,46 @@ const MaxPage = 500
 
 const defaultPage = 100
 
-// walk makes one page of a list: it goes through keys in order, all at one revision, until the page is full.
-type walk struct {
-	store    *Reader
-	limit    int // of what is shown
-	shown    int
-	left     int    // keys that it may still read
-	batch    int    // values that it reads at a time
-	last     string // the last key that it has read
-	revision int64
-}
-
-func (s *Reader) newWalk(limit, batch int) *walk {
+// pageLimit returns how many a page shows that is asked for limit; 0 = it was not said.
+func pageLimit(limit int) int {
 	if limit <= 0 {
-		limit = defaultPage
+		return defaultPage
 	}
-	return &walk{store: s, limit: min(limit, MaxPage), left: MaxPage, batch: batch}
+	return min(limit, MaxPage)
 }
 
-func (w *walk) full() bool { return w.shown >= w.limit || w.left <= 0 }
-
-// through passes the keys of a range to show, which reports whether it took one. It returns early when the page is full.
-func (w *walk) through(ctx context.Context, keys *windows, show func(*mvccpb.KeyValue) bool) error {
-	for !w.full() && !keys.over() {
-		n, end := min(w.batch, w.left), keys.next()
-		answers, revision, err := w.store.o.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end), clientv3.WithLimit(int64(n)), clientv3.WithRev(w.revision)))
+// page passes the keys of a kind behind the cursor to show, which reports whether it took one: in order, and all at one revision, until limit were taken or
+// MaxPage were read. next is the cursor of the next page, "" if there is none: the last key that was read, below the root. It names a workflow, so it has
+// to be sealed for a client that may not see all workflows. page returns idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Reader) page(ctx context.Context, kind, cursor string, limit int, show func(*mvccpb.KeyValue) bool) (next string, revision int64, err error) {
+	keys, err := s.pageRange(kind, cursor)
+	if err != nil {
+		return "", 0, err
+	}
+	limit = pageLimit(limit)
+	for left := MaxPage; !keys.over(); {
+		end := keys.next()
+		answers, at, err := s.o.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end), clientv3.WithLimit(int64(min(LockBatch, left))), clientv3.WithRev(revision)))
 		if err != nil {
-			return err
+			return "", 0, commit.Unavailable(err)
 		}
-		if w.revision == 0 {
-			w.revision = revision
-		}
-		page := answers[0].GetResponseRange()
-		for _, kv := range page.Kvs {
-			if w.full() {
-				return nil
+		revision = cmp.Or(revision, at)
+		read, last := answers[0].GetResponseRange(), ""
+		for _, kv := range read.Kvs {
+			last = string(kv.Key)
+			if left--; show(kv) {
+				limit--
 			}
-			w.last = string(kv.Key)
-			w.left--
-			if show(kv) {
-				w.shown++
+			if limit == 0 || left == 0 {
+				return strings.TrimPrefix(last, s.o.Layout.Root), revision, nil
 			}
 		}
-		last := ""
-		if page.More && len(page.Kvs) > 0 {
-			last = string(page.Kvs[len(page.Kvs)-1].Key)
+		if !read.More {
+			last = ""
 		}
-		keys.found(end, last, page.Count)
+		keys.found(end, last, read.Count)
 	}
-	return nil
-}
-
-// cursor returns what the next page begins behind, "" if there is none: the last key that was read, below the root. It names a workflow, so it
-// has to be sealed for a client that may not see all workflows.
-func (w *walk) cursor() string {
-	if !w.full() {
-		return ""
-	}
-	return strings.TrimPrefix(w.last, w.store.o.Layout.Root)
+	return "", revision, nil
 }
 
 // pageRange returns the range of one kind of keys; behind the cursor, if one is given. It returns idem.ErrCursor if that is outside of it.

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -25,28 +26,42 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 	if err != nil {
 		return nil, err
 	}
-	for reaped := int64(0); ; {
-		at, err := f.o.Reader.State(ctx, id, scope)
-		if err != nil {
+	var at *history.State
+	if _, err = f.reaped(ctx, func() (views []idem.LockView, err error) {
+		if at, err = f.o.Reader.State(ctx, id, scope); err == nil && at.Runs(id) {
+			views = []idem.LockView{{Lock: at.Lock}}
+		}
+		return views, err
+	}); err != nil {
+		return nil, err
+	}
+	found, err := at.Found()
+	if err != nil {
+		return nil, err
+	}
+	found.Attempts = at.Attempts()
+	if r := found.Record; r != nil && r.Answer != nil && r.Answer.Apart {
+		if err := f.Answer(ctx, r); err != nil {
 			return nil, err
 		}
-		if at.Runs(id) && at.Lock.Dead && at.Lock.Revision != reaped {
-			reaped = at.Lock.Revision
-			if f.o.Reaper.Reap(ctx, at.Lock) == nil {
-				continue
+	}
+	return found, f.o.Reader.AddArrivals(ctx, found, scope)
+}
+
+// reaped returns locks as read finds them when none is dead that can be reaped. It tries each once: if etcd refuses that, the lock says that it is dead.
+func (f *Finder) reaped(ctx context.Context, read func() ([]idem.LockView, error)) ([]idem.LockView, error) {
+	for tried := map[int64]bool{}; ; {
+		views, err := read()
+		again := false
+		for _, v := range views {
+			if l := v.Lock; l.Dead && !tried[l.Revision] && f.o.Reaper.Reap(ctx, l) == nil {
+				again = true
 			}
+			tried[v.Lock.Revision] = true
 		}
-		found, err := at.Found()
-		if err != nil {
-			return nil, err
+		if err != nil || !again {
+			return views, err
 		}
-		found.Attempts = at.Attempts()
-		if r := found.Record; r != nil && r.Answer != nil && r.Answer.Apart {
-			if err := f.Answer(ctx, r); err != nil {
-				return nil, err
-			}
-		}
-		return found, f.o.Reader.AddArrivals(ctx, found, scope)
 	}
 }
 
@@ -88,10 +103,20 @@ func changed(before, now *idem.Found) bool {
 // idem.ErrStoreUnavailable.
 func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
 	v, err := f.lockOf(ctx, idem.Scope{Workflow: workflow})
-	if errors.Is(err, idem.ErrNoLock) {
-		return f.oldestOf(ctx, workflow)
+	if !errors.Is(err, idem.ErrNoLock) {
+		return v, err
 	}
-	return v, err
+	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.o.Reader.Holders(ctx, workflow) })
+	if err == nil && len(views) == 0 {
+		err = idem.ErrNoLock
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range views {
+		views[0].Holders = append(views[0].Holders, v.Lock.Execution)
+	}
+	return &views[0], nil
 }
 
 // LockOf returns the lock that an execution of a workflow has: one of several, if its route has a lock.limit above one, else as Lock does.
@@ -112,58 +137,14 @@ func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionI
 
 // lockOf returns the lock of that scope.
 func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, error) {
-	for reaped := int64(0); ; {
-		answers, revision, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Lock(scope)))
-		if err != nil {
-			return nil, commit.Unavailable(err)
-		}
-		kv := protocol.First(answers[0])
-		if kv == nil {
-			return nil, idem.ErrNoLock
-		}
-		l, err := protocol.LockAt(kv)
-		if err != nil {
-			return nil, commit.Unavailable(err)
-		}
-		views := []idem.LockView{{Lock: l}}
-		if err := f.o.Reader.Describe(ctx, views, revision); err != nil {
-			return nil, commit.Unavailable(err)
-		}
-		if !l.Dead || l.Revision == reaped || f.o.Reaper.Reap(ctx, l) != nil {
-			return &views[0], nil //nolint:nilerr // etcd refuses that now, and the lock says that it is dead
-		}
-		reaped = l.Revision
+	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.o.Reader.LockAt(ctx, scope) })
+	switch {
+	case err != nil:
+		return nil, err
+	case len(views) == 0:
+		return nil, idem.ErrNoLock
 	}
-}
-
-// oldestOf returns the lock of the execution that has had one of the slots of a workflow for longest, with all that have one. It reaps the dead first.
-func (f *Finder) oldestOf(ctx context.Context, workflow string) (*idem.LockView, error) {
-	for tried := map[int64]bool{}; ; {
-		views, err := f.o.Reader.Holders(ctx, workflow)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(views) == 0:
-			return nil, idem.ErrNoLock
-		case f.reapOnce(ctx, views, tried):
-			continue
-		}
-		for _, v := range views {
-			views[0].Holders = append(views[0].Holders, v.Lock.Execution)
-		}
-		return &views[0], nil
-	}
-}
-
-// reapOnce reaps the dead that were not tried before, by revision, and reports whether there were any.
-func (f *Finder) reapOnce(ctx context.Context, views []idem.LockView, tried map[int64]bool) (reaped bool) {
-	for _, v := range views {
-		if l := v.Lock; l.Dead && !tried[l.Revision] && f.o.Reaper.Reap(ctx, l) == nil {
-			reaped = true
-		}
-		tried[v.Lock.Revision] = true
-	}
-	return reaped
+	return &views[0], nil
 }
 
 // Answer reads the kept answer of a record that is stored apart from it. It returns idem.ErrStoreUnavailable.
