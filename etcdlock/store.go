@@ -261,7 +261,7 @@ func Open(o Options) (*Store, error) {
 	control := &Control{
 		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), locker: locker,
 	}
-	control.holdings = reap.NewHoldings(&reap.HoldingsOptions{Pool: p, Layout: s.layout, Ready: s.keeper.WaitReady, Find: s.finder.Execution})
+	control.holdings = reap.NewHoldings(s.reaper, s.keeper.WaitReady, s.finder.Execution)
 	for _, run := range []func(context.Context){
 		s.keeper.Run, s.sweeper.Run, s.hub.Run, s.parked.Run, s.slots.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run,
 	} {

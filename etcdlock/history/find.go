@@ -78,29 +78,31 @@ type search struct {
 
 // matches reports whether kv is about the execution.
 func (f *search) matches(kv *mvccpb.KeyValue) bool {
-	var scope idem.Scope
-	var execution idem.ExecutionID
-	var earlier []idem.Attempt
-	var err error
-	if strings.HasPrefix(string(kv.Key), f.store.o.Layout.All(protocol.KindRecords)) {
-		var r *idem.Record
-		if r, _, err = protocol.DecodeRecord(kv); err == nil {
-			scope, execution, earlier = r.Scope, r.Execution, r.Earlier
-		}
-	} else {
-		var l *idem.Lock
-		if l, err = protocol.DecodeLock(kv.Value); err == nil {
-			scope, execution, earlier = l.Scope, l.Execution, l.Earlier
-		}
-	}
+	e, err := f.store.entryIn(kv)
 	if err != nil {
 		f.unread = fmt.Errorf("%q: %w", kv.Key, err)
 		return false
 	}
-	if execution == f.id || short(earlier, f.id) != nil {
-		f.found, f.scope = true, scope
+	if e.Execution == f.id || short(e.Earlier, f.id) != nil {
+		f.found, f.scope = true, e.Scope
 	}
 	return f.found
+}
+
+// entryIn decodes what a record, a lock or a queue entry says of its event.
+func (s *Reader) entryIn(kv *mvccpb.KeyValue) (*idem.Entry, error) {
+	if strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindRecords)) {
+		r, _, err := protocol.DecodeRecord(kv)
+		if err != nil {
+			return nil, err
+		}
+		return &r.Entry, nil
+	}
+	l, err := protocol.DecodeLock(kv.Value)
+	if err != nil {
+		return nil, err
+	}
+	return &l.Entry, nil
 }
 
 func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
@@ -122,12 +124,9 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 		if !f.mayMatch(string(kv.Key)) {
 			continue
 		}
-		answers, _, err := pool.Read(ctx, clientv3.OpGet(string(kv.Key), clientv3.WithRev(f.revision)))
-		if err != nil {
+		whole, _, err := pool.Keys(ctx, string(kv.Key), clientv3.WithRev(f.revision))
+		if err != nil || len(whole) > 0 && f.matches(whole[0]) {
 			return err
-		}
-		if whole := protocol.First(answers[0]); whole != nil && f.matches(whole) {
-			return nil
 		}
 	}
 	return nil

@@ -50,15 +50,11 @@ func (o *Options) IndexLease(ctx context.Context, kind string, lease clientv3.Le
 
 func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID, index *protocol.LeaseIndex, fields map[protocol.Field][]byte) error {
 	key := o.Layout.All(protocol.KindLeases+kind) + strconv.FormatInt(int64(lease), 16)
-	answers, _, err := o.Pool.Read(ctx, clientv3.OpGet(key))
-	if err != nil {
+	kvs, _, err := o.Pool.Keys(ctx, key)
+	if err != nil || len(kvs) == 0 { // it has run out
 		return err
 	}
-	kv := protocol.First(answers[0])
-	if kv == nil {
-		return nil // it has run out
-	}
-	listed, ok := protocol.DecodeLease(kv.Value)
+	listed, ok := protocol.DecodeLease(kvs[0].Value)
 	if !ok {
 		return nil
 	}
@@ -103,13 +99,13 @@ func (st *leaseSpan) over(now time.Time) bool {
 
 // rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is not found.
 func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
-	keys, err := s.o.attached(ctx, st.lease)
+	attached, err := s.o.Pool.Lease(ctx, st.lease, clientv3.WithAttachedKeys())
 	if err != nil {
 		return nil, false
 	}
 	root := s.o.Layout.All(st.kind)
 	var ops []clientv3.Op
-	for _, key := range keys {
+	for _, key := range attached.Keys {
 		if strings.HasPrefix(string(key), root) {
 			ops = append(ops, clientv3.OpGet(string(key)))
 		}

@@ -21,15 +21,14 @@ const maxHolders = 1000
 
 // LockAt returns the lock of that scope; none if it is free. It returns idem.ErrStoreUnavailable, also if the lock cannot be read.
 func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView, error) {
-	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(s.o.Layout.Lock(scope)))
+	kvs, revision, err := s.o.Pool.Keys(ctx, s.o.Layout.Lock(scope))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	kv := protocol.First(answers[0])
-	if kv == nil {
+	if len(kvs) == 0 {
 		return nil, nil
 	}
-	l, err := protocol.LockAt(kv)
+	l, err := protocol.LockAt(kvs[0])
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -39,11 +38,12 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 // Holders returns the locks of the executions that have a slot of a workflow whose route has a lock.limit above one, the oldest first.
 func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.LockView, err error) {
 	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
-	answers, revision, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend), clientv3.WithLimit(maxHolders)))
+	oldestFirst := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
+	kvs, revision, err := s.o.Pool.Keys(ctx, prefix, clientv3.WithPrefix(), oldestFirst, clientv3.WithLimit(maxHolders))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	for _, kv := range answers[0].GetResponseRange().Kvs {
+	for _, kv := range kvs {
 		l, err := protocol.LockAt(kv)
 		if err != nil || !l.OwnLimit() || !l.HasSlot() && !l.Cooling {
 			continue // of a newer release, of strategy none, or it rests

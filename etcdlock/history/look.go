@@ -50,22 +50,21 @@ func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.
 	if err != nil {
 		return orCompacted(err)
 	}
-	answers, _, err := pool.Read(ctx, clientv3.OpGet(k.I, clientv3.WithRev(left)))
-	if err != nil {
+	kvs, _, err := pool.Keys(ctx, k.I, clientv3.WithRev(left))
+	switch {
+	case err != nil:
 		return orCompacted(err)
-	}
-	kv := protocol.First(answers[0])
-	if kv == nil {
+	case len(kvs) == 0:
 		return &idem.Seen{Released: true}, "", nil
 	}
-	r, writer, err := protocol.DecodeRecord(kv)
+	r, writer, err := protocol.DecodeRecord(kvs[0])
 	switch {
 	case err != nil:
 		return &idem.Seen{}, "", nil // as it is, for ever
 	case r.Execution != id:
 		return &idem.Seen{Released: true}, "", nil
 	}
-	r.Revision = kv.ModRevision
+	r.Revision = kvs[0].ModRevision
 	return &idem.Seen{Record: r}, writer, nil
 }
 

@@ -39,19 +39,20 @@ type leaseSpan struct {
 	kind  string
 	index *protocol.LeaseIndex      // nil = none that can be read
 	own   map[protocol.Field][]byte // the fields of that index if this process has it in memory; nil = they are in etcd
+	rows  map[int]bool              // of the index, those that may match; nil = all
 	names map[string]bool           // beginnings of the names of the keys that may match; nil = all keys
 }
 
 // spans returns all leases with keys of that kind; those first that may have the newest.
 func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 	prefix := s.o.Layout.All(protocol.KindLeases + kind)
-	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix()))
+	kvs, _, err := s.o.Pool.Keys(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
 	}
 	var all []leaseSpan
 	chains := map[string][]int{}
-	for _, kv := range answers[0].GetResponseRange().Kvs {
+	for _, kv := range kvs {
 		l, ok := protocol.DecodeLease(kv.Value)
 		id, err := strconv.ParseInt(strings.TrimPrefix(string(kv.Key), prefix), 16, 64)
 		if !ok || err != nil {
@@ -253,12 +254,12 @@ func (p *past) open(ctx context.Context) error {
 
 // keysOn returns the keys on a lease that the search is for.
 func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
-	keys, err := p.store.o.attached(ctx, span.lease)
+	attached, err := p.store.o.Pool.Lease(ctx, span.lease, clientv3.WithAttachedKeys())
 	if err != nil {
 		return nil, err
 	}
 	var ops []clientv3.Op
-	for _, key := range keys {
+	for _, key := range attached.Keys { // none if it has expired
 		for _, kind := range p.kinds {
 			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.All(kind)); is && p.may(below) && span.mayHave(below) {
 				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
@@ -278,13 +279,4 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 		}
 	}
 	return found, nil
-}
-
-// attached returns the keys on a lease; none if it has expired.
-func (o *Options) attached(ctx context.Context, lease clientv3.LeaseID) ([][]byte, error) {
-	left, err := o.Pool.Lease(ctx, lease, clientv3.WithAttachedKeys())
-	if err != nil {
-		return nil, err
-	}
-	return left.Keys, nil
 }

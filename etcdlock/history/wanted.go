@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,50 +103,31 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 
 // sift reads the indexes of some leases and returns those that may have a match, with the names of the keys that may match.
 func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
-	sifts := make([]*sifted, len(spans))
-	var asked []*sifted
+	p.store.reindex(spans)
+	var asked []*leaseSpan
 	for i := range spans {
-		sifts[i] = &sifted{leaseSpan: spans[i]}
-		if p.store.ownIndex(&sifts[i].leaseSpan); sifts[i].index != nil {
-			asked = append(asked, sifts[i])
+		if p.store.ownIndex(&spans[i]); spans[i].index != nil {
+			asked = append(asked, &spans[i])
 		}
 	}
-	p.store.reindex(spans)
 	for _, some := range p.want.probes {
 		if asked, err = p.ask(ctx, asked, some); err != nil {
 			return nil, err
 		}
 	}
-	var rows []*sifted
-	for _, st := range asked {
-		if st.rows != nil || !p.want.every(&st.leaseSpan) {
-			rows = append(rows, st)
-		}
-	}
-	fields, err := p.fields(ctx, rows, protocol.FieldRows)
+	asked = slices.DeleteFunc(asked, func(st *leaseSpan) bool { return st.rows == nil && p.want.every(st) })
+	fields, err := p.fields(ctx, asked, protocol.FieldRows)
 	if err != nil {
 		return nil, err
 	}
-	for i, st := range rows {
+	for i, st := range asked {
 		st.read(p.want, fields[i])
 	}
-	for _, st := range sifts {
-		if !st.none {
-			left = append(left, st.leaseSpan)
-		}
-	}
-	return left, nil
-}
-
-// sifted is a lease, and the rows of its index that may match.
-type sifted struct {
-	leaseSpan
-	rows map[int]bool // nil = all
-	none bool
+	return slices.DeleteFunc(spans, func(st leaseSpan) bool { return st.names != nil && len(st.names) == 0 }), nil
 }
 
 // ask runs some probes of which one must find a row, and returns the leases that have such rows.
-func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) (left []*sifted, err error) {
+func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Probe) (left []*leaseSpan, err error) {
 	found := make([]map[int]bool, len(asked))
 	for i := range found {
 		found[i] = map[int]bool{}
@@ -173,7 +155,7 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 		switch {
 		case found[i] == nil:
 		case len(found[i]) == 0:
-			st.none = true
+			st.names = map[string]bool{}
 		default:
 			st.rows = found[i]
 			left = append(left, st)
@@ -183,7 +165,7 @@ func (p *past) ask(ctx context.Context, asked []*sifted, some []protocol.Probe) 
 }
 
 // searched reads the fields that probes search.
-func (p *past) searched(ctx context.Context, of []*sifted, some []protocol.Probe) (map[protocol.Field][][]byte, error) {
+func (p *past) searched(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte, error) {
 	read := map[protocol.Field][][]byte{}
 	for _, probe := range some {
 		if read[probe.Field] != nil {
@@ -199,7 +181,7 @@ func (p *past) searched(ctx context.Context, of []*sifted, some []protocol.Probe
 }
 
 // read notes the names of the rows that may match.
-func (st *sifted) read(w *wanted, field []byte) {
+func (st *leaseSpan) read(w *wanted, field []byte) {
 	rows, err := st.index.DecodeRows(field)
 	if err != nil {
 		return // as above
@@ -210,7 +192,6 @@ func (st *sifted) read(w *wanted, field []byte) {
 			st.names[r.Name] = true
 		}
 	}
-	st.none = len(st.names) == 0
 }
 
 // mayHave reports whether a key of that name on the lease may match.
@@ -233,7 +214,7 @@ func (s *Reader) ownIndex(st *leaseSpan) {
 }
 
 // fields reads a field of the index of each lease; nil = it is gone.
-func (p *past) fields(ctx context.Context, of []*sifted, field protocol.Field) ([][]byte, error) {
+func (p *past) fields(ctx context.Context, of []*leaseSpan, field protocol.Field) ([][]byte, error) {
 	all := make([][]byte, len(of))
 	var ops []clientv3.Op
 	var places []int

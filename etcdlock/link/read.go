@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 )
@@ -44,6 +45,15 @@ func (p *Pool) Read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.Resp
 		reads[i] = Read(op)
 	}
 	return p.ReadOps(ctx, reads)
+}
+
+// Keys reads a key, or those that the options say. It repeats as Read does.
+func (p *Pool) Keys(ctx context.Context, key string, options ...clientv3.OpOption) (kvs []*mvccpb.KeyValue, revision int64, err error) {
+	answers, revision, err := p.Read(ctx, clientv3.OpGet(key, options...))
+	if err != nil {
+		return nil, 0, err
+	}
+	return answers[0].GetResponseRange().Kvs, revision, nil
 }
 
 // ReadOps is Read for requests in their wire form.

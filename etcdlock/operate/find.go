@@ -161,13 +161,12 @@ func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
 
 // KeptRequest returns the stored request of an execution, as the ledger was given it. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (f *Finder) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Of(protocol.KindRequests, id)))
-	if err != nil {
+	kvs, _, err := f.o.Pool.Keys(ctx, f.o.Layout.Of(protocol.KindRequests, id))
+	switch {
+	case err != nil:
 		return nil, commit.Unavailable(err)
-	}
-	kv := protocol.First(answers[0])
-	if kv == nil {
+	case len(kvs) == 0:
 		return nil, idem.ErrNoRequest
 	}
-	return kv.Value, nil
+	return kvs[0].Value, nil
 }

@@ -22,14 +22,12 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause) (before *idem.Pa
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(key))
+	kvs, _, err := op.o.Pool.Keys(ctx, key)
+	if err == nil && len(kvs) > 0 {
+		before, err = op.o.Layout.PauseAt(kvs[0])
+	}
 	if err != nil {
 		return nil, commit.Unavailable(err)
-	}
-	if kv := protocol.First(answers[0]); kv != nil {
-		if before, err = op.o.Layout.PauseAt(kv); err != nil {
-			return nil, commit.Unavailable(err)
-		}
 	}
 	lease := clientv3.LeaseID(0)
 	if want.For > 0 {

@@ -14,11 +14,11 @@ import (
 // SeenMarks returns what people have looked at, the newest mark first. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
 	newestFirst := clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)
-	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(op.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst))
+	kvs, _, err := op.o.Pool.Keys(ctx, op.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	for _, kv := range answers[0].GetResponseRange().Kvs {
+	for _, kv := range kvs {
 		if one, err := op.o.Layout.SeenAt(kv); err == nil { // else of a newer release: it hides nothing here
 			all = append(all, *one)
 		}

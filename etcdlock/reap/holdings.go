@@ -19,7 +19,9 @@ const holdingsPeriod = 15 * time.Second
 
 // Holdings knows how many holds there are. It is safe for concurrent use.
 type Holdings struct {
-	o *HoldingsOptions
+	reaper *Reaper
+	ready  func(context.Context) error
+	find   func(context.Context, idem.ExecutionID) (*idem.Found, error)
 
 	mu     sync.Mutex
 	n      int
@@ -27,18 +29,11 @@ type Holdings struct {
 	since  time.Time // when the oldest one's execution began
 }
 
-// HoldingsOptions are what Holdings works with.
-type HoldingsOptions struct {
-	Pool   *link.Pool
-	Layout protocol.Layout
-	// Ready waits until a session is live. It returns the error of its context, or that the Store is closed.
-	Ready func(context.Context) error
-	// Find returns where an execution is now.
-	Find func(context.Context, idem.ExecutionID) (*idem.Found, error)
+// NewHoldings returns holdings that know nothing before Run. ready waits until a session is live, and find returns where an execution is now. ready returns
+// the error of its context, or that the Store is closed.
+func NewHoldings(r *Reaper, ready func(context.Context) error, find func(context.Context, idem.ExecutionID) (*idem.Found, error)) *Holdings {
+	return &Holdings{reaper: r, ready: ready, find: find}
 }
-
-// NewHoldings returns holdings that know nothing before Run.
-func NewHoldings(o *HoldingsOptions) *Holdings { return &Holdings{o: o} }
 
 // Seen returns the number of holds at the last look, and when the oldest of their executions began; the zero time if there is none.
 func (h *Holdings) Seen() (n int, since time.Time) {
@@ -50,7 +45,7 @@ func (h *Holdings) Seen() (n int, since time.Time) {
 // Run looks from time to time, until ctx ends.
 func (h *Holdings) Run(ctx context.Context) {
 	for {
-		if err := h.o.Ready(ctx); err != nil {
+		if err := h.ready(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
 		looking, cancel := context.WithTimeout(ctx, link.TxnTimeout)
@@ -64,8 +59,8 @@ func (h *Holdings) Run(ctx context.Context) {
 
 // Look counts. What it cannot read now stays as it was.
 func (h *Holdings) Look(ctx context.Context) {
-	prefix := h.o.Layout.All(protocol.KindHolds)
-	answers, _, err := h.o.Pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
+	prefix := h.reaper.o.Layout.All(protocol.KindHolds)
+	answers, _, err := h.reaper.o.Pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return
 	}
@@ -79,7 +74,7 @@ func (h *Holdings) Look(ctx context.Context) {
 	since, same := h.since, h.oldest == oldest
 	h.mu.Unlock()
 	if !same {
-		found, err := h.o.Find(ctx, oldest)
+		found, err := h.find(ctx, oldest)
 		switch {
 		case err != nil: // it is ending, or cannot be read: the next look finds another one
 			since = time.Time{}

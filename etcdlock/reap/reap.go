@@ -2,10 +2,7 @@ package reap
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
@@ -51,53 +48,36 @@ func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if !protocol.IsHold(l.Alive) {
 		return !r.o.Sessions.Has(l.Alive), nil
 	}
-	answers, _, err := r.o.Pool.Read(ctx, clientv3.OpGet(r.o.Layout.Alive(l.Alive)))
-	if err != nil {
-		return false, err
+	kvs, _, err := r.o.Pool.Keys(ctx, r.o.Layout.Alive(l.Alive))
+	if err == nil && len(kvs) > 0 && l.Held {
+		l.HoldUntil, _ = protocol.DecodeHold(kvs[0].Value) // it stays unknown if the value does not say it
 	}
-	hold := protocol.First(answers[0])
-	if hold != nil && l.Held {
-		l.HoldUntil, _ = protocol.DecodeHold(hold.Value) // it stays unknown if the value does not say it
-	}
-	return hold == nil, nil
+	return err == nil && len(kvs) == 0, err
 }
 
-// Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if the lock turns out to be alive.
+// Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if the lock turns out to be alive. It repeats until the
+// answer is definite, which is safe: the lock's revision changes when it is applied.
 func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	if r.o.Holds(dead.Execution) || dead.IsParked() {
 		return nil
 	}
-	if !r.o.Tasks.Enter() {
-		return commit.Unavailable(commit.ErrClosed)
-	}
-	defer r.o.Tasks.Leave()
-	ctx, cancel := r.o.Tasks.Within(ctx)
-	defer cancel()
-	return r.reap(ctx, dead)
-}
-
-// reap repeats until the answer is definite, which is safe: the lock's revision changes when it is applied.
-func (r *Reaper) reap(ctx context.Context, dead *idem.Lock) error {
 	k := r.o.Layout.Keys(dead)
-	for pause := link.NewBackoff(); ; {
+	return r.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		request, err := r.request(ctx, dead, k)
-		if err == nil {
-			answer := r.o.Sender.Do(ctx, request)
-			if err = answer.Err; err == nil {
-				switch {
-				case !answer.Succeeded:
-					r.Met(dead.Alive, answer)
-				case !dead.Cooling && r.o.Reaped != nil:
-					r.o.Reaped(dead)
-				}
-				return nil
-			}
-			r.o.Finisher.Leases.DropIfGone(request.SharedLease, err)
+		if err != nil {
+			return false, err
 		}
-		if pause.Wait(ctx) != nil {
-			return commit.Unavailable(fmt.Errorf("reap: %w", err))
+		answer := r.o.Sender.Do(ctx, request)
+		switch {
+		case answer.Err != nil:
+			r.o.Finisher.Leases.DropIfGone(request.SharedLease, answer.Err)
+		case !answer.Succeeded:
+			r.Met(dead.Alive, answer)
+		case !dead.Cooling && r.o.Reaped != nil:
+			r.o.Reaped(dead)
 		}
-	}
+		return answer.Err == nil, answer.Err
+	})
 }
 
 func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) (*commit.Request, error) {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -49,7 +47,7 @@ func (w *Sweeper) Died(names []string) {
 		w.names[name] = struct{}{}
 	}
 	w.mu.Unlock()
-	w.nudge()
+	link.Wake(w.wake)
 }
 
 // Suspend lets no sweep begin until resume is called. Other methods of w wait, too.
@@ -64,13 +62,17 @@ const maxHolds = 1000
 // HoldGone requests a look at the lock that this execution had.
 func (w *Sweeper) HoldGone(id idem.ExecutionID) {
 	w.mu.Lock()
+	w.holdGoneLocked(id)
+	w.mu.Unlock()
+	link.Wake(w.wake)
+}
+
+func (w *Sweeper) holdGoneLocked(id idem.ExecutionID) {
 	if len(w.holds) < maxHolds {
 		w.holds[id] = struct{}{}
 	} else {
 		w.all = true
 	}
-	w.mu.Unlock()
-	w.nudge()
 }
 
 // Everything requests a look at every lock: an owner may have died unnoticed.
@@ -78,27 +80,17 @@ func (w *Sweeper) Everything() {
 	w.mu.Lock()
 	w.all = true
 	w.mu.Unlock()
-	w.nudge()
-}
-
-func (w *Sweeper) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	link.Wake(w.wake)
 }
 
 // left notes a lock that could not be reaped now, for the next sweep.
 func (w *Sweeper) left(l *idem.Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case !protocol.IsHold(l.Alive):
+	if protocol.IsHold(l.Alive) {
+		w.holdGoneLocked(l.Execution)
+	} else {
 		w.names[strings.TrimPrefix(l.Alive, protocol.KindSessions)] = struct{}{}
-	case len(w.holds) < maxHolds:
-		w.holds[l.Execution] = struct{}{}
-	default:
-		w.all = true
 	}
 }
 
@@ -143,29 +135,16 @@ func (w *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// sweep goes through the locks below prefix, page by page. One that it cannot reap now is left to the next sweep, or to a caller that meets it.
+// sweep goes through the locks below prefix. One that it cannot reap now is left to the next sweep, or to a caller that meets it.
 func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
-	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
-		var page *clientv3.GetResponse
-		for pause := link.NewBackoff(); page == nil; {
-			var err error
-			if page, err = w.reaper.o.Pool.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(SweepPage)); err != nil && pause.Wait(ctx) != nil {
-				return
-			}
-		}
-		for _, kv := range page.Kvs {
-			l, err := protocol.LockAt(kv)
-			if err != nil {
-				continue // of a newer release, which sweeps, too
-			}
-			if mayBeDead(l) {
-				w.reapIfDead(ctx, l)
-			}
-		}
-		if !page.More || len(page.Kvs) == 0 {
+	for kv, err := range w.reaper.o.Pool.All(ctx, link.Below(prefix, SweepPage)) {
+		if err != nil { // etcd has compacted what it was about to read
+			w.Everything()
 			return
 		}
-		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+		if l, err := protocol.LockAt(kv); err == nil && mayBeDead(l) { // else of a newer release, which sweeps, too
+			w.reapIfDead(ctx, l)
+		}
 	}
 }
 
