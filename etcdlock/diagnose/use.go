@@ -16,61 +16,59 @@ import (
 
 // use does once each thing that a Store does all the time.
 func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
-	lease, ok := d.lease(ctx, c)
-	if !ok {
+	granted := d.lease(ctx, c)
+	if granted == nil {
 		d.say("etcd transaction", Skipped, "needs a lease", "")
 		d.say("etcd permissions", Skipped, "needs a lease", "")
 	} else {
 		defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
-			_ = d.step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, lease); return err })
+			_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, granted.ID); return err })
 		}()
 		key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
-		if d.transaction(ctx, c, key, lease) {
+		if d.transaction(ctx, c, key, granted.ID) {
 			d.cluster(ctx, key)
 		}
-		d.permissions(ctx, c, key, lease)
+		d.permissions(ctx, c, key, granted.ID)
 	}
 	d.outside(ctx, c)
 	d.compaction(ctx, c)
 }
 
-// step runs f with a limit of its own.
-func (d *diagnosis) step(ctx context.Context, f func(context.Context) error) error {
+// step runs f with a limit of its own, and returns how long it took.
+func step(ctx context.Context, f func(context.Context) error) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
-	return f(ctx)
+	began := time.Now()
+	err = f(ctx)
+	return time.Since(began), err
 }
 
-// lease measures the round trip of a lease. The lease that it returns is for the checks that follow.
-func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.LeaseID, bool) {
+// lease measures the round trip of a lease. The lease that it returns is for the checks that follow; nil = there is none.
+func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (granted *clientv3.LeaseGrantResponse) {
 	const check = "etcd lease"
 	asked := min(d.o.SessionTTL, diagnoseLease)
-	var granted *clientv3.LeaseGrantResponse
-	grant, err := timed(func() error {
-		return d.step(ctx, func(ctx context.Context) (err error) {
+	took := map[string]time.Duration{}
+	for _, try := range []struct {
+		doing string
+		f     func(context.Context) error
+	}{
+		{"grant", func(ctx context.Context) (err error) {
 			granted, err = c.Grant(ctx, link.LeaseSeconds(asked))
 			return err
-		})
-	})
-	if err != nil {
-		d.fail(check, "grant", err, "look at etcd's log")
-		return 0, false
+		}},
+		{"renew", func(ctx context.Context) error { return link.RenewLease(ctx, c, granted.ID) }},
+		{"revoke", func(ctx context.Context) error { return revokeAnother(ctx, c) }},
+	} {
+		var err error
+		if took[try.doing], err = step(ctx, try.f); err != nil {
+			d.fail(check, try.doing, err, "look at etcd's log")
+			return granted
+		}
 	}
-	renewal, err := timed(func() error {
-		return d.step(ctx, func(ctx context.Context) error { return link.RenewLease(ctx, c, granted.ID) })
-	})
-	if err != nil {
-		d.fail(check, "renew", err, "look at etcd's log")
-		return granted.ID, true
-	}
-	revocation, err := timed(func() error { return d.revokeAnother(ctx, c) })
-	if err != nil {
-		d.fail(check, "revoke", err, "look at etcd's log")
-		return granted.ID, true
-	}
+	renewal := took["renew"]
 	every := d.o.SessionTTL / 4
 	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
-		milliseconds(grant), milliseconds(renewal), milliseconds(revocation), d.o.SessionTTL, every)
+		milliseconds(took["grant"]), milliseconds(renewal), milliseconds(took["revoke"]), d.o.SessionTTL, every)
 	switch {
 	case granted.TTL > link.LeaseSeconds(asked):
 		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
@@ -82,24 +80,16 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (clientv3.Lea
 	default:
 		d.say(check, OK, found, "")
 	}
-	return granted.ID, true
+	return granted
 }
 
 // revokeAnother grants a lease and revokes it, because the other one is still needed.
-func (d *diagnosis) revokeAnother(ctx context.Context, c *clientv3.Client) error {
-	return d.step(ctx, func(ctx context.Context) error {
-		granted, err := c.Grant(ctx, link.LeaseSeconds(diagnoseLease))
-		if err == nil {
-			_, err = c.Revoke(ctx, granted.ID)
-		}
-		return err
-	})
-}
-
-func timed(f func() error) (time.Duration, error) {
-	began := time.Now()
-	err := f()
-	return time.Since(began), err
+func revokeAnother(ctx context.Context, c *clientv3.Client) error {
+	granted, err := c.Grant(ctx, link.LeaseSeconds(diagnoseLease))
+	if err == nil {
+		_, err = c.Revoke(ctx, granted.ID)
+	}
+	return err
 }
 
 // ifCreatedAt puts key if revision is its create revision, 0 = if it is absent.
@@ -113,13 +103,9 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	const check = "etcd transaction"
 	another := key + "-2"
 	var response *clientv3.TxnResponse
-	took, err := timed(func() error {
-		return d.step(ctx, func(ctx context.Context) (err error) {
-			response, err = c.Txn(ctx).Then(
-				ifCreatedAt(0, key, lease), ifCreatedAt(1, another, lease),
-			).Commit()
-			return err
-		})
+	took, err := step(ctx, func(ctx context.Context) (err error) {
+		response, err = c.Txn(ctx).Then(ifCreatedAt(0, key, lease), ifCreatedAt(1, another, lease)).Commit()
+		return err
 	})
 	switch {
 	case err != nil:
@@ -143,7 +129,7 @@ func (d *diagnosis) cluster(ctx context.Context, key string) {
 	}
 	for _, a := range d.answered[1:] {
 		var got *clientv3.GetResponse
-		err := d.step(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
+		_, err := step(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
 		switch {
 		case err != nil:
 			d.fail(check, "read through "+a.endpoint, err, "look at this member's log")
@@ -175,7 +161,7 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		{"watch " + key, func(ctx context.Context) error { return watchOnce(ctx, c, key, lease) }},
 		{"delete " + key, func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }},
 	} {
-		if err := d.step(ctx, try.f); err != nil {
+		if _, err := step(ctx, try.f); err != nil {
 			advice := link.AdviceFor(err)
 			if link.Says(err, rpctypes.ErrPermissionDenied) {
 				advice = "etcdctl role grant-permission ROLE readwrite --prefix=true " + d.o.Prefix + "/"
@@ -212,7 +198,7 @@ func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease client
 // outside reads, and writes nothing, outside of the prefix, which this user should not be allowed to.
 func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	const check = "etcd outside the prefix"
-	err := d.step(ctx, func(ctx context.Context) error {
+	_, err := step(ctx, func(ctx context.Context) error {
 		_, err := c.Get(ctx, strings.TrimSuffix(d.o.Prefix, "/")+"-outside", clientv3.WithKeysOnly())
 		return err
 	})
@@ -235,7 +221,7 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 		many  = 100_000 // revisions; some hundred MiB
 	)
 	var got *clientv3.GetResponse
-	err := d.step(ctx, func(ctx context.Context) (err error) {
+	_, err := step(ctx, func(ctx context.Context) (err error) {
 		got, err = c.Get(ctx, d.layout.Root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
 		return err
 	})
