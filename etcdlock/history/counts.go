@@ -140,19 +140,28 @@ func (one *chunk) add(more *idem.RouteCounts, step int) {
 	if one.Routes[name] == nil && len(one.Routes) >= MaxCountedRoutes {
 		name = OtherRoutes
 	}
-	r := one.Routes[name]
-	if r == nil {
-		r = &protocol.CountedRoute{Steps: map[int]*idem.Counts{}}
-		one.Routes[name] = r
-	}
-	if r.Steps[step] == nil {
-		r.Steps[step] = new(idem.Counts)
-	}
-	r.Steps[step].Add(&more.Counts)
+	r := routeIn(one.Routes, name)
+	addStep(r, step, &more.Counts)
 	r.Took.Add(&more.Took)
 	if more.Last.After(r.Last) {
 		r.Last = more.Last.UTC().Round(0)
 	}
+}
+
+func routeIn(routes map[string]*protocol.CountedRoute, name string) *protocol.CountedRoute {
+	r := routes[name]
+	if r == nil {
+		r = &protocol.CountedRoute{Steps: map[int]*idem.Counts{}}
+		routes[name] = r
+	}
+	return r
+}
+
+func addStep(r *protocol.CountedRoute, step int, more *idem.Counts) {
+	if r.Steps[step] == nil {
+		r.Steps[step] = new(idem.Counts)
+	}
+	r.Steps[step].Add(more)
 }
 
 // Counts returns what all processes have counted: of this one up to now, of others up to their last write, a minute ago at most. It returns
@@ -167,7 +176,7 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	if oldest := now.Add(-idem.HourRetention).Truncate(q.Step); since.Before(oldest) {
 		since = oldest
 	}
-	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*mergedRoute{}}
+	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*protocol.CountedRoute{}}
 	c.collect()
 	own := c.own(m)
 	keys := &link.Scan{From: c.o.Layout.All(of.kind), End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
@@ -203,12 +212,7 @@ type merge struct {
 	of           series
 	since, until time.Time
 	step         time.Duration
-	routes       map[string]*mergedRoute
-}
-
-type mergedRoute struct {
-	idem.RouteCounts
-	steps map[time.Time]*idem.Counts
+	routes       map[string]*protocol.CountedRoute // with the steps since that time
 }
 
 func (m *merge) add(one *protocol.CountChunk) {
@@ -216,14 +220,10 @@ func (m *merge) add(one *protocol.CountChunk) {
 		return
 	}
 	for name, r := range one.Routes {
-		to := m.routes[name]
-		if to == nil {
-			to = &mergedRoute{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?")}, steps: map[time.Time]*idem.Counts{}}
-			m.routes[name] = to
-		}
-		part := idem.RouteCounts{Took: r.Took}
-		if !r.Last.Before(m.since) {
-			part.Last = r.Last
+		to := routeIn(m.routes, name)
+		to.Took.Add(&r.Took)
+		if !r.Last.Before(m.since) && r.Last.After(to.Last) {
+			to.Last = r.Last
 		}
 		for step, counts := range r.Steps {
 			at := one.At.Add(time.Duration(step) * m.of.step)
@@ -233,24 +233,19 @@ func (m *merge) add(one *protocol.CountChunk) {
 			if at.After(m.until) { // the clock of another process is ahead
 				at = m.until
 			}
-			at = at.Truncate(m.step)
-			if to.steps[at] == nil {
-				to.steps[at] = new(idem.Counts)
-			}
-			to.steps[at].Add(counts)
-			part.Counts.Add(counts)
+			addStep(to, int(at.Truncate(m.step).Sub(m.since)/m.step), counts)
 		}
-		to.Add(&part)
 	}
 }
 
 func (m *merge) history() idem.CountHistory {
 	h := idem.CountHistory{Since: m.since, Until: m.until, Step: m.step}
 	for _, name := range slices.Sorted(maps.Keys(m.routes)) {
-		r := idem.RouteHistory{RouteCounts: m.routes[name].RouteCounts}
-		steps := m.routes[name].steps
-		for _, at := range slices.SortedFunc(maps.Keys(steps), time.Time.Compare) {
-			r.Steps = append(r.Steps, idem.CountStep{At: at, Counts: *steps[at]})
+		one := m.routes[name]
+		r := idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?"), Took: one.Took, Last: one.Last}}
+		for _, step := range slices.Sorted(maps.Keys(one.Steps)) {
+			r.Counts.Add(one.Steps[step])
+			r.Steps = append(r.Steps, idem.CountStep{At: m.since.Add(time.Duration(step) * m.step), Counts: *one.Steps[step]})
 		}
 		h.Routes = append(h.Routes, r)
 	}
