@@ -223,7 +223,7 @@ func Open(o Options) (*Store, error) {
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
 	s.reaper = reap.NewReaper(&reap.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Finisher: s.finisher, Sessions: s.live, Writer: s.writer,
+		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Sessions: s.live, Writer: s.writer,
 		Holds: holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
 			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		},
@@ -253,8 +253,8 @@ func Open(o Options) (*Store, error) {
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	asked := &operate.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: s.clock, Reader: history.NewReader(read, s.duplicates),
-		Duplicates: s.duplicates, Finisher: s.finisher, Reaper: s.reaper, Parked: s.parked, Rekeep: o.Rekeep,
+		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Reaper: s.reaper,
+		Parked: s.parked, Rekeep: o.Rekeep,
 		Ended: func(record *idem.Record) { s.ended(record, true) },
 	}
 	s.finder = operate.NewFinder(asked)

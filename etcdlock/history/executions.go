@@ -282,14 +282,9 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 			return nil
 		}
 	}
-	f := idem.Found{Arrivals: p.store.counts.arrivalsOf(h.Scope, kvs)}
-	switch runs := st.CopyRuns(h.Key); {
-	case runs != nil:
-		f.Lock = runs
-	case st.Copied != nil:
-		f.Lock, f.Place = st.Copied, true
-	case st.Record != nil:
-		f.Record = st.Record
+	f := newest(st, h.Key)
+	f.Arrivals = p.store.counts.arrivalsOf(h.Scope, kvs)
+	if f.Record != nil {
 		f.Record.DropBody()
 	}
 	if p.q.Decision == "" && f.Entry() != nil { // it was shown among the events that have an execution

@@ -143,24 +143,6 @@ func (f *search) mayMatch(key string) bool {
 	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
 }
 
-// Attempts returns all executions of the event in short, the oldest first: the newest has those before it.
-func (at *State) Attempts() []idem.Attempt {
-	newest := at.CopyRuns(at.Scope.Key)
-	if newest == nil {
-		newest = at.Copied
-	}
-	switch {
-	case newest != nil:
-		return append(slices.Clone(newest.Earlier), idem.Attempt{
-			Execution: newest.Execution, Status: (&idem.Found{Lock: newest, Place: newest == at.Copied}).Status(), StartedAt: newest.StartedAt,
-			Abort: newest.Cancel, TraceParent: newest.TraceParent,
-		})
-	case at.Record != nil:
-		return append(slices.Clone(at.Record.Earlier), at.Record.Short())
-	}
-	return nil
-}
-
 // AddArrivals adds the other arrivals of the event of an execution.
 func (s *Reader) AddArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
 	answers, _, err := s.o.Pool.Read(ctx, s.readArrivals(event))

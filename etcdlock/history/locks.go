@@ -63,20 +63,20 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 
 // Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.o.Layout.All(protocol.KindSlots), true)
+	return s.slotPage(ctx, q, protocol.KindSlots)
 }
 
 // Turns returns a part of the slot waiters, limit by limit. Its errors are those of Slots.
 func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, s.o.Layout.All(protocol.KindTurns), false)
+	return s.slotPage(ctx, q, protocol.KindTurns)
 }
 
-func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, prefix string, taken bool) (page idem.SlotPage, err error) {
-	page.NextCursor, _, err = s.page(ctx, strings.TrimPrefix(prefix, s.o.Layout.Root), q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
-		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
+func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (page idem.SlotPage, err error) {
+	page.NextCursor, _, err = s.page(ctx, kind, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
+		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(kind)))
 		holder, err := protocol.DecodeSlot(kv.Value)
 		n, bad := -1, error(nil)
-		if taken {
+		if kind == protocol.KindSlots {
 			n, bad = strconv.Atoi(number)
 		}
 		if !ok || err != nil || bad != nil || !strings.HasPrefix(limit, q.Prefix) {
@@ -113,4 +113,56 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPag
 		return idem.LockPage{}, err
 	}
 	return page, nil
+}
+
+// vouch sets, of locks that were read at revision, whether they are dead, and until when they are held. A session that this process knows is
+// taken for alive; of the others it asks etcd.
+func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
+	var asked []*idem.Lock
+	var ops []clientv3.Op
+	for _, l := range locks {
+		if protocol.IsHold(l.Alive) || !s.o.Alive(l.Alive) {
+			asked = append(asked, l)
+			ops = append(ops, clientv3.OpGet(s.o.Layout.Alive(l.Alive), clientv3.WithRev(revision)))
+		}
+	}
+	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i, l := range asked {
+		switch alive := protocol.First(answers[i]); {
+		case alive == nil:
+			l.Dead = !s.o.Holds(l.Execution) && !l.IsParked()
+		case protocol.IsHold(l.Alive):
+			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for operators only
+		}
+	}
+	return nil
+}
+
+// described returns locks that were read at revision with what operators see of them beside their values. It returns idem.ErrStoreUnavailable.
+func (s *Reader) described(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
+	locks := make([]*idem.Lock, len(views))
+	var ops []clientv3.Op
+	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks
+	for i, v := range views {
+		locks[i], views[i].Of = v.Lock, s.ownLimit(v.Lock)
+		workflow := v.Lock.Scope.Workflow
+		if _, asked := queues[workflow]; !asked {
+			queues[workflow] = len(ops)
+			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision)))
+		}
+	}
+	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	if err == nil {
+		err = s.vouch(ctx, locks, revision)
+	}
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	for i := range views {
+		views[i].Waiting = int(answers[queues[views[i].Lock.Scope.Workflow]].GetResponseRange().Count)
+	}
+	return views, nil
 }

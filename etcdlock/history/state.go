@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -105,4 +106,31 @@ func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
 		}
 	}
 	return nil, nil
+}
+
+// newest returns the newest execution of an event: the one that runs, waits, or has ended. The zero value = there is none.
+func newest(st *protocol.State, event idem.Key) (f idem.Found) {
+	switch runs := st.CopyRuns(event); {
+	case runs != nil:
+		f.Lock = runs
+	case st.Copied != nil:
+		f.Lock, f.Place = st.Copied, true
+	case st.Record != nil:
+		f.Record = st.Record
+	}
+	return f
+}
+
+// Attempts returns all executions of the event in short, the oldest first: the newest has those before it.
+func (at *State) Attempts() []idem.Attempt {
+	f := newest(at.State, at.Scope.Key)
+	switch l := f.Lock; {
+	case l != nil:
+		return append(slices.Clone(l.Earlier), idem.Attempt{
+			Execution: l.Execution, Status: f.Status(), StartedAt: l.StartedAt, Abort: l.Cancel, TraceParent: l.TraceParent,
+		})
+	case f.Record != nil:
+		return append(slices.Clone(f.Record.Earlier), f.Record.Short())
+	}
+	return nil
 }

@@ -7,9 +7,27 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/idem"
 )
+
+// Options are what this package works with.
+type Options struct {
+	*finish.Finisher
+	Sender     *commit.Sender
+	Tasks      *commit.Tasks
+	Reader     *history.Reader
+	Duplicates *history.Duplicates
+	Reaper     *reap.Reaper
+	Parked     *park.Index
+
+	// Ended is called with an end that no delivery reports. It must not block.
+	Ended func(*idem.Record)
+	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest; nil = it is taken as it is.
+	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
+}
 
 // Operator changes what is in the ledger, for people: it ends executions and lets them run again, pauses, and marks what was looked at. It is safe for
 // concurrent use.
@@ -68,7 +86,7 @@ func (op *Operator) rewrite(ctx context.Context, at *history.State, next *idem.L
 // end moves the execution of l, which is in its lock or its queue, to record. A writer of its own marks the record of a caller that has to recognise it.
 // applied false: things have changed, and answer says how, or err why that is not known.
 func (op *Operator) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string, txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
-	r, err := op.o.Finisher.Request(ctx, l, record, writer, txn, at.Keys)
+	r, err := op.o.Request(ctx, l, record, writer, txn, at.Keys)
 	if err != nil {
 		return nil, answer, err
 	}

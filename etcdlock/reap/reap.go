@@ -6,7 +6,6 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -14,11 +13,9 @@ import (
 
 // Options are what this package works with.
 type Options struct {
-	Pool     *link.Pool
+	*finish.Finisher
 	Sender   *commit.Sender
 	Tasks    *commit.Tasks
-	Layout   protocol.Layout
-	Finisher *finish.Finisher
 	Sessions *session.Set
 	// Writer marks the records that this process writes.
 	Writer string
@@ -70,7 +67,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 		answer := r.o.Sender.Do(ctx, request)
 		switch {
 		case answer.Err != nil:
-			r.o.Finisher.Leases.DropIfGone(request.SharedLease, answer.Err)
+			r.o.Leases.DropIfGone(request.SharedLease, answer.Err)
 		case !answer.Succeeded:
 			r.Met(dead.Alive, answer)
 		case !dead.Cooling && r.o.Reaped != nil:
@@ -89,20 +86,20 @@ func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) 
 	if err != nil {
 		return nil, err
 	}
-	return r.o.Finisher.Request(ctx, dead, protocol.RecordOf(dead, end), r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	return r.o.Request(ctx, dead, protocol.RecordOf(dead, end), r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.Reap(k, at, record, cool)
 	}, k)
 }
 
 // endOf returns the end of an execution whose owner is dead, or whose hold ran out.
 func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
-	now := r.o.Finisher.Clock.Now()
+	now := r.o.Clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: finish.CodeLockLost, Detail: "the process that ran it lost its session; how far it came is unknown"}
 		return end, nil
 	}
-	left, err := r.o.Finisher.TimeLeft(ctx, dead)
+	left, err := r.o.TimeLeft(ctx, dead)
 	if left <= time.Second {
 		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: finish.Policy, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
 	} else {
