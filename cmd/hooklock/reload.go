@@ -69,10 +69,7 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 	if err := signalServe(pid, syscall.SIGHUP); err != nil {
 		return err
 	}
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	last := before
-	for {
+	for last := before; ; cli.Pause(ctx, 50*time.Millisecond) {
 		now, err := reloadsOf(ctx, own)
 		settled := err == nil && now.count > before.count && now.count == last.count // one page may mix two moments
 		switch last = now; {
@@ -83,10 +80,6 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 			return errors.New("the configuration was refused, and the old one stays in force; the log of hooklock serve says why (config.refused)")
 		case ctx.Err() != nil:
 			return fmt.Errorf("process %d got the signal to reload and did not report a result within %v; see its log", pid, wait)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/etcdlock/diagnose"
 )
 
@@ -102,12 +103,7 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 	}
 	name := p.nonce + "-slow"
 	p.listener.expect(name, func(w http.ResponseWriter, r *http.Request) {
-		late := time.NewTimer(wait)
-		defer late.Stop()
-		select {
-		case <-late.C:
-		case <-r.Context().Done():
-		}
+		cli.Pause(r.Context(), wait)
 		w.WriteHeader(http.StatusOK)
 	})
 	ctx, cancel := context.WithTimeout(ctx, wait+oneProbe)

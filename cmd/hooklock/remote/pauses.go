@@ -198,9 +198,7 @@ func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err 
 			if p.Drained {
 				return nil
 			}
-			select {
-			case <-time.After(drainLook):
-			case <-ctx.Done():
+			if !cli.Pause(ctx, drainLook) {
 				return cli.WithCode(fmt.Errorf("%s; interrupted, and it stays paused", d.pauseText(p)), cli.ExitFailed)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/config"
 	"hooklock/proxy/wire"
 )
@@ -76,22 +77,16 @@ const troubleEvery = time.Minute
 // watchListener exports the metrics of l, and logs refused connections: at once, and then once in each troubleEvery.
 func (s *Service) watchListener(name string, l *wire.Listener, most int) {
 	s.telemetry.WatchListener(name, most, l.Counts)
-	over := make(chan struct{})
-	s.onStop(name+" watch", func(context.Context) error { close(over); return nil })
-	s.serving.Go(func() {
+	s.beside(name+" watch", func(ctx context.Context) {
 		var said wire.Counts
 		for {
 			select {
 			case <-l.Trouble():
-			case <-over:
+			case <-ctx.Done():
 				return
 			}
 			said = s.tellTrouble(name, said, l.Counts(), most)
-			pause := time.NewTimer(troubleEvery)
-			select {
-			case <-pause.C:
-			case <-over:
-				pause.Stop()
+			if !cli.Pause(ctx, troubleEvery) {
 				s.tellTrouble(name, said, l.Counts(), most)
 				return
 			}

@@ -248,7 +248,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
 	s.sweepIdle(upstream, unmatched)
-	s.keepMemory()
+	s.beside("memory", memory.NewKeeper(s.budget, s.memory, s.Log.Logger).Run)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.telemetry.SetEventIDs(s.config.Log.EventID)
@@ -307,32 +307,21 @@ func (s *Service) awaitSession() bool {
 	if s.given != nil {
 		patience = startPatience
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(s.base, patience)
+	defer cancel()
 	select {
 	case <-s.live:
-	case <-timer.C:
-	case <-s.base.Done():
-		return false
+	case <-ctx.Done():
 	}
-	return true
+	return s.base.Err() == nil
 }
 
 // sweepIdle closes idle connections to the upstream: the pool itself checks only when it is used.
 func (s *Service) sweepIdle(pools ...*wire.Upstream) {
-	over := make(chan struct{})
-	s.onStop("idle connections", func(context.Context) error { close(over); return nil })
-	s.serving.Go(func() {
-		ticker := time.NewTicker(wiring.IdleUpstream)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				for _, pool := range pools {
-					pool.CloseIdle(wiring.IdleUpstream)
-				}
-			case <-over:
-				return
+	s.beside("idle connections", func(ctx context.Context) {
+		for cli.Pause(ctx, wiring.IdleUpstream) {
+			for _, pool := range pools {
+				pool.CloseIdle(wiring.IdleUpstream)
 			}
 		}
 	})
@@ -347,12 +336,11 @@ func (s *Service) setMemory(l *config.Limits) {
 	}
 }
 
-// keepMemory starts the watch over the memory of bodies.
-func (s *Service) keepMemory() {
+// beside runs f until a stop, which ends its context and waits for it.
+func (s *Service) beside(name string, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.onStop("memory", func(context.Context) error { cancel(); return nil })
-	keeper := memory.NewKeeper(s.budget, s.memory, s.Log.Logger)
-	s.serving.Go(func() { keeper.Run(ctx) })
+	s.onStop(name, func(context.Context) error { cancel(); return nil })
+	s.serving.Go(func() { f(ctx) })
 }
 
 // serve runs a listener. Stop waits for its end.
@@ -411,9 +399,8 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 // Stop ends everything, in the order that loses nothing: the listener first, the store last.
 func (s *Service) Stop() error {
 	s.sendElsewhere()
-	if s.door != nil && s.config.ShutdownDelay > 0 {
-		timer := time.NewTimer(s.config.ShutdownDelay)
-		<-timer.C
+	if s.door != nil {
+		cli.Pause(context.Background(), s.config.ShutdownDelay)
 	}
 	var errs []error
 	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second) // of all together, see patience
