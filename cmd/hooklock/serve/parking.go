@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (s *Service) openRequests(context.Context) error {
 func (s *Service) carry() {
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
-		Policy: s.handler.Policy, Running: func() int { return int(s.parkedRunning.Load()) },
+		Policy: s.handler.Policy, Running: func() int { return s.limits.Load().Parked.Running },
 		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
@@ -150,22 +151,20 @@ func (s *Service) keptRequest(ctx context.Context, id idem.ExecutionID, kept []b
 	return r.Head, r.Body, nil
 }
 
-// setLimits sets the slots of the limits.
+// limits are limits of the configuration that a reload replaces.
+type limits struct {
+	config.Limits
+	slots func(route string, slot idem.Slot) int // of a limit; 0 = there is no such limit
+}
+
+// setLimits takes over the limits of c.
 func (s *Service) setLimits(c *config.Config) {
-	limits := wiring.Limits(c)
-	s.limits.Store(&limits)
-}
-
-// limit returns the slots of a limit, or 0 if there is no such limit.
-func (s *Service) limit(route string, slot idem.Slot) int {
-	return (*s.limits.Load())(route, slot)
-}
-
-// setParked sets the limits of parked requests.
-func (s *Service) setParked(c *config.Config) {
-	s.parkedEvents.Store(int64(c.Limits.Parked.Events))
-	s.parkedBytes.Store(int64(c.Limits.Parked.Bytes))
-	s.parkedRunning.Store(int64(c.Limits.Parked.Running))
+	s.limits.Store(&limits{c.Limits, wiring.Limits(c)})
+	s.budget.SetLimit(cmp.Or(int64(c.Limits.Memory), s.memory.Bodies()))
+	if least := int64(c.Limits.LeastMemory()); s.budget.Limit() < least {
+		s.Log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so that one as long as limits.request_body never has room; "+
+			"give the process more memory, or lower limits.request_body", s.memory.From, s.budget.Limit()))
+	}
 }
 
 // parkLimits returns the limits of parked requests: nothing if the data of etcd ends with this process.
@@ -173,5 +172,6 @@ func (s *Service) parkLimits() guard.ParkLimits {
 	if s.embedded != nil && s.embedded.Space().Deleted {
 		return guard.ParkLimits{}
 	}
-	return guard.ParkLimits{Events: int(s.parkedEvents.Load()), Bytes: s.parkedBytes.Load()}
+	parked := &s.limits.Load().Parked
+	return guard.ParkLimits{Events: parked.Events, Bytes: int64(parked.Bytes)}
 }

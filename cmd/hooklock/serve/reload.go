@@ -180,10 +180,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	}
 	s.config = loaded.Config
 	s.inForce.take(loaded)
-	s.maxWaiting.Store(int64(loaded.Config.Limits.Waiting))
-	s.setParked(loaded.Config)
 	s.setLimits(loaded.Config)
-	s.setMemory(&loaded.Config.Limits)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)

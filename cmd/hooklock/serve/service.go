@@ -76,16 +76,13 @@ type Service struct {
 	routing  atomic.Bool // routes are loaded and the door is open
 	draining atomic.Bool
 
-	memory     memory.Limit // of the process
-	budget     *wire.Budget
-	bounds     connectionBounds
-	maxWaiting atomic.Int64 // limits.waiting, as the last reload has it
-	// limits.parked, as the last reload has it
-	limits                                   atomic.Pointer[func(string, idem.Slot) int] // as the last reload has them
-	parkedEvents, parkedBytes, parkedRunning atomic.Int64
-	serving                                  sync.WaitGroup
-	failed                                   chan error // the error of a listener
-	closers                                  []closer   // in the order of starting; Stop runs them backwards
+	memory  memory.Limit // of the process
+	budget  *wire.Budget
+	bounds  connectionBounds
+	limits  atomic.Pointer[limits] // as the last reload has them
+	serving sync.WaitGroup
+	failed  chan error // the error of a listener
+	closers []closer   // in the order of starting; Stop runs them backwards
 }
 
 type closer struct {
@@ -111,12 +108,9 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	if door != nil {
 		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // if the start fails before it is used
 	}
-	s.maxWaiting.Store(int64(c.Limits.Waiting))
-	s.setParked(c)
-	s.setLimits(c)
 	s.memory = memory.Find()
 	s.budget = wire.NewBudget(0)
-	s.setMemory(&c.Limits)
+	s.setLimits(c)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openProxy} {
 		if err := step(ctx); err != nil {
@@ -182,7 +176,7 @@ func (s *Service) openStore(context.Context) error {
 	cache := guard.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep = s.rekeep
-	o.Limit = s.limit
+	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded = s.telemetry.Reaped, s.telemetry.Ended
 	o.OnPause = s.telemetry.Paused
 	o.Counted = s.report.Take
@@ -209,7 +203,7 @@ func (s *Service) openStore(context.Context) error {
 		return s.Store.Close(ctx)
 	})
 	s.guard = guard.New(guard.Options{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
-		MaxWaiting: func() int { return int(s.maxWaiting.Load()) }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
+		MaxWaiting: func() int { return s.limits.Load().Waiting }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
 		Memory: s.budget, Parked: s.Store.Parked, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
@@ -325,15 +319,6 @@ func (s *Service) sweepIdle(pools ...*wire.Upstream) {
 			}
 		}
 	})
-}
-
-// setMemory sets the limit of the memory of bodies.
-func (s *Service) setMemory(l *config.Limits) {
-	s.budget.SetLimit(wiring.BodyMemory(l, s.memory))
-	if least := int64(l.LeastMemory()); s.budget.Limit() < least {
-		s.Log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so that one as long as limits.request_body never has room; "+
-			"give the process more memory, or lower limits.request_body", s.memory.From, s.budget.Limit()))
-	}
 }
 
 // beside runs f until a stop, which ends its context and waits for it.

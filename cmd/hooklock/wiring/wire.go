@@ -23,7 +23,6 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
-	"hooklock/proxy/memory"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
@@ -230,14 +229,6 @@ func Reuse(r config.Reuse) wire.Reuse {
 		return wire.ReuseProven
 	}
 	return wire.ReuseNever
-}
-
-// BodyMemory returns the bytes that bodies may take: limits.memory, or a share of the memory of the process.
-func BodyMemory(l *config.Limits, process memory.Limit) int64 {
-	if l.Memory > 0 {
-		return int64(l.Memory)
-	}
-	return process.Bodies()
 }
 
 // WithPort returns the host of u, with the default port of its scheme if it names none.
