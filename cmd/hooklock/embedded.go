@@ -40,19 +40,17 @@ func newBackup(e *cli.Environment) *cobra.Command {
 is there is replaced when the new one is whole. It is an etcd snapshot: "etcdutl snapshot status" shows it, too.`,
 		Example: `  hooklock embedded backup backup.db --config sidecar.yaml`,
 		Args:    remote.OneArg("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *remote.Desk) error {
-				size, err := embedded.Save(args[0], func(w io.Writer) error { return d.Backup(ctx, w) })
-				if err != nil {
-					return err
-				}
-				said, err := json.Marshal(map[string]any{"file": args[0], "bytes": size})
-				if err != nil {
-					return fmt.Errorf("say what was written: %w", err)
-				}
-				return d.Done(said, fmt.Sprintf("%s: %d bytes, whole", args[0], size))
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *remote.Desk, args []string) error {
+			size, err := embedded.Save(args[0], func(w io.Writer) error { return d.Backup(ctx, w) })
+			if err != nil {
+				return err
+			}
+			said, err := json.Marshal(map[string]any{"file": args[0], "bytes": size})
+			if err != nil {
+				return fmt.Errorf("say what was written: %w", err)
+			}
+			return d.Done(said, fmt.Sprintf("%s: %d bytes, whole", args[0], size))
+		}),
 	}
 	r.Flags(cmd)
 	return cmd

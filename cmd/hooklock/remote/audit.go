@@ -40,12 +40,10 @@ refused, nothing to do, or unknown (etcd did not answer).`,
   hooklock audit list --who ops --what lock.
   hooklock audit list -o json | jq -r '.audits[] | select(.result == "refused") | .code'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				d.moments(&q.Since, &q.Until)
-				return audits(ctx, d, q, limit, cursor).print(d)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			d.moments(&q.Since, &q.Until)
+			return audits(ctx, d, q, limit, cursor).print(d)
+		}),
 	}
 	for _, t := range []struct {
 		into        *string

@@ -96,7 +96,7 @@ shown as it is. The exit code is 3 when there is no trace of it: it never ran, o
 			if wait < 0 {
 				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				id, err := d.whole(ctx, args[0])
 				if err != nil {
 					return err
@@ -285,7 +285,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 			if only != "" && !slices.Contains(activeStatuses, string(status)) {
 				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only), strings.Join(activeStatuses, ", ")))
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				id, err := d.whole(ctx, args[0])
 				if err != nil {
 					return err
@@ -353,7 +353,7 @@ The exit code is 4 while the execution has not ended.`,
 			if err := needed(cmd, "reason", reason, `"run it again"`); err != nil {
 				return err
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				id, err := d.whole(ctx, args[0])
 				if err != nil {
 					return err

@@ -68,7 +68,7 @@ hold there, too.`,
 			if err := parked.narrow(&q); err != nil {
 				return cli.Misuse(err)
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				d.moments(&q.Since, &q.Until)
 				l := executions(ctx, d, q, limit, cursor)
 				if q.Parked {
@@ -217,15 +217,13 @@ Parts of event IDs are found in any case. An event that was refused each time is
   hooklock executions find 0af7651916cd43dd8448eb211c80319c
   hooklock executions find stripe/acme`,
 		Args: OneArg("TEXT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				found, err := d.search(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return d.list(ctx, found).print(d)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			found, err := d.search(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return d.list(ctx, found).print(d)
+		}),
 	}
 }
 
@@ -248,22 +246,20 @@ func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
 too. It needs a token with the scope bodies. The exit code is 3 where no answer is kept.`,
 		Example: `  hooklock executions answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
 		Args:    OneArg("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				answer, err := d.KeptAnswer(ctx, id)
-				if err != nil {
-					return err
-				}
-				return d.object(answer.RawJSON(), func() error {
-					_, err := d.e.Stdout.Write(answer.Body)
-					return err
-				})
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			id, err := d.whole(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			answer, err := d.KeptAnswer(ctx, id)
+			if err != nil {
+				return err
+			}
+			return d.object(answer.RawJSON(), func() error {
+				_, err := d.e.Stdout.Write(answer.Body)
+				return err
 			})
-		},
+		}),
 	}
 }
 

@@ -45,23 +45,21 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
   hooklock locks list --prefix stripe/
   hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				l := &listing[client.Lock]{
-					name: "locks", none: "no locks", limit: limit, cursor: cursor,
-					head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow,
-					drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
-					page: func(limit int, cursor string) ([]client.Lock, string, error) {
-						page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
-						if err != nil {
-							return nil, "", err
-						}
-						return page.Locks, page.NextCursor, nil
-					},
-				}
-				return l.print(d)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			l := &listing[client.Lock]{
+				name: "locks", none: "no locks", limit: limit, cursor: cursor,
+				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow,
+				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
+				page: func(limit int, cursor string) ([]client.Lock, string, error) {
+					page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
+					if err != nil {
+						return nil, "", err
+					}
+					return page.Locks, page.NextCursor, nil
+				},
+			}
+			return l.print(d)
+		}),
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin with this")
 	listFlags(cmd, &limit, &cursor)
@@ -124,30 +122,28 @@ With --waiting those at the head of their queue that wait for a slot.`,
   hooklock locks slots --waiting
   hooklock locks slots --prefix tenant/acme`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				l := &listing[client.Slot]{
-					name: "slots", none: "no slots are taken", limit: limit, cursor: cursor,
-					head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
-					drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Slot).RawJSON,
-					page: func(limit int, cursor string) ([]client.Slot, string, error) {
-						ask := d.SlotPage
-						if waiting {
-							ask = d.TurnPage
-						}
-						page, err := ask(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
-						if err != nil {
-							return nil, "", err
-						}
-						return page.Slots, page.NextCursor, nil
-					},
-				}
-				if waiting {
-					l.none = "nothing waits for a slot"
-				}
-				return l.print(d)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			l := &listing[client.Slot]{
+				name: "slots", none: "no slots are taken", limit: limit, cursor: cursor,
+				head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
+				drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Slot).RawJSON,
+				page: func(limit int, cursor string) ([]client.Slot, string, error) {
+					ask := d.SlotPage
+					if waiting {
+						ask = d.TurnPage
+					}
+					page, err := ask(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
+					if err != nil {
+						return nil, "", err
+					}
+					return page.Slots, page.NextCursor, nil
+				},
+			}
+			if waiting {
+				l.none = "nothing waits for a slot"
+			}
+			return l.print(d)
+		}),
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin with this")
 	cmd.Flags().BoolVar(&waiting, "waiting", false, "what waits for a slot, instead of what has one")
@@ -176,21 +172,19 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
 		Example: `  hooklock locks get stripe/acme
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				var l *client.Lock
-				var err error
-				if execution == "" {
-					l, err = d.Lock(ctx, args[0])
-				} else {
-					l, err = d.LockOf(ctx, args[0], execution)
-				}
-				if err != nil {
-					return err
-				}
-				return d.object(l.RawJSON(), func() error { return printLock(d, l) })
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			var l *client.Lock
+			var err error
+			if execution == "" {
+				l, err = d.Lock(ctx, args[0])
+			} else {
+				l, err = d.LockOf(ctx, args[0], execution)
+			}
+			if err != nil {
+				return err
+			}
+			return d.object(l.RawJSON(), func() error { return printLock(d, l) })
+		}),
 	}
 	cmd.Flags().StringVar(&execution, "execution", "", "ID of an execution, where several have a lock")
 	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
@@ -248,7 +242,7 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 					return err
 				}
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				x, err := d.ForceRelease(ctx, args[0], execution, reason)
 				if err != nil {
 					return doubtful(err, "hooklock locks get "+args[0])
@@ -269,7 +263,7 @@ var errNotReleased = errors.New("nothing was released")
 
 // confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the execution that holds it.
 func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string, err error) {
-	err = r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		l, err := d.lockToRelease(ctx, workflow, execution)
 		if err != nil {
 			return err

@@ -192,7 +192,7 @@ code is 4 where something was refused; the same command goes on with what is lef
 			if err != nil {
 				return err
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				if !many {
 					return d.actOn(ctx, p, args[0], b.Reason)
 				}
@@ -277,7 +277,7 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 		all.Matched = max(all.Matched, part.Matched)
 		all.Done, all.Refused = all.Done+part.Done, all.Refused+part.Refused
 		all.Executions = append(all.Executions, part.Executions...)
-		if d.Raw() {
+		if d.raw() {
 			continue
 		}
 		for i := range part.Executions {
@@ -292,7 +292,7 @@ func (d *Desk) bulk(ctx context.Context, action client.ParkedAction, b client.Bu
 			return err
 		}
 	}
-	if d.Raw() {
+	if d.raw() {
 		text, err := json.Marshal(all)
 		if err == nil {
 			err = d.object(text, nil)
@@ -323,20 +323,18 @@ coding. It has every secret that the sender sent. It needs a token with the scop
 where no request is kept.`,
 		Example: `  hooklock executions request exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra > request.http`,
 		Args:    OneArg("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				var whole bytes.Buffer // a part is of no use
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if err := d.Request(ctx, id, &whole); err != nil {
-					return err
-				}
-				_, err = d.e.Stdout.Write(whole.Bytes())
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			var whole bytes.Buffer // a part is of no use
+			id, err := d.whole(ctx, args[0])
+			if err != nil {
 				return err
-			})
-		},
+			}
+			if err := d.Request(ctx, id, &whole); err != nil {
+				return err
+			}
+			_, err = d.e.Stdout.Write(whole.Bytes())
+			return err
+		}),
 	}
 }
 

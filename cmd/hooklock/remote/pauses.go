@@ -55,7 +55,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 			if cmd.Flags().Changed("until") && f.until <= 0 {
 				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", f.until))
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return d.beginPause(ctx, args[0], &f) })
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return d.beginPause(ctx, args[0], &f) })
 		},
 	}
 	r.Flags(cmd)
@@ -241,19 +241,17 @@ func NewResume(e *cli.Environment) *cobra.Command {
 		Long:    `End a pause: what waits runs, each workflow in the order in which its events came. The exit code is 3 where nothing of that name is paused.`,
 		Example: `  hooklock resume route:stripe`,
 		Args:    OneArg("route:NAME|workflow:PATTERN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				scope, err := d.pausedScope(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				p, err := d.Resume(ctx, scope, reason)
-				if err != nil {
-					return doubtful(err, "hooklock pauses")
-				}
-				return d.Done(p.RawJSON(), p.Scope+" is resumed; "+p.By+" had paused it: "+p.Reason)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			scope, err := d.pausedScope(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			p, err := d.Resume(ctx, scope, reason)
+			if err != nil {
+				return doubtful(err, "hooklock pauses")
+			}
+			return d.Done(p.RawJSON(), p.Scope+" is resumed; "+p.By+" had paused it: "+p.Reason)
+		}),
 	}
 	r.Flags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "for the audit log")
@@ -290,15 +288,13 @@ it.`,
 		Example: `  hooklock pauses
   hooklock pauses -o json | jq -r '.pauses[] | select(.drained | not) | .scope'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				l, err := d.Pauses(ctx)
-				if err != nil {
-					return err
-				}
-				return d.object(l.RawJSON(), func() error { return d.printPauses(l, time.Now()) })
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			l, err := d.Pauses(ctx)
+			if err != nil {
+				return err
+			}
+			return d.object(l.RawJSON(), func() error { return d.printPauses(l, time.Now()) })
+		}),
 	}
 	r.Flags(cmd)
 	r.watchFlag(cmd)

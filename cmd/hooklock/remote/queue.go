@@ -41,7 +41,7 @@ The workflow with the longest queue is the first. WORKFLOW is a name, or a patte
 			if len(args) > 0 {
 				workflow = args[0]
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				queues, err := d.queues(ctx, workflow)
 				if err != nil {
 					return err

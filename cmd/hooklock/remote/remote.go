@@ -91,8 +91,8 @@ type Desk struct {
 	progress *progress
 }
 
-// Raw reports whether the output is the API's own answer.
-func (d *Desk) Raw() bool { return d.output == outputJSON || d.output == outputYAML }
+// raw reports whether the output is the API's own answer.
+func (d *Desk) raw() bool { return d.output == outputJSON || d.output == outputYAML }
 
 // object prints an answer of the API, or calls people.
 func (d *Desk) object(raw []byte, people func() error) error {
@@ -114,8 +114,8 @@ func (d *Desk) table(head ...string) *cli.Table {
 	return t
 }
 
-// Run calls work with an open Desk and a context that Ctrl-C ends. Its errors say what to do next.
-func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
+// run calls work with an open Desk and a context that Ctrl-C ends. Its errors say what to do next.
+func (r *Remote) run(ctx context.Context, e *cli.Environment, work func(context.Context, *Desk) error) error {
 	if all := slices.Concat(outputs, r.more); !slices.Contains(all, r.output) {
 		return cli.Misuse(fmt.Errorf("-o %s: use %s", cli.Plain(r.output), strings.Join(all, ", ")))
 	}
@@ -136,6 +136,13 @@ func (r *Remote) Run(ctx context.Context, e *cli.Environment, work func(context.
 		return d.watch(ctx, r.watch, work)
 	}
 	return d.explain(ctx, d.progress.during(ctx, "asking "+d.url, func() error { return work(ctx, d) }))
+}
+
+// Action returns the RunE of a command that calls work as run does.
+func (r *Remote) Action(e *cli.Environment, work func(ctx context.Context, d *Desk, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return work(ctx, d, args) })
+	}
 }
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {

@@ -39,16 +39,14 @@ It is counted in memory, by the process that is asked, since its start and at mo
   hooklock report --since 24h --examples
   hooklock report -o json | jq '.routes[] | {route, mode, overlaps: .overlaps.count}'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				d.moments(&since)
-				found, err := d.Report(ctx, since)
-				if err != nil {
-					return err
-				}
-				return d.object(found.RawJSON(), func() error { return d.printReport(found, examples) })
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			d.moments(&since)
+			found, err := d.Report(ctx, since)
+			if err != nil {
+				return err
+			}
+			return d.object(found.RawJSON(), func() error { return d.printReport(found, examples) })
+		}),
 	}
 	r.Flags(cmd)
 	r.watchFlag(cmd)

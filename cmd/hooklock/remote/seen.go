@@ -40,7 +40,7 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 					return err
 				}
 			}
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
 				case len(args) == 0:
 					return d.listSeen(ctx)

@@ -34,31 +34,29 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
   hooklock show 72d3162e-cc78-11e3-81ab-4c9367dc0958 -o md
   hooklock show --web exec_7hq3p2k5wv6d4x3nbyc2`,
 		Args: OneArg("event, or anything of it"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				found, err := d.search(ctx, args[0])
-				if err != nil {
-					return err
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			found, err := d.search(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID, args[0]) && !labelled(&found.events[0], args[0]) {
+				if d.output == outputMarkdown || web {
+					return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
 				}
-				if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID, args[0]) && !labelled(&found.events[0], args[0]) {
-					if d.output == outputMarkdown || web {
-						return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
-					}
-					l := d.list(ctx, found)
-					d.asEvents(l)
-					return l.print(d)
-				}
-				x, err := d.complete(ctx, &found.events[0])
-				if err != nil {
-					return err
-				}
-				if web {
-					_, err := fmt.Fprintln(d.e.Stdout, d.page(x))
-					return err
-				}
-				return d.tell(ctx, x)
-			})
-		},
+				l := d.list(ctx, found)
+				d.asEvents(l)
+				return l.print(d)
+			}
+			x, err := d.complete(ctx, &found.events[0])
+			if err != nil {
+				return err
+			}
+			if web {
+				_, err := fmt.Fprintln(d.e.Stdout, d.page(x))
+				return err
+			}
+			return d.tell(ctx, x)
+		}),
 	}
 	r.Flags(cmd)
 	cmd.PersistentFlags().Lookup("output").Usage += "; md: for a ticket"

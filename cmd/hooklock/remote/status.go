@@ -49,25 +49,23 @@ A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate
 		Example: `  hooklock status
   hooklock status -o json | jq -r '.config.refused.problems[]?'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.Run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				s, err := d.Status(ctx)
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			s, err := d.Status(ctx)
+			if err != nil {
+				return err
+			}
+			counts, err := d.dayCounts(ctx, s)
+			if err != nil {
+				return err
+			}
+			return d.object(withCounts(s, counts), func() error {
+				seen, err := d.leaveOutSeen(ctx, s)
 				if err != nil {
 					return err
 				}
-				counts, err := d.dayCounts(ctx, s)
-				if err != nil {
-					return err
-				}
-				return d.object(withCounts(s, counts), func() error {
-					seen, err := d.leaveOutSeen(ctx, s)
-					if err != nil {
-						return err
-					}
-					return d.printStatus(s, counts, seen)
-				})
+				return d.printStatus(s, counts, seen)
 			})
-		},
+		}),
 	}
 	r.Flags(cmd)
 	r.watchFlag(cmd)
@@ -364,7 +362,7 @@ func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // Reload reloads the configuration of a running hooklock, and prints what changed.
 func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
-	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		reloaded, err := d.Reload(ctx)
 		if err != nil {
 			return doubtful(err, "hooklock status")
@@ -379,7 +377,7 @@ func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
 
 // ShowRunning prints the configuration that a running hooklock has in force.
 func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin bool) error {
-	return r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		running, err := d.Config(ctx, origin)
 		if err != nil {
 			return err
@@ -399,7 +397,7 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 // Unrouted warns of the events that a running hooklock has accepted and that no route of c would run. file is where c was read.
 func (r *Remote) Unrouted(ctx context.Context, e *cli.Environment, file string, c *config.Config) (lost config.Problems, err error) {
 	r.config, r.output = file, outputTable
-	err = r.Run(ctx, e, func(ctx context.Context, d *Desk) error {
+	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		now, err := d.Status(ctx)
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		switch {
 		case errors.As(err, &usage), errors.As(err, &coded) && coded.Code == cli.ExitUsage:
 			return err
-		case err != nil && d.Raw() && !d.screen.Terminal():
+		case err != nil && d.raw() && !d.screen.Terminal():
 			fmt.Fprintln(d.e.Stderr, err)
 			page.Reset()
 		case err != nil:
@@ -55,7 +55,7 @@ func (d *Desk) turn(page string, first bool) error {
 	now := time.Now().Format(time.TimeOnly)
 	if !d.screen.Terminal() {
 		switch {
-		case !d.Raw():
+		case !d.raw():
 			page = now + "\n" + page
 		case d.output == outputYAML && page != "":
 			page = "---\n" + page // a document of its own
