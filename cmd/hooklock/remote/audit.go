@@ -45,20 +45,12 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 			return audits(ctx, d, q, limit, cursor).print(d)
 		}),
 	}
-	for _, t := range []struct {
-		into        *string
-		name, usage string
-	}{
-		{&q.Who, "who", "only by the token of this name"},
-		{&q.What, "what", "only actions that begin with this: execution., lock.force_release"},
-		{&q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*"},
-		{&q.ExecutionID, "execution", "only about this execution"},
-		{&q.Since, "since", "only since " + momentsHelp},
-		{&q.Until, "until", "only until then"},
-	} {
-		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
-		NoFiles(cmd, t.name)
-	}
+	textFlag(cmd, &q.Who, "who", "only by the token of this name")
+	textFlag(cmd, &q.What, "what", "only actions that begin with this: execution., lock.force_release")
+	textFlag(cmd, &q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
+	textFlag(cmd, &q.ExecutionID, "execution", "only about this execution")
+	textFlag(cmd, &q.Since, "since", "only since "+momentsHelp)
+	textFlag(cmd, &q.Until, "until", "only until then")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd

@@ -62,22 +62,13 @@ func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 
 // beginning calls tell for each execution whose ID, or that of an earlier attempt, begins with text, until tell returns false.
 func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
-	cursor := ""
-	for read := 0; ; {
-		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{ID: text, Limit: mostOnAPage, Cursor: cursor})
-		if err != nil {
+	read := 0
+	for x, err := range d.Executions(ctx, client.ExecutionQuery{ID: text, Limit: mostOnAPage}) {
+		if err != nil || !tell(x) {
 			return err
 		}
-		for i := range page.Executions {
-			if !tell(&page.Executions[i]) {
-				return nil
-			}
-		}
-		read += len(page.Executions)
+		read++
 		d.progress.far("%d read", read)
-		if page.NextCursor == "" || page.NextCursor == cursor {
-			return nil
-		}
-		cursor = page.NextCursor
 	}
+	return nil
 }

@@ -21,7 +21,7 @@ const mostCompletions = 50
 // completer returns words for an argument; args are the arguments before it.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete registers the words of a flag.
+// complete registers the words of a flag; without any, it takes no files.
 func complete(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
@@ -29,8 +29,14 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 // NoFiles registers flags whose values are not files.
 func NoFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions) // the flag is there
+		complete(cmd, flag)
 	}
+}
+
+// textFlag adds a flag that takes a text, with the words of its completion.
+func textFlag(cmd *cobra.Command, into *string, name, usage string, words ...string) {
+	cmd.Flags().StringVar(into, name, "", usage)
+	complete(cmd, name, words...)
 }
 
 // ask returns a completer that asks the server. It offers nothing if the server does not answer.

@@ -168,12 +168,8 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 	}
 	add("key", x.IdempotencyKey)
 	add("fingerprint", x.Fingerprint)
-	if x.Attempt > 0 {
-		add("attempt", strconv.Itoa(x.Attempt))
-	}
-	if x.Token > 0 {
-		add("token", strconv.FormatInt(x.Token, 10))
-	}
+	add("attempt", number(x.Attempt))
+	add("token", number(x.Token))
 	add("holder", x.Holder)
 	add("lock", lock)
 	if !x.StartedAt.IsZero() {
@@ -299,8 +295,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
-	cmd.Flags().StringVar(&only, "if-status", "", "only where it still has this status: "+strings.Join(activeStatuses, ", "))
-	complete(cmd, "if-status", activeStatuses...)
+	textFlag(cmd, &only, "if-status", "only where it still has this status: "+strings.Join(activeStatuses, ", "), activeStatuses...)
 	reasonFlag(cmd, &reason)
 	return cmd
 }

@@ -131,29 +131,15 @@ type filter struct {
 }
 
 func (f *filter) flags(cmd *cobra.Command) {
-	texts := []struct {
-		into        *string
-		name, usage string
-		words       []string
-	}{
-		{&f.q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*", nil},
-		{&f.q.Route, "route", "only of this route", nil},
-		{&f.status, "status", "only with this status: " + strings.Join(statusNames(), ", "), statusNames()},
-		{&f.outcome, "outcome", "only with this outcome: " + strings.Join(outcomeNames(), ", "), outcomeNames()},
-		{&f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; decisions.md lists them", decisionNames()},
-		{&f.q.Since, "since", "only what ended (or began, where it has not ended) since " + momentsHelp, nil},
-		{&f.q.Until, "until", "only what ended (or began) until then", nil},
-		{&f.q.EventID, "event", "only the event that its sender gave this ID", nil},
-		{&f.q.Label, "label", "only events with this label: order=1042, or the value alone", nil},
-	}
-	for _, t := range texts {
-		cmd.Flags().StringVar(t.into, t.name, "", t.usage)
-		if t.words != nil {
-			complete(cmd, t.name, t.words...)
-		} else {
-			NoFiles(cmd, t.name)
-		}
-	}
+	textFlag(cmd, &f.q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
+	textFlag(cmd, &f.q.Route, "route", "only of this route")
+	textFlag(cmd, &f.status, "status", "only with this status: "+strings.Join(statusNames(), ", "), statusNames()...)
+	textFlag(cmd, &f.outcome, "outcome", "only with this outcome: "+strings.Join(outcomeNames(), ", "), outcomeNames()...)
+	textFlag(cmd, &f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; decisions.md lists them", decisionNames()...)
+	textFlag(cmd, &f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp)
+	textFlag(cmd, &f.q.Until, "until", "only what ended (or began) until then")
+	textFlag(cmd, &f.q.EventID, "event", "only the event that its sender gave this ID")
+	textFlag(cmd, &f.q.Label, "label", "only events with this label: order=1042, or the value alone")
 }
 
 // query returns the query of the flags.
@@ -316,7 +302,7 @@ func decided(a *client.Arrival) string {
 }
 
 // number returns "" for 0.
-func number(n int) string {
+func number[N int | int64](n N) string {
 	if n == 0 {
 		return ""
 	}

@@ -173,13 +173,7 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			var l *client.Lock
-			var err error
-			if execution == "" {
-				l, err = d.Lock(ctx, args[0])
-			} else {
-				l, err = d.LockOf(ctx, args[0], execution)
-			}
+			l, err := d.lock(ctx, args[0], execution)
 			if err != nil {
 				return err
 			}
@@ -264,7 +258,7 @@ var errNotReleased = errors.New("nothing was released")
 // confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the execution that holds it.
 func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string, err error) {
 	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		l, err := d.lockToRelease(ctx, workflow, execution)
+		l, err := d.lock(ctx, workflow, execution)
 		if err != nil {
 			return err
 		}
@@ -277,7 +271,8 @@ func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflo
 	return holder, err
 }
 
-func (d *Desk) lockToRelease(ctx context.Context, workflow, execution string) (*client.Lock, error) {
+// lock returns the lock of a workflow, or that of one of its executions.
+func (d *Desk) lock(ctx context.Context, workflow, execution string) (*client.Lock, error) {
 	if execution == "" {
 		return d.Lock(ctx, workflow)
 	}

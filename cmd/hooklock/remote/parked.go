@@ -100,9 +100,7 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	if x.RequestKept {
 		add("request", "kept: it can be run again")
 	}
-	if x.Tries > 0 {
-		add("tries", strconv.Itoa(x.Tries))
-	}
+	add("tries", number(x.Tries))
 	add("parked for", x.ParkedOn)
 	p := x.Parked
 	if p == nil {
@@ -202,15 +200,15 @@ code is 4 where something was refused; the same command goes on with what is lef
 			})
 		},
 	}
-	cmd.Flags().StringVar(&b.Filter.Workflow, "workflow", "", "this workflow, or those that match a pattern: orders/*")
-	cmd.Flags().StringVar(&b.Filter.Route, "route", "", "all of this route")
-	cmd.Flags().StringVar(&b.Filter.Label, "label", "", "all with this label: order=1042, or the value alone")
-	cmd.Flags().StringVar(&b.Filter.Since, "since", "", "all that ended (or began, if it has not ended) since "+momentsHelp)
-	cmd.Flags().StringVar(&b.Filter.Until, "until", "", "all that ended (or began, if it has not ended) until then")
+	textFlag(cmd, &b.Filter.Workflow, "workflow", "this workflow, or those that match a pattern: orders/*")
+	textFlag(cmd, &b.Filter.Route, "route", "all of this route")
+	textFlag(cmd, &b.Filter.Label, "label", "all with this label: order=1042, or the value alone")
+	textFlag(cmd, &b.Filter.Since, "since", "all that ended (or began, if it has not ended) since "+momentsHelp)
+	textFlag(cmd, &b.Filter.Until, "until", "all that ended (or began, if it has not ended) until then")
 	cmd.Flags().BoolVar(&byState, p.flag, false, p.about)
 	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be done, and do nothing")
 	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
-	NoFiles(cmd, "workflow", "route", "label", "since", "until", "rate")
+	NoFiles(cmd, "rate")
 	reasonFlag(cmd, &b.Reason)
 	return cmd
 }

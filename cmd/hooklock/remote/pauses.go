@@ -254,8 +254,7 @@ func NewResume(e *cli.Environment) *cobra.Command {
 		}),
 	}
 	r.Flags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "for the audit log")
-	NoFiles(cmd, "reason")
+	textFlag(cmd, &reason, "reason", "for the audit log")
 	return cmd
 }
 

@@ -335,8 +335,7 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 
 // reasonFlag adds --reason, which the audit log and the record will show.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why, for the record and the audit log (required)")
-	NoFiles(cmd, "reason")
+	textFlag(cmd, reason, "reason", "why, for the record and the audit log (required)")
 }
 
 // needed returns a UsageError if a flag was left out.

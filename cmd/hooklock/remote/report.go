@@ -50,9 +50,8 @@ It is counted in memory, by the process that is asked, since its start and at mo
 	}
 	r.Flags(cmd)
 	r.watchFlag(cmd)
-	cmd.Flags().StringVar(&since, "since", "", "only since "+momentsHelp+"; default: all that is known")
+	textFlag(cmd, &since, "since", "only since "+momentsHelp+"; default: all that is known")
 	cmd.Flags().BoolVar(&examples, "examples", false, "print the newest examples of each finding, too")
-	NoFiles(cmd, "since")
 	return cmd
 }
 

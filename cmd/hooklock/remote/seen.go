@@ -53,10 +53,9 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 		},
 	}
 	r.Flags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log (required, but with --undo)")
-	cmd.Flags().StringVar(&until, "until", "", "what happened up to "+momentsHelp+" (default: now)")
+	textFlag(cmd, &reason, "reason", "why, for the audit log (required, but with --undo)")
+	textFlag(cmd, &until, "until", "what happened up to "+momentsHelp+" (default: now)")
 	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
-	NoFiles(cmd, "reason", "until")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(kindCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	return cmd
 }
