@@ -67,7 +67,7 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 			if secret.name != sealingKeys {
 				s.odd(p.path, text)
 			}
-			field.Set(reflect.ValueOf(NewSecret(text)))
+			field.Set(reflect.ValueOf(newSecret(text)))
 		}
 		return
 	}
@@ -77,7 +77,7 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 			if secret.name != publicKey {
 				s.odd(p.path, text)
 			}
-			all = append(all, NewSecret(text))
+			all = append(all, newSecret(text))
 		}
 	}
 	field.Set(reflect.ValueOf(all))

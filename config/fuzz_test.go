@@ -56,7 +56,7 @@ func FuzzLoad(f *testing.F) {
 func loadedSecrets(env string) []string {
 	var rest []string
 	for entry := range strings.SplitSeq(env, "\n") {
-		if !strings.HasPrefix(entry, EnvPrefix) {
+		if !strings.HasPrefix(entry, envPrefix) {
 			rest = append(rest, entry)
 		}
 	}
@@ -69,6 +69,6 @@ func FuzzOverride(f *testing.F) {
 		f.Add(name, "1")
 	}
 	f.Fuzz(func(_ *testing.T, name, text string) {
-		_, _ = Load(Source{Env: []string{EnvPrefix + name + "=" + text}, Senders: someSenders()})
+		_, _ = Load(Source{Env: []string{envPrefix + name + "=" + text}, Senders: someSenders()})
 	})
 }

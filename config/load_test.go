@@ -18,7 +18,7 @@ routes:
 func TestFourLinesAreEnough(t *testing.T) {
 	got := load(t, fourLines).Config
 	want := Default()
-	r := DefaultRoute()
+	r := defaultRoute()
 	r.Name, r.Match.Path, r.Workflow = "stripe", "/hooks/stripe", "stripe"
 	want.Routes = []Route{r}
 	if !reflect.DeepEqual(got, want) {
@@ -43,7 +43,7 @@ func TestTheShippedFileIsTheDefaultsAndOneRoute(t *testing.T) {
 		t.Errorf("it warns:\n%s", loaded.Warnings)
 	}
 	want := Default()
-	r := DefaultRoute()
+	r := defaultRoute()
 	r.Name, r.Match.Path = "stripe", "/hooks/stripe/{account}"
 	r.Workflow, r.EventID = "stripe/{path.account}", "{header.Idempotency-Key ?? body.id}"
 	want.Routes = []Route{r}
@@ -156,7 +156,7 @@ func TestTheEnvironmentReachesRoutesByIndex(t *testing.T) {
 	if first.Workflow != "other" || first.Match.Path != "/hooks/stripe" || first.Respond["locked"] != 503 {
 		t.Errorf("got %+v", first)
 	}
-	if second.Name != "second" || second.Match.Path != "/second" || len(second.Idempotency.Keep) != 2 || second.Lock != DefaultRoute().Lock {
+	if second.Name != "second" || second.Match.Path != "/second" || len(second.Idempotency.Keep) != 2 || second.Lock != defaultRoute().Lock {
 		t.Errorf("got %+v", second)
 	}
 }

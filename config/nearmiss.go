@@ -10,12 +10,12 @@ import (
 // HOOKLOCK_ETCD_ENDPOINTS. The variables that Kubernetes makes for a Service named hooklock are not like any setting.
 func nearMisses(environ []string) Problems {
 	meant := map[string]string{}
-	variables(rootKey(), strings.TrimSuffix(EnvPrefix, "__"), func(name string) { meant[loose(name)] = name })
+	variables(rootKey(), strings.TrimSuffix(envPrefix, "__"), func(name string) { meant[loose(name)] = name })
 	var warnings Problems
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, _, _ := strings.Cut(entry, "=")
 		right, found := meant[loose(name)]
-		if !found || strings.HasPrefix(name, EnvPrefix) {
+		if !found || strings.HasPrefix(name, envPrefix) {
 			continue
 		}
 		for _, number := range numbers.FindAllString(name, -1) {

@@ -10,19 +10,19 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// EnvPrefix begins the environment variables that are settings. Its underscores are doubled because Kubernetes makes variables
+// envPrefix begins the environment variables that are settings. Its underscores are doubled because Kubernetes makes variables
 // such as HOOKLOCK_PORT for every Service named hooklock.
-const EnvPrefix = "HOOKLOCK__"
+const envPrefix = "HOOKLOCK__"
 
 // envProvider reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
 // os.Environ.
 func (r *reading) envProvider(environ []string) koanf.Provider {
 	sorted := slices.Sorted(slices.Values(environ))
 	return env.Provider(".", env.Opt{
-		Prefix:      EnvPrefix,
+		Prefix:      envPrefix,
 		EnvironFunc: func() []string { return sorted },
 		TransformFunc: func(name, text string) (string, any) {
-			names := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "__")
+			names := strings.Split(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "__")
 			path := koanfPath(r.override(rootKey(), "", names, text, Origin{Kind: FromEnvironment, Name: name}))
 			return path, r.values[path]
 		},

@@ -34,7 +34,7 @@ func TestAWholeRouteParksWithOneWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := l.Config.Routes[0].Park
-	if usual := DefaultRoute().Park; !p.Enabled || p.After != usual.After || p.Answer != usual.Answer || len(p.On) != len(usual.On) {
+	if usual := defaultRoute().Park; !p.Enabled || p.After != usual.After || p.Answer != usual.Answer || len(p.On) != len(usual.On) {
 		t.Errorf("%+v", p)
 	}
 }

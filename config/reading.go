@@ -96,10 +96,10 @@ func (r *reading) count(path string) (n int) {
 func (r *reading) config() (*Config, error) {
 	config := Default()
 	for range r.tokens {
-		config.Admin.Tokens = append(config.Admin.Tokens, DefaultToken())
+		config.Admin.Tokens = append(config.Admin.Tokens, defaultToken())
 	}
 	for range r.routes {
-		config.Routes = append(config.Routes, DefaultRoute())
+		config.Routes = append(config.Routes, defaultRoute())
 	}
 	decoder := &mapstructure.DecoderConfig{DecodeHook: numberedItems}
 	if err := r.merged.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: decoder}); err != nil {

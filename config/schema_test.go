@@ -95,9 +95,9 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		short, _ := k.child(k.short)
 		return object{"oneOf": []any{g.described(short, join(path, k.short), v.Field(short.index)), group}}
 	case kindItems:
-		item, either := reflect.ValueOf(DefaultRoute()), []string{"path", "match"}
+		item, either := reflect.ValueOf(defaultRoute()), []string{"path", "match"}
 		if k.typ.Elem() == reflect.TypeFor[Token]() {
-			item, either = reflect.ValueOf(DefaultToken()), []string{"token_file", "token_env"}
+			item, either = reflect.ValueOf(defaultToken()), []string{"token_file", "token_env"}
 		}
 		items := g.group(k, path+"[]", item)
 		items["type"] = "object"

@@ -12,8 +12,8 @@ const redacted = "***"
 // secret at all.
 type Secret struct{ text string }
 
-// NewSecret returns text as a Secret.
-func NewSecret(text string) Secret { return Secret{text} }
+// newSecret returns text as a Secret.
+func newSecret(text string) Secret { return Secret{text} }
 
 // Reveal returns the secret itself, for the one place that needs it.
 func (s Secret) Reveal() string { return s.text }
@@ -29,10 +29,7 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString returns String.
-func (s Secret) GoString() string { return s.String() }
-
-// Format writes String for every verb. Without it, %d would print the field.
+// Format writes String for every verb, %#v and %d included, which would print the field.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // MarshalText returns String.

@@ -16,9 +16,9 @@ import (
 
 func TestASecretIsNeverShown(t *testing.T) {
 	c := Default()
-	c.Etcd.Password = NewSecret("hunter2")
-	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{NewSecret("hunter2")}, PublicKeys: []Secret{NewSecret("hunter2")}}}}
-	c.Admin.Tokens = []Token{{Name: "ops", Token: NewSecret("hunter2")}}
+	c.Etcd.Password = newSecret("hunter2")
+	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{newSecret("hunter2")}, PublicKeys: []Secret{newSecret("hunter2")}}}}
+	c.Admin.Tokens = []Token{{Name: "ops", Token: newSecret("hunter2")}}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&out, verb+"\n", c.Etcd.Password)
@@ -117,11 +117,11 @@ func TestTokensComeFromFilesAndTheEnvironmentAndAreNeverShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := DefaultToken()
-	second.Name, second.TokenEnv, second.Token = "second", "T", NewSecret("wrong-horse-battery-staple")
+	second := defaultToken()
+	second.Name, second.TokenEnv, second.Token = "second", "T", newSecret("wrong-horse-battery-staple")
 	want := []Token{{
 		Name: "ops", TokenFile: name, Scopes: []Scope{ScopeRead, ScopeWrite}, Workflows: []string{"stripe/*", "b"},
-		Token: NewSecret("correct-horse-battery-staple"),
+		Token: newSecret("correct-horse-battery-staple"),
 	}, second}
 	if !reflect.DeepEqual(loaded.Config.Admin.Tokens, want) {
 		t.Errorf("got %+v", loaded.Config.Admin.Tokens)

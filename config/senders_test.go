@@ -40,7 +40,7 @@ func loadWith(t *testing.T, text string, env ...string) *Loaded {
 func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 	for _, preset := range []string{"post", "mail"} {
 		r := loadWith(t, "routes: [{name: a, path: /a, preset: "+preset+"}]").Config.Routes[0]
-		want := DefaultRoute()
+		want := defaultRoute()
 		want.Name, want.Match.Path, want.Preset, want.EventID = "a", "/a", preset, "{body.id}"
 		want.Match.Methods = []string{"GET", "POST"}
 		want.Verify.Scheme, want.Verify.Tolerance = "post", 5*time.Minute
@@ -89,7 +89,7 @@ func TestAPresetMayHaveAHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Handshake{
-		When: []string{"query.mode=subscribe", "query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", TokenEnv: "T", Token: NewSecret("t"),
+		When: []string{"query.mode=subscribe", "query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", TokenEnv: "T", Token: newSecret("t"),
 		Answer: "mine", ContentType: "text/plain", Header: "X-A: {query.challenge}",
 	}
 	if got := loaded.Config.Routes[0].Handshake; !reflect.DeepEqual(got, want) {

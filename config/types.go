@@ -303,7 +303,7 @@ type Match struct {
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
 const SchemeNone = "none"
 
-// Verify says how the deliveries of a route are signed. The zero value is not valid; DefaultRoute has scheme none.
+// Verify says how the deliveries of a route are signed. The zero value is not valid; defaultRoute has scheme none.
 type Verify struct {
 	// Name of a preset, or hmac, jwt, token or none. Default none, or what the preset says: nothing is checked.
 	Scheme string `koanf:"scheme"`
@@ -513,8 +513,8 @@ func Default() *Config {
 	}
 }
 
-// DefaultRoute returns a route with defaults. It lacks a name and a path, which have none.
-func DefaultRoute() Route {
+// defaultRoute returns a route with defaults. It lacks a name and a path, which have none.
+func defaultRoute() Route {
 	return Route{
 		Match:            Match{Methods: []string{"POST", "PUT", "PATCH"}, Hosts: []string{}},
 		Workflow:         "{route}",
@@ -561,7 +561,7 @@ func DefaultRoute() Route {
 	}
 }
 
-// DefaultToken returns a token with defaults. It lacks a name and a secret, which have none.
-func DefaultToken() Token {
+// defaultToken returns a token with defaults. It lacks a name and a secret, which have none.
+func defaultToken() Token {
 	return Token{Scopes: []Scope{ScopeRead}, Workflows: []string{"*"}}
 }

@@ -12,7 +12,7 @@ const maxQuiet = time.Hour
 
 // latest checks lock.strategy latest. Whether the preset's events are states is for Source.CheckRoute.
 func (v *validator) latest(path string, r *Route) {
-	l, usual, lock := &r.Lock, DefaultRoute().Lock, path+".lock"
+	l, usual, lock := &r.Lock, defaultRoute().Lock, path+".lock"
 	if l.Strategy != idem.Latest {
 		const other = "lock.strategy is not latest"
 		v.warnIdle(lock+".quiet", l.Quiet != usual.Quiet, other)

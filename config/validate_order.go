@@ -9,7 +9,7 @@ import (
 
 // order checks the route alone; whether the preset knows an order is for Source.CheckRoute.
 func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
-	o, usual := &r.Order, DefaultRoute().Order
+	o, usual := &r.Order, defaultRoute().Order
 	if !o.Asked() {
 		const off = "order.by is empty, and order.preset is false"
 		v.warnIdle(path+".scope", o.Scope != usual.Scope, off)

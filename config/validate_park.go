@@ -47,7 +47,7 @@ func (v *validator) whereParked() {
 
 // park checks names and numbers; checks that need to know the sender are for Source.CheckRoute.
 func (v *validator) park(path string, r *Route) {
-	p, usual := &r.Park, DefaultRoute().Park
+	p, usual := &r.Park, defaultRoute().Park
 	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s", idem.DurationText(p.After), idem.DurationText(maxRetention))
 	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer", "%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
 	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age", "%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))

@@ -191,7 +191,7 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 }
 
 func (v *validator) lock(path string, r *Route) {
-	l, usual := &r.Lock, DefaultRoute().Lock
+	l, usual := &r.Lock, defaultRoute().Lock
 	v.lockLimit(path, r)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
 	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
@@ -334,7 +334,7 @@ func (v *validator) hold(path string, r *Route) {
 	h, most := &r.Hold, r.Lock.MaxDuration
 	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
 		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold), idem.DurationText(maxRetention))
-	v.warnIdle(path+".ttl", h.TTL != DefaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
+	v.warnIdle(path+".ttl", h.TTL != defaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
 	if most > 0 && h.TTL > most && len(h.OnStatus) > 0 {
 		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", idem.DurationText(h.TTL), idem.DurationText(most))
 	}
@@ -349,7 +349,7 @@ func (v *validator) hold(path string, r *Route) {
 
 // idleIdempotency warns about settings that other settings switch off.
 func (v *validator) idleIdempotency(path string, r *Route) {
-	i, usual := &r.Idempotency, DefaultRoute().Idempotency
+	i, usual := &r.Idempotency, defaultRoute().Idempotency
 	if r.OnMissingEventID != naming.MissingPayload && i.Enabled {
 		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, "on_missing_event_id is not payload")
 	}
@@ -357,7 +357,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 		return
 	}
 	const off = "idempotency.enabled is false"
-	whole, route := strings.TrimSuffix(path, "idempotency"), DefaultRoute()
+	whole, route := strings.TrimSuffix(path, "idempotency"), defaultRoute()
 	unnamed := off + ": no delivery is taken for a copy of another one"
 	if v.places[path+".enabled"].filled() {
 		unnamed = off + ", as the preset says: no delivery is taken for a copy of another one; say idempotency: {enabled: true}, too, where this names an event"

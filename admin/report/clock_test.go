@@ -23,7 +23,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 		}
 		for _, since := range []time.Time{{}, clock.now()} {
 			c := tally.Report(since).Routes[0]
-			if c.Deliveries != want || c.Duplicates.Count != want || len(c.Duplicates.Examples) != min(int(want), MaxExamples) {
+			if c.Deliveries != want || c.Duplicates.Count != want || len(c.Duplicates.Examples) != min(int(want), maxExamples) {
 				t.Errorf("set by %v: %+v, want %d", set, c, want)
 			}
 		}
@@ -49,7 +49,7 @@ func TestAReportShowsTheClockAsItIsSet(t *testing.T) {
 	if at := r.Routes[0].Duplicates.Examples[0].At; !at.Equal(clock.now()) || !r.Until.Equal(clock.now()) || !tally.Rates()[0].Last.Equal(clock.now()) {
 		t.Errorf("%v", r)
 	}
-	if since := r.Since.Time; since.After(clock.now()) || clock.now().Sub(since) > Step {
+	if since := r.Since.Time; since.After(clock.now()) || clock.now().Sub(since) > stepLength {
 		t.Errorf("since %v, and it is %v", since, clock.now())
 	}
 }

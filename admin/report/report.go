@@ -1,7 +1,7 @@
 // Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
 // enforce. It is kept in memory, of this process alone, in bounded space.
 //
-// Words: a Delivery is the report of one, a Finding how often one Kind of problem was found on a Route, with some Examples, and a Report all
+// Words: a Delivery is the report of one, a Finding how often one kind of problem was found on a Route, with some Examples, and a Report all
 // findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is the traffic of a route in the last ones, and a
 // Contact when a service that the process calls has answered last.
 package report
@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// Step is the resolution of time: counts are kept for each span of this length.
-	Step = 10 * time.Minute
-	// Kept is how far a report looks back.
-	Kept = 7 * 24 * time.Hour
-	// MaxExamples is how many examples of each finding are kept, the newest.
-	MaxExamples = 5
+	// stepLength is the resolution of time: counts are kept for each span of this length.
+	stepLength = 10 * time.Minute
+	// keptFor is how far a report looks back.
+	keptFor = 7 * 24 * time.Hour
+	// maxExamples is how many examples of each finding are kept, the newest.
+	maxExamples = 5
 
-	steps = int64(Kept / Step)
+	steps = int64(keptFor / stepLength)
 )
 
-// Kind is the kind of a finding: the class of a decision, or a missing event ID.
-type Kind int
+// kind is the kind of a finding: the class of a decision, or a missing event ID.
+type kind int
 
 // The kinds.
 const (
-	Duplicate = Kind(idem.ClassDuplicate)
-	Overlap   = Kind(idem.ClassOverlap)
-	Mismatch  = Kind(idem.ClassMismatch)
-	Forged    = Kind(idem.ClassForged)
-	Unnamed   = Kind(idem.ClassUnnamed)
-	MissingID = Unnamed + 1 // no event ID
-	Stale     = Kind(idem.ClassStale)
-	kinds     = Stale + 1
+	duplicate = kind(idem.ClassDuplicate)
+	overlap   = kind(idem.ClassOverlap)
+	mismatch  = kind(idem.ClassMismatch)
+	forged    = kind(idem.ClassForged)
+	unnamed   = kind(idem.ClassUnnamed)
+	missingID = unnamed + 1 // no event ID
+	stale     = kind(idem.ClassStale)
+	kinds     = stale + 1
 )
 
 // Delivery is the report of one delivery.
@@ -185,7 +185,7 @@ type route struct {
 }
 
 func (r *route) note(d *Delivery, failed bool, now moment) {
-	at := now.at.UnixNano() / int64(Step)
+	at := now.at.UnixNano() / int64(stepLength)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all.add(at)
@@ -193,15 +193,15 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.newest = now.shown
 	r.delivered(d, now.shown)
 	r.noteSender(d, failed, now)
-	kind := Kind(d.Decision.Row().Class)
-	if kind >= Duplicate && kind <= Unnamed {
-		r.find(kind, d, at, now)
+	k := kind(d.Decision.Row().Class)
+	if k >= duplicate && k <= unnamed {
+		r.find(k, d, at, now)
 	}
 	if d.MissingID {
-		r.find(MissingID, d, at, now)
+		r.find(missingID, d, at, now)
 	}
-	if d.Stale || kind == Stale {
-		r.find(Stale, d, at, now)
+	if d.Stale || k == stale {
+		r.find(stale, d, at, now)
 	}
 	r.attempts.note(d, now)
 }
@@ -218,18 +218,18 @@ func (r *route) noteSender(d *Delivery, failed bool, now moment) {
 	}
 }
 
-func (r *route) find(kind Kind, d *Delivery, at int64, now moment) {
-	if r.found[kind] == nil {
-		r.found[kind] = new(ring)
+func (r *route) find(k kind, d *Delivery, at int64, now moment) {
+	if r.found[k] == nil {
+		r.found[k] = new(ring)
 	}
-	r.found[kind].add(at)
-	r.examples[kind].add(example{noted: now.at, shown: client.Example{
+	r.found[k].add(at)
+	r.examples[k].add(example{noted: now.at, shown: client.Example{
 		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key, Workflow: d.Workflow, ExecutionID: string(d.Execution),
 		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
 	}})
 }
 
-// ring is counts by step of time; it forgets those older than Kept.
+// ring is counts by step of time; it forgets those older than keptFor.
 type ring struct {
 	last   int64 // the newest step in it
 	counts []uint32
@@ -271,12 +271,12 @@ type example struct {
 }
 
 func (e *examples) add(x example) {
-	if len(e.all) < MaxExamples {
+	if len(e.all) < maxExamples {
 		e.all = append(e.all, x)
 		return
 	}
 	e.all[e.next] = x
-	e.next = (e.next + 1) % MaxExamples
+	e.next = (e.next + 1) % maxExamples
 }
 
 // since returns those that are not older than from, the newest first.

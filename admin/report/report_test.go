@@ -108,7 +108,7 @@ func TestExamplesAreFewAndTheNewestComeFirst(t *testing.T) {
 		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked, Key: fmt.Sprint(i)})
 	}
 	o := tally.Report(time.Time{}).Routes[0].Overlaps
-	if o.Count != 100 || len(o.Examples) != MaxExamples || o.Examples[0].Key != "99" || o.Examples[MaxExamples-1].Key != "95" {
+	if o.Count != 100 || len(o.Examples) != maxExamples || o.Examples[0].Key != "99" || o.Examples[maxExamples-1].Key != "95" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -116,7 +116,7 @@ func TestExamplesAreFewAndTheNewestComeFirst(t *testing.T) {
 func TestCountsGoAfterAWeek(t *testing.T) {
 	tally, c := newTally()
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
-	c.at = c.at.Add(Kept + Step)
+	c.at = c.at.Add(keptFor + stepLength)
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
 	if n := tally.Report(time.Time{}).Routes[0].Overlaps; n.Count != 1 || len(n.Examples) != 1 {
 		t.Errorf("%+v", n)
@@ -151,7 +151,7 @@ func TestAClockThatIsSetBackLosesNothingButThat(t *testing.T) {
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
 	c.at = c.at.Add(-time.Hour)
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
-	c.at = c.at.Add(-2 * Kept)
+	c.at = c.at.Add(-2 * keptFor)
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
 }
 

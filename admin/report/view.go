@@ -11,14 +11,14 @@ func (t *Tally) Report(since time.Time) client.Report {
 	shown, now := t.now(), t.clock()
 	set := shown.Round(0).Sub(now).Round(time.Minute) // by how much it was set since the start; less does not show in the steps
 	since = since.Add(-set)
-	if oldest := now.Add(-Kept + Step); since.Before(oldest) {
+	if oldest := now.Add(-keptFor + stepLength); since.Before(oldest) {
 		since = oldest
 	}
-	since = since.Truncate(Step)
+	since = since.Truncate(stepLength)
 	if since.Before(t.started) {
 		since = t.started
 	}
-	from, to := since.UnixNano()/int64(Step), now.UnixNano()/int64(Step)
+	from, to := since.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	r := client.Report{
@@ -35,12 +35,12 @@ func (t *Tally) Report(since time.Time) client.Report {
 func (r *route) count(since time.Time, from, to int64) client.RouteReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	finding := func(k Kind) client.Finding {
+	finding := func(k kind) client.Finding {
 		return client.Finding{Count: r.found[k].since(from, to), Examples: r.examples[k].since(since)}
 	}
 	return client.RouteReport{
-		Deliveries: r.all.since(from, to), Stale: finding(Stale), Duplicates: finding(Duplicate), Overlaps: finding(Overlap), Mismatches: finding(Mismatch),
-		MissingEventIDs: finding(MissingID), Forged: finding(Forged), Unnamed: finding(Unnamed),
+		Deliveries: r.all.since(from, to), Stale: finding(stale), Duplicates: finding(duplicate), Overlaps: finding(overlap), Mismatches: finding(mismatch),
+		MissingEventIDs: finding(missingID), Forged: finding(forged), Unnamed: finding(unnamed),
 		Changing: r.attempts.since(since),
 	}
 }

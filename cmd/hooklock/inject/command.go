@@ -16,7 +16,7 @@ import (
 
 // New returns the command inject. It reads stdin if no file is named.
 func New(e *cli.Environment, stdin io.Reader) *cobra.Command {
-	var o Options
+	var o options
 	var path string
 	cmd := &cobra.Command{
 		Use:   "inject [FILE...]",
@@ -47,7 +47,7 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 				return err
 			}
 			var out bytes.Buffer
-			notes, err := Inject(in, &out, o)
+			notes, err := inject(in, &out, o)
 			if err != nil {
 				return cli.Misuse(err)
 			}
@@ -67,7 +67,7 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 }
 
 // read returns the text of the configuration, which must be valid.
-func (o *Options) read(e *cli.Environment, path string) error {
+func (o *options) read(e *cli.Environment, path string) error {
 	loaded, err := wiring.Load(e, path, nil, false)
 	if err == nil {
 		_, err = wiring.NewRules(loaded.Config)

@@ -14,8 +14,8 @@ import (
 	"hooklock/deploy/kubernetes"
 )
 
-// Options selects what is written into the manifests.
-type Options struct {
+// options selects what is written into the manifests.
+type options struct {
 	// Image is the name of Hooklock's image.
 	Image string
 	// Service names the Service for deliveries; empty: each workload has its own.
@@ -29,8 +29,8 @@ type Options struct {
 // The kinds that have a template for pods.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// Inject reads manifests and returns them with Hooklock in them, and notes for the user.
-func Inject(in io.Reader, out io.Writer, o Options) (notes []string, err error) {
+// inject reads manifests and returns them with Hooklock in them, and notes for the user.
+func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) {
 	docs, err := read(in)
 	if err != nil {
 		return nil, fmt.Errorf("read manifests: %w", err)
@@ -195,7 +195,7 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 }
 
 // workload puts Hooklock into the pods of a workload, in front of the port that the Service targets.
-func workload(w, service *yaml.Node, o Options) (notes []string, err error) {
+func workload(w, service *yaml.Node, o options) (notes []string, err error) {
 	template := get(w, "spec", "template")
 	pod := get(template, "spec")
 	if pod == nil || len(list(pod, "containers")) == 0 {

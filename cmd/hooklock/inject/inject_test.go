@@ -36,13 +36,13 @@ spec:
   ports: [{port: 80, targetPort: http}, {port: 9000}]
 `
 
-func injected(t *testing.T, manifests string, o Options) (string, []string) {
+func injected(t *testing.T, manifests string, o options) (string, []string) {
 	t.Helper()
 	if o.Image == "" {
 		o.Image = "registry.example.com/hooklock:1.0"
 	}
 	var out bytes.Buffer
-	notes, err := Inject(strings.NewReader(manifests), &out, o)
+	notes, err := inject(strings.NewReader(manifests), &out, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func injected(t *testing.T, manifests string, o Options) (string, []string) {
 func TestTwoDeploymentsBehindOneServiceGetOneEach(t *testing.T) {
 	t.Parallel()
 	canary := strings.NewReplacer("{name: shop}", "{name: canary}", "containerPort: 80}", "containerPort: 8080}").Replace(deployment)
-	got, notes := injected(t, deployment+"---\n"+canary+service, Options{})
+	got, notes := injected(t, deployment+"---\n"+canary+service, options{})
 	if len(notes) > 0 {
 		t.Errorf("%v", notes)
 	}
@@ -69,7 +69,7 @@ func TestAHeadlessServiceIsNamedAsAWayPast(t *testing.T) {
 	t.Parallel()
 	headless := strings.Replace(service, "spec:\n", "spec:\n  clusterIP: None\n", 1)
 	canary := strings.Replace(deployment, "{name: shop}", "{name: canary}", 1)
-	_, notes := injected(t, deployment+"---\n"+canary+headless, Options{})
+	_, notes := injected(t, deployment+"---\n"+canary+headless, options{})
 	if len(notes) != 1 || !strings.Contains(notes[0], "Service shop is headless") || !strings.Contains(notes[0], "past Hooklock") {
 		t.Errorf("%q", notes)
 	}
@@ -83,7 +83,7 @@ func TestTheServiceChoosesThePortAndTheContainer(t *testing.T) {
 		"by its own":    {strings.Replace(service, ", targetPort: http", "", 1), "http://127.0.0.1:80"},
 		"the other one": {strings.Replace(service, "targetPort: http", "targetPort: 9000", 1), "http://127.0.0.1:9000"},
 	} {
-		got, notes := injected(t, deployment+c.service, Options{})
+		got, notes := injected(t, deployment+c.service, options{})
 		if !strings.Contains(got, "'"+c.url+"'") || strings.Count(got, "targetPort: hooklock") != 1 || len(notes) != 0 {
 			t.Errorf("%s: %v\n%s", name, notes, got)
 		}
@@ -97,7 +97,7 @@ func TestTheServiceChoosesThePortAndTheContainer(t *testing.T) {
 func TestWhatWasThereIsThereStillAndWhatIsNotMeantIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	other := strings.NewReplacer("shop", "worker", "targetPort: http", "targetPort: 80").Replace("---\n" + deployment)
-	got, notes := injected(t, deployment+service+other+"---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n", Options{})
+	got, notes := injected(t, deployment+service+other+"---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}\n", options{})
 	for _, want := range []string{"# the team's own words", "# answers", "kind: Secret"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is gone:\n%s", want, got)
@@ -120,7 +120,7 @@ func TestWhatAnAnchorNamesIsChangedInOnePlace(t *testing.T) {
 			"- {name: nginx, image: nginx,", "- {<<: [*c, {image: other, stdin: true}], name: nginx,").Replace(deployment) + service,
 		"a port of the Service": deployment + strings.Replace(service, "[{port: 80, targetPort: http}, {port: 9000}]", "[&p {port: 80, targetPort: http}]\nstatus: {p: *p}", 1),
 	} {
-		got, notes := injected(t, manifests, Options{})
+		got, notes := injected(t, manifests, options{})
 		var d struct {
 			Spec struct {
 				Selector struct {
@@ -153,8 +153,8 @@ func TestTheObjectsOfAListAreDocuments(t *testing.T) {
 	item := func(object string) string {
 		return "- " + strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(object, "---\n")), "\n", "\n  ") + "\n"
 	}
-	got, notes := injected(t, "apiVersion: v1\nkind: List\nitems:\n"+item(strings.Replace(deployment, "app: shop", "app: &name shop", 1))+item(strings.Replace(service, "app: shop", "app: *name", 1)), Options{})
-	want, _ := injected(t, deployment+service, Options{})
+	got, notes := injected(t, "apiVersion: v1\nkind: List\nitems:\n"+item(strings.Replace(deployment, "app: shop", "app: &name shop", 1))+item(strings.Replace(service, "app: shop", "app: *name", 1)), options{})
+	want, _ := injected(t, deployment+service, options{})
 	if got != want || len(notes) != 0 {
 		t.Errorf("%v\n%s\nwant\n%s", notes, got, want)
 	}
@@ -164,7 +164,7 @@ func TestPatienceHooksAndTheConfiguration(t *testing.T) {
 	t.Parallel()
 	mine := strings.NewReplacer("spec:\n      containers", "spec:\n      terminationGracePeriodSeconds: 300\n      volumes: [{name: v, emptyDir: {}}]\n      initContainers: [{name: migrate}]\n      containers",
 		"containerPort: 80}]}", "containerPort: 80}], lifecycle: {preStop: {sleep: {seconds: 3}}}}").Replace(deployment)
-	got, notes := injected(t, mine+service, Options{Config: []byte("routes: []\n"), FirstRollout: true})
+	got, notes := injected(t, mine+service, options{Config: []byte("routes: []\n"), FirstRollout: true})
 	var d struct {
 		Spec struct {
 			MinReadySeconds int `yaml:"minReadySeconds"`
@@ -196,7 +196,7 @@ func TestPatienceHooksAndTheConfiguration(t *testing.T) {
 func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	t.Parallel()
 	replace := func(from, to string) string { return strings.Replace(deployment+service, from, to, 1) }
-	done, _ := injected(t, deployment+service, Options{})
+	done, _ := injected(t, deployment+service, options{})
 	for name, c := range map[string]struct{ manifests, want string }{
 		"nothing":             {"", "give the files of both"},
 		"no Service":          {deployment, "give the files of both"},
@@ -212,12 +212,12 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		"a circle":            {replace("{app: shop}", "&l {app: shop, l: *l}"), "contains itself"},
 	} {
 		var out bytes.Buffer
-		_, err := Inject(strings.NewReader(c.manifests), &out, Options{Image: "hooklock"})
+		_, err := inject(strings.NewReader(c.manifests), &out, options{Image: "hooklock"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || out.Len() != 0 {
 			t.Errorf("%s: %v, want %s\n%s", name, err, c.want, &out)
 		}
 	}
-	if got, _ := injected(t, deployment+service+strings.Replace(service, "name: shop", "name: inner", 1), Options{Service: "inner"}); strings.Count(got, "targetPort: hooklock") != 1 {
+	if got, _ := injected(t, deployment+service+strings.Replace(service, "name: shop", "name: inner", 1), options{Service: "inner"}); strings.Count(got, "targetPort: hooklock") != 1 {
 		t.Errorf("another Service was led to Hooklock\n%s", got)
 	}
 }
@@ -228,7 +228,7 @@ func FuzzInject(f *testing.F) {
 	f.Add("kind: Service\nspec: [1]\n---\nkind: Deployment\nspec: 3\n")
 	f.Fuzz(func(t *testing.T, manifests string) {
 		var out bytes.Buffer
-		if _, err := Inject(strings.NewReader(manifests), &out, Options{Image: "hooklock", Config: []byte("a"), FirstRollout: true}); err != nil {
+		if _, err := inject(strings.NewReader(manifests), &out, options{Image: "hooklock", Config: []byte("a"), FirstRollout: true}); err != nil {
 			return
 		}
 		var any yaml.Node
