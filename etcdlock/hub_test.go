@@ -114,7 +114,7 @@ func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	var ran atomic.Int32
 	wait := takeTurns(t, places, func(*Place) { ran.Add(1) })
 	settled(t, s, len(places))
-	s.hub.Break()
+	s.hub.Break(0)
 	settled(t, s, len(places))
 	proxy.Reset()
 	for range 20 { // and history goes while they come back

@@ -292,11 +292,11 @@ func (s *core) newKeeper() *session.Keeper {
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
 				s.parked.MarkOf(idem.ExecutionID(execution))
 			},
-			Blind: func() {
+			Blind: func(revision int64) {
 				s.reset()
 				s.sweeper.Everything()
 				s.parked.MarkAll()
-				s.hub.Break()
+				s.hub.Break(revision)
 			},
 		},
 	})

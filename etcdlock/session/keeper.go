@@ -57,8 +57,8 @@ type Callbacks struct {
 	Asked func(execution string)
 	// Unheld is called when a hold is gone, since revision.
 	Unheld func(execution string, revision int64)
-	// Blind is called when forgets and ends of holds may be missed from now on, and again when they were missed until now.
-	Blind func()
+	// Blind is called when forgets and ends of holds may be missed from now on, with 0, and again when those up to revision may have been.
+	Blind func(revision int64)
 }
 
 // Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.

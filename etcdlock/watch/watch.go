@@ -283,14 +283,16 @@ func (h *Watcher) watches(from int64) []link.Watch {
 	}
 }
 
-// Break wakes all waiters, which then read again: something was missed.
-func (h *Watcher) Break() {
+// Break wakes all waiters, which then read again: something up to revision may have been missed. So may have those that read before that, and do not wait
+// yet.
+func (h *Watcher) Break(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.breakLocked()
+	h.breakLocked(revision)
 }
 
-func (h *Watcher) breakLocked() {
+func (h *Watcher) breakLocked(revision int64) {
+	h.from = max(h.from, revision)
 	for _, waiting := range h.waiters {
 		for _, n := range waiting {
 			if n.keys != nil {
@@ -307,20 +309,16 @@ func (h *Watcher) breakLocked() {
 func (h *Watcher) Forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forgetLocked()
-}
-
-func (h *Watcher) forgetLocked() {
-	h.breakLocked()
+	h.breakLocked(0)
 	h.from, h.order = 0, nil
 	clear(h.recent)
 }
 
-// restart is Forget before another watch begins, at a revision; 0 = none does.
+// restart is Break before another watch begins, at a revision; 0 = none does. What is known stays: of holds, the session's watch goes on to tell.
 func (h *Watcher) restart(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.forgetLocked()
+	h.breakLocked(revision)
 	h.watch++
-	h.watching, h.begin, h.from = revision != 0, 0, revision
+	h.watching, h.begin = revision != 0, 0
 }
