@@ -167,18 +167,18 @@ func TestOtherCredentialsGetTheStatusAloneUnlessSigned(t *testing.T) {
 func TestAnotherAttemptRemembersTheOnesBefore(t *testing.T) {
 	seen := &Seen{}
 	record(notKept)(seen, nil)
-	for i := range MaxEarlier {
+	for i := range maxEarlier {
 		seen.Record.Earlier = append(seen.Record.Earlier, Attempt{StartedAt: noon.Add(time.Duration(i) * time.Second)})
 	}
-	seen.Record.Attempt = MaxEarlier + 1
+	seen.Record.Attempt = maxEarlier + 1
 	v := Decide(seen, &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}, noon)
-	if v.Attempt != MaxEarlier+2 {
+	if v.Attempt != maxEarlier+2 {
 		t.Errorf("attempt %d", v.Attempt)
 	}
-	if len(v.Earlier) != MaxEarlier || v.Earlier[MaxEarlier-1].Execution != "exec_first" || v.Earlier[0].StartedAt != noon.Add(time.Second) {
+	if len(v.Earlier) != maxEarlier || v.Earlier[maxEarlier-1].Execution != "exec_first" || v.Earlier[0].StartedAt != noon.Add(time.Second) {
 		t.Errorf("earlier: %d, first %v, last %v", len(v.Earlier), v.Earlier[0].StartedAt, v.Earlier[len(v.Earlier)-1].Execution)
 	}
-	if len(seen.Record.Earlier) != MaxEarlier || seen.Record.Earlier[0].StartedAt != noon {
+	if len(seen.Record.Earlier) != maxEarlier || seen.Record.Earlier[0].StartedAt != noon {
 		t.Error("the record that was read has changed")
 	}
 }

@@ -3,7 +3,6 @@ package idem
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -115,26 +114,8 @@ type FailedAnswer struct {
 	Text   string    `json:"text,omitempty"` // the beginning of its body; "" = it is not kept, or is no text
 }
 
-const (
-	maxFailed     = 8   // answers that are kept of an execution
-	maxFailedText = 512 // bytes that are kept of each
-)
-
-// FailedText returns what is kept of the body of a failed answer; "" if it is not text.
-func (p *ParkPolicy) FailedText(body []byte) string {
-	if p == nil || !p.FailedAnswers {
-		return ""
-	}
-	for _, c := range body[:min(len(body), maxFailedText)] {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return ""
-		}
-	}
-	if len(body) > maxFailedText {
-		body = body[:maxFailedText]
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
-}
+// maxFailed bounds the failed answers that are kept of an execution.
+const maxFailed = 8
 
 // Outcome returns what is known of all tries together.
 func (p *Parked) Outcome() Outcome {

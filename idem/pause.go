@@ -19,8 +19,8 @@ const (
 	pauseOfWorkflow = "workflow:"
 	// maxPauseScope bounds the scope in bytes, because it is a part of a key.
 	maxPauseScope = 2048
-	// PauseExpected is how long a pause without an end is expected to last. A longer one is reported.
-	PauseExpected = time.Hour
+	// pauseExpected is how long a pause without an end is expected to last. A longer one is reported.
+	pauseExpected = time.Hour
 )
 
 // errPauseScope is wrapped by the errors of ParsePauseScope.
@@ -105,10 +105,10 @@ func (p *Pause) Until() time.Time {
 	return p.Since.Add(p.For)
 }
 
-// Due returns when it should be over: at its own end, or after PauseExpected.
+// Due returns when it should be over: at its own end, or after pauseExpected.
 func (p *Pause) Due() time.Time {
 	if p.For == 0 {
-		return p.Since.Add(PauseExpected)
+		return p.Since.Add(pauseExpected)
 	}
 	return p.Until()
 }

@@ -85,7 +85,7 @@ type Entry struct {
 	CallbackHash string    `json:"callbackHash,omitempty"`
 	TraceParent  string    `json:"traceParent,omitempty"`
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key
-	Earlier      []Attempt `json:"earlier,omitempty"` // the attempts before, oldest first, at most MaxEarlier
+	Earlier      []Attempt `json:"earlier,omitempty"` // the attempts before, oldest first, at most maxEarlier
 	StartedAt    time.Time `json:"startedAt"`
 	Order        *Order    `json:"order,omitempty"` // nil = its route does not judge order, or the position is not known
 	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or they cannot be compared
@@ -237,11 +237,11 @@ type Cancel struct {
 // MaxReason bounds By and Reason of a Cancel; bytes.
 const MaxReason = 1024
 
-// MaxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
-const MaxEarlier = 16
+// maxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
+const maxEarlier = 16
 
-// MaxAttemptDetail bounds an error's detail, By and Reason in an Attempt, each; bytes. All attempts have to fit into a lock.
-const MaxAttemptDetail = 160
+// maxAttemptDetail bounds an error's detail, By and Reason in an Attempt, each; bytes. All attempts have to fit into a lock.
+const maxAttemptDetail = 160
 
 // Attempt is an ended execution in short.
 type Attempt struct {
@@ -354,10 +354,10 @@ func (r *Record) Short() Attempt {
 
 // clip cuts text to what an Attempt stores, between two letters.
 func clip(text string) string {
-	if len(text) <= MaxAttemptDetail {
+	if len(text) <= maxAttemptDetail {
 		return text
 	}
-	return strings.ToValidUTF8(text[:MaxAttemptDetail], "")
+	return strings.ToValidUTF8(text[:maxAttemptDetail], "")
 }
 
 // DropBody removes the body of the answer, which may keep the whole buffer that it was read into in memory.
@@ -370,7 +370,7 @@ func (r *Record) DropBody() {
 // AndBefore returns the attempts before r and r in short, for the next attempt.
 func (r *Record) AndBefore() []Attempt {
 	n := len(r.Earlier)
-	return append(r.Earlier[max(0, n-MaxEarlier+1):n:n], r.Short())
+	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], r.Short())
 }
 
 // Settled reports whether the event of r never runs again: duplicates get the kept answer.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrContradiction is returned for a record that says two things which cannot both be true: a bug in the code that made it.
-var ErrContradiction = errors.New("record contradicts itself")
+// errContradiction is returned for a record that says two things which cannot both be true: a bug in the code that made it.
+var errContradiction = errors.New("record contradicts itself")
 
 // Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is the one-way order of the statuses: no status
 // comes back, and nothing comes after an end.
@@ -27,7 +27,7 @@ func (s Status) rank() int {
 	return 0
 }
 
-// Check reports an ErrContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no error, SUCCESS has neither; and only what
+// Check reports an errContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no error, SUCCESS has neither; and only what
 // was executed is a SUCCESS, or is kept for duplicates.
 func (r *Record) Check() error {
 	var wrong string
@@ -49,7 +49,7 @@ func (r *Record) Check() error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s with outcome %q, but %s", ErrContradiction, r.Status, r.Outcome, wrong)
+	return fmt.Errorf("%w: %s with outcome %q, but %s", errContradiction, r.Status, r.Outcome, wrong)
 }
 
 // Status is where an execution is in its life. It only moves forward:

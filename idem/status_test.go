@@ -46,7 +46,7 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 							Failed:  e != nil && a == nil,
 							Aborted: e == nil && a != nil && outcome != Executed,
 						}[status]
-						if err := r.Check(); (err == nil) != want || err != nil && !errors.Is(err, ErrContradiction) {
+						if err := r.Check(); (err == nil) != want || err != nil && !errors.Is(err, errContradiction) {
 							t.Errorf("%s %s, error %v, abort %v, kept %v: %v", status, outcome, e, a, kept, err)
 						}
 					}
@@ -55,7 +55,7 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 		}
 	}
 	for _, r := range []Record{{}, {End: End{Status: Running, Outcome: Unknown}}, {End: End{Status: Failed, Error: failure}}, {End: End{Status: Failed, Error: failure, Outcome: "maybe"}}} {
-		if err := r.Check(); !errors.Is(err, ErrContradiction) {
+		if err := r.Check(); !errors.Is(err, errContradiction) {
 			t.Error(fmt.Sprintf("%+v", r), err)
 		}
 	}

@@ -74,7 +74,7 @@ func attachedTo(t *testing.T, ended *idem.Seen, change func(*idem.Request, *idem
 	running := idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
 	l := &counting{seen: running, follow: ended, copies: map[idem.ExecutionID]int{}}
 	p := testPolicy()
-	p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, MinHold
+	p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, minHold
 	r := &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p}
 	if change != nil {
 		change(r, p)
@@ -128,7 +128,7 @@ func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T)
 func TestACacheThatIsResetKnowsNothing(t *testing.T) {
 	c := NewCache(0)
 	for i := range 3 {
-		c.add(cached(i), c.seenAt(noon), MinHold)
+		c.add(cached(i), c.seenAt(noon), minHold)
 	}
 	c.Reset()
 	for i := range 3 {
@@ -139,7 +139,7 @@ func TestACacheThatIsResetKnowsNothing(t *testing.T) {
 	if c.bytes != 0 {
 		t.Errorf("%d bytes of nothing", c.bytes)
 	}
-	c.add(cached(1), c.seenAt(noon), MinHold)
+	c.add(cached(1), c.seenAt(noon), minHold)
 	if c.get(cached(1).Scope.Key, noon) == nil {
 		t.Error("it takes nothing any more")
 	}

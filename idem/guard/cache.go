@@ -93,6 +93,14 @@ func (c *Cache) seenAt(now time.Time) moment {
 	return moment{c.generation, now}
 }
 
+// remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
+// lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
+func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
+	if rec.Settled() || !rec.Final && rec.Outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock {
+		c.add(rec, seenAt, life)
+	}
+}
+
 // add remembers rec, which is settled or of unknown outcome, for life after seenAt, unless something was dropped since then.
 func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.Binary()

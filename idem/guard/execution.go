@@ -139,14 +139,14 @@ func (x *Execution) Release(why idem.Failure) Ending {
 	return Ending{Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: took, Err: err}
 }
 
-// MinHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be renewed in time.
-const MinHold = 2 * time.Second
+// minHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be renewed in time.
+const minHold = 2 * time.Second
 
-// MaxHold is the longest one, for a policy without MaxDuration.
-const MaxHold = 10 * 365 * 24 * time.Hour
+// maxHold is the longest one, for a policy without MaxDuration.
+const maxHold = 10 * 365 * 24 * time.Hour
 
 // Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
-// for ttl unless it is renewed: in whole seconds, at least MinHold, and no longer than what is left of the policy's MaxDuration. If the hold
+// for ttl unless it is renewed: in whole seconds, at least minHold, and no longer than what is left of the policy's MaxDuration. If the hold
 // cannot be written, this process keeps the lock until it can be, or until its session ends.
 func (x *Execution) Hold(ttl time.Duration) Ending {
 	if x.told(Tried{Sent: true, Hold: ttl}) {
@@ -164,7 +164,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	if most := x.policy.MaxDuration; most > 0 {
 		ttl = min(ttl, most-since.Sub(x.began))
 	}
-	ttl = max((min(ttl, MaxHold) + time.Second - 1).Truncate(time.Second), MinHold)
+	ttl = max((min(ttl, maxHold) + time.Second - 1).Truncate(time.Second), minHold)
 	ctx, cancel := x.bounded()
 	defer cancel()
 	err := x.held.Hold(ctx, ttl)
@@ -195,7 +195,7 @@ func (x *Execution) settle(end idem.End) Ending {
 	defer cancel()
 	rec, err := x.held.Settle(ctx, end)
 	if err == nil {
-		x.guard.remember(x.policy, rec, seenAt, rec.Retention)
+		x.guard.cache.remember(x.policy, rec, seenAt, rec.Retention)
 	}
 	cancelled := err == nil && rec.Status == idem.Aborted && end.Abort == nil
 	return Ending{

@@ -75,10 +75,10 @@ func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
 		{30 * time.Minute, 0, time.Hour, 30 * time.Minute},
 		{30 * time.Minute, 50 * time.Minute, time.Hour, 10 * time.Minute},
 		{30 * time.Minute, 2 * time.Hour, 0, 30 * time.Minute},
-		{time.Millisecond, 0, time.Hour, MinHold},
+		{time.Millisecond, 0, time.Hour, minHold},
 		{2001 * time.Millisecond, 0, time.Hour, 3 * time.Second},
-		{time.Minute, time.Hour - time.Millisecond, time.Hour, MinHold},
-		{1<<63 - 1, 0, 0, MaxHold},
+		{time.Minute, time.Hour - time.Millisecond, time.Hour, minHold},
+		{1<<63 - 1, 0, 0, maxHold},
 	} {
 		o, clock := &oneLock{}, noon
 		x := admitted(t, o, &clock, func(p *idem.Policy) { p.MaxDuration = c.most })

@@ -270,7 +270,7 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, cal
 					return nil, true
 				}
 			}
-			g.remember(r.Policy, rec, seenAt, idem.Slack(rec.Retention))
+			g.cache.remember(r.Policy, rec, seenAt, idem.Slack(rec.Retention))
 		}
 		if v = idem.Decide(seen, r, g.o.Now()); v.Decision != "" {
 			return nil, true
@@ -281,14 +281,6 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, cal
 		return dead, false
 	}, g.o.Ledger.Reap)
 	return held, callbackKey, v, cmp.Or(err, unread)
-}
-
-// remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
-// lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
-func (g *Guard) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
-	if rec.Settled() || !rec.Final && rec.Outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock {
-		g.cache.add(rec, seenAt, life)
-	}
 }
 
 // newLock returns the lock that a claim would write, and its callback key.

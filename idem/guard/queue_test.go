@@ -223,7 +223,7 @@ func TestASenderThatHangsUpTakesItsDeliveryOutOfTheQueue(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		hangUp()
-		if a := <-got; a.Decision != idem.DecisionWaitTimeout || !errors.Is(a.Err, ErrSenderGone) || a.Waited != time.Second || l.left != 1 {
+		if a := <-got; a.Decision != idem.DecisionWaitTimeout || !errors.Is(a.Err, errSenderGone) || a.Waited != time.Second || l.left != 1 {
 			t.Errorf("%+v, left %d times", a, l.left)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 // Why a delivery stops waiting before it has the lock.
 var (
 	errWaited = errors.New("waited for as long as it may")
-	// ErrSenderGone: the sender hung up while its delivery waited, so that an answer would reach nothing.
-	ErrSenderGone = errors.New("the sender hung up while waiting")
+	// errSenderGone: the sender hung up while its delivery waited, so that an answer would reach nothing.
+	errSenderGone = errors.New("the sender hung up while waiting")
 )
 
 // waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead of exhausting memory.
@@ -80,7 +80,7 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
 	}
 	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more for each waiter
-	stop := context.AfterFunc(sender, func() { cancel(ErrSenderGone) })
+	stop := context.AfterFunc(sender, func() { cancel(errSenderGone) })
 	return ctx, func() {
 		stop()
 		drained()

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -79,9 +80,28 @@ const (
 func evidenceOf(t *guard.Tried, p *idem.Policy, now time.Time) *idem.Evidence {
 	e := &idem.Evidence{Outcome: outcomeOf(t, p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
 	if t.Answer != nil {
-		e.Status, e.Text = t.Answer.Status, p.Park.FailedText(t.Answer.Body)
+		e.Status, e.Text = t.Answer.Status, failedText(p.Park, t.Answer.Body)
 	}
 	return e
+}
+
+// maxFailedText bounds what is kept of a failed answer; bytes.
+const maxFailedText = 512
+
+// failedText returns what is kept of the body of a failed answer; "" if it is not text.
+func failedText(p *idem.ParkPolicy, body []byte) string {
+	if p == nil || !p.FailedAnswers {
+		return ""
+	}
+	for _, c := range body[:min(len(body), maxFailedText)] {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return ""
+		}
+	}
+	if len(body) > maxFailedText {
+		body = body[:maxFailedText]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
 func outcomeOf(t *guard.Tried, p *idem.Policy) idem.Outcome {
