@@ -95,7 +95,7 @@ func (x *Execution) Complete(answer idem.Answer) Ending {
 	if w := x.guard.worker; w != nil {
 		w.Reached()
 	}
-	if x.told(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
+	if x.endTry(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
 		return Ending{Recorded: true, Parked: true}
 	}
 	return x.complete(answer)
@@ -121,7 +121,7 @@ func (x *Execution) complete(answer idem.Answer) Ending {
 
 // Release gives the lock back: provably nothing reached the upstream, so the event may run later. why is kept of a parked one.
 func (x *Execution) Release(why idem.Failure) Ending {
-	if x.told(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
+	if x.endTry(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
 		return Ending{Recorded: true, Parked: true}
 	}
 	if !x.finish() {
@@ -149,7 +149,7 @@ const maxHold = 10 * 365 * 24 * time.Hour
 // for ttl unless it is renewed: in whole seconds, at least minHold, and no longer than what is left of the policy's MaxDuration. If the hold
 // cannot be written, this process keeps the lock until it can be, or until its session ends.
 func (x *Execution) Hold(ttl time.Duration) Ending {
-	if x.told(Tried{Sent: true, Hold: ttl}) {
+	if x.endTry(Tried{Sent: true, Hold: ttl}) {
 		return Ending{Recorded: true, Parked: true}
 	}
 	return x.hold(ttl)
@@ -173,7 +173,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 
 // Abandon records an unknown outcome. It does nothing if the execution has ended.
 func (x *Execution) Abandon(why idem.Failure) Ending {
-	if x.told(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
+	if x.endTry(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
 		return Ending{Recorded: true, Parked: true}
 	}
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &why}

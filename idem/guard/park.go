@@ -174,10 +174,10 @@ func (x *Execution) keep(r *idem.Request) (idem.Kept, error) {
 func (x *Execution) Parked() bool { return x.parked.Load() }
 
 // GiveUp ends the try of a parked execution of which nothing was sent and that no other try can bring further: it becomes a dead letter.
-func (x *Execution) GiveUp(why idem.Failure) { x.told(Tried{Failure: why, Hopeless: true}) }
+func (x *Execution) GiveUp(why idem.Failure) { x.endTry(Tried{Failure: why, Hopeless: true}) }
 
-// told reports the end of a try to the worker of a parked execution; false: it is not parked, or has ended.
-func (x *Execution) told(t Tried) bool {
+// endTry reports the end of a try to the worker of a parked execution; false: it is not parked, or has ended.
+func (x *Execution) endTry(t Tried) bool {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	if !x.parked.Load() || !x.ended.CompareAndSwap(false, true) {

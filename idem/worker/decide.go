@@ -17,8 +17,8 @@ const (
 	mostAsked  = time.Hour // of a delay that the upstream asks for
 )
 
-// parkedKnown is what decides, besides its lock, what a worker may do with an execution.
-type parkedKnown struct {
+// situation is what decides, besides its lock, what a worker may do with an execution.
+type situation struct {
 	ending bool          // this process shuts down
 	routed bool          // this process has the route of the execution
 	paused bool          // the route or the workflow is paused
@@ -27,36 +27,36 @@ type parkedKnown struct {
 	due    time.Duration // until its next try; 0 or less = it is due
 }
 
-// parkedDo is what a worker may do with an execution.
-type parkedDo uint8
+// action is what a worker may do with an execution.
+type action uint8
 
 const (
-	parkedPutDown  parkedDo = iota + 1 // leave it to another process
-	parkedExpire                       // end it, because it is too old
-	parkedTry                          // try it when this process has a slot for that
-	parkedGiveBack                     // give back its slots, because it cannot be tried yet
-	parkedRest                         // wait for a change
+	actPutDown  action = iota + 1 // leave it to another process
+	actExpire                     // end it, because it is too old
+	actTry                        // try it when this process has a slot for that
+	actGiveBack                   // give back its slots, because it cannot be tried yet
+	actRest                       // wait for a change
 )
 
 // ageLook is how often a worker checks whether a resting execution is too old.
 const ageLook = 30 * time.Second
 
-// whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for parkedRest.
-func whileParked(l *idem.Lock, k parkedKnown) (do parkedDo, rest time.Duration) {
+// whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for actRest.
+func whileParked(l *idem.Lock, k situation) (do action, rest time.Duration) {
 	waits := k.paused || l.Parked.Blocked != "" || k.full
 	switch {
 	case k.ending || !k.routed: // a process with the route takes it
-		return parkedPutDown, 0
+		return actPutDown, 0
 	case k.old && !k.paused:
-		return parkedExpire, 0
+		return actExpire, 0
 	case !waits && k.due <= 0:
-		return parkedTry, 0
+		return actTry, 0
 	case l.HasSlot():
-		return parkedGiveBack, 0
+		return actGiveBack, 0
 	case waits:
-		return parkedRest, ageLook
+		return actRest, ageLook
 	}
-	return parkedRest, min(k.due, ageLook)
+	return actRest, min(k.due, ageLook)
 }
 
 // nextStep is what follows a try.
@@ -93,13 +93,11 @@ func failedText(p *idem.ParkPolicy, body []byte) string {
 	if p == nil || !p.FailedAnswers {
 		return ""
 	}
-	for _, c := range body[:min(len(body), maxFailedText)] {
+	body = body[:min(len(body), maxFailedText)]
+	for _, c := range body {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
 			return ""
 		}
-	}
-	if len(body) > maxFailedText {
-		body = body[:maxFailedText]
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }

@@ -99,35 +99,35 @@ func TestPausesGrowToFiveMinutes(t *testing.T) {
 }
 
 func TestWhatAParkedExecutionMayDo(t *testing.T) {
-	can := parkedKnown{routed: true}
-	with := func(change func(*parkedKnown)) parkedKnown {
+	can := situation{routed: true}
+	with := func(change func(*situation)) situation {
 		k := can
 		change(&k)
 		return k
 	}
 	for name, c := range map[string]struct {
-		known   parkedKnown
+		known   situation
 		blocked string
 		slot    bool
-		do      parkedDo
+		do      action
 		rest    time.Duration
 	}{
-		"it is due":                       {known: can, do: parkedTry},
-		"it is due and has a slot":        {known: can, slot: true, do: parkedTry},
-		"the process ends":                {known: with(func(k *parkedKnown) { k.ending, k.old = true, true }), do: parkedPutDown},
-		"the route is gone":               {known: with(func(k *parkedKnown) { k.routed, k.old = false, true }), do: parkedPutDown},
-		"it is too old":                   {known: with(func(k *parkedKnown) { k.old, k.due = true, time.Hour }), do: parkedExpire},
-		"it is too old and blocked":       {known: with(func(k *parkedKnown) { k.old = true }), blocked: "why", do: parkedExpire},
-		"it is too old and paused":        {known: with(func(k *parkedKnown) { k.old, k.paused = true, true }), do: parkedRest, rest: ageLook},
-		"it is due and paused":            {known: with(func(k *parkedKnown) { k.paused = true }), do: parkedRest, rest: ageLook},
-		"it is due and blocked":           {known: can, blocked: "why", do: parkedRest, rest: ageLook},
-		"a limit is full":                 {known: with(func(k *parkedKnown) { k.full = true }), do: parkedRest, rest: ageLook},
-		"it is due in a second":           {known: with(func(k *parkedKnown) { k.due = time.Second }), do: parkedRest, rest: time.Second},
-		"it is due in an hour":            {known: with(func(k *parkedKnown) { k.due = time.Hour }), do: parkedRest, rest: ageLook},
-		"it is not due and has a slot":    {known: with(func(k *parkedKnown) { k.due = time.Second }), slot: true, do: parkedGiveBack},
-		"it is paused and has a slot":     {known: with(func(k *parkedKnown) { k.paused = true }), slot: true, do: parkedGiveBack},
-		"it is blocked and has a slot":    {known: can, blocked: "why", slot: true, do: parkedGiveBack},
-		"a limit is full, and it has one": {known: with(func(k *parkedKnown) { k.full = true }), slot: true, do: parkedGiveBack},
+		"it is due":                       {known: can, do: actTry},
+		"it is due and has a slot":        {known: can, slot: true, do: actTry},
+		"the process ends":                {known: with(func(k *situation) { k.ending, k.old = true, true }), do: actPutDown},
+		"the route is gone":               {known: with(func(k *situation) { k.routed, k.old = false, true }), do: actPutDown},
+		"it is too old":                   {known: with(func(k *situation) { k.old, k.due = true, time.Hour }), do: actExpire},
+		"it is too old and blocked":       {known: with(func(k *situation) { k.old = true }), blocked: "why", do: actExpire},
+		"it is too old and paused":        {known: with(func(k *situation) { k.old, k.paused = true, true }), do: actRest, rest: ageLook},
+		"it is due and paused":            {known: with(func(k *situation) { k.paused = true }), do: actRest, rest: ageLook},
+		"it is due and blocked":           {known: can, blocked: "why", do: actRest, rest: ageLook},
+		"a limit is full":                 {known: with(func(k *situation) { k.full = true }), do: actRest, rest: ageLook},
+		"it is due in a second":           {known: with(func(k *situation) { k.due = time.Second }), do: actRest, rest: time.Second},
+		"it is due in an hour":            {known: with(func(k *situation) { k.due = time.Hour }), do: actRest, rest: ageLook},
+		"it is not due and has a slot":    {known: with(func(k *situation) { k.due = time.Second }), slot: true, do: actGiveBack},
+		"it is paused and has a slot":     {known: with(func(k *situation) { k.paused = true }), slot: true, do: actGiveBack},
+		"it is blocked and has a slot":    {known: can, blocked: "why", slot: true, do: actGiveBack},
+		"a limit is full, and it has one": {known: with(func(k *situation) { k.full = true }), slot: true, do: actGiveBack},
 	} {
 		l := &idem.Lock{Parked: &idem.Parked{Blocked: c.blocked}}
 		if c.slot {

@@ -37,9 +37,9 @@ func TestATryCountsOnce(t *testing.T) {
 			held := &carriedLock{lost: lost}
 			held.lock.Parked = &idem.Parked{Tries: 2, Failures: 1, Trying: true, Last: &idem.Evidence{Outcome: idem.Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
 			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
-			e := &parkedRun{c: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
+			r := &run{w: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
-			if e.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
+			if r.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
 			}
 		})
@@ -63,15 +63,15 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 		held.lock.Parked, held.lock.Scope = &idem.Parked{Tries: 1}, idem.Scope{Workflow: "w"}
 		g := guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)})
 		dropped := false
-		c := New(Options{Guard: g, Ledger: roomy{}, Drop: func(idem.ExecutionID, int64) {
+		w := New(Options{Guard: g, Ledger: roomy{}, Drop: func(idem.ExecutionID, int64) {
 			dropped = true
 			if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: "k"}, Policy: testPolicy()}); a.Execution == nil {
 				t.Errorf("the lock is still held: %+v", a.Verdict)
 			}
 		}})
-		e := &parkedRun{c: c, held: g.Resume(held), wake: make(chan struct{}, 1)}
-		e.superseded(&idem.Stale{})
-		if e.over(); dropped == kept {
+		r := &run{w: w, held: g.Resume(held), wake: make(chan struct{}, 1)}
+		r.superseded(&idem.Stale{})
+		if r.over(); dropped == kept {
 			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
 		}
 	}
@@ -99,9 +99,9 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		held.lock.Parked = &idem.Parked{Tries: 1}
 		policy := testPolicy()
 		g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
-		c := New(Options{Guard: g, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return policy }})
-		e := &parkedRun{c: c, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
-		leave, over := e.await()
+		w := New(Options{Guard: g, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return policy }})
+		r := &run{w: w, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		leave, over := r.await()
 		if leave == nil || over || held.ends != 2 {
 			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
 		}
@@ -134,7 +134,7 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now(), Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
 		ledger := takenOver{held: held}
 		var sent string
-		c := New(Options{
+		w := New(Options{
 			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)}), Ledger: ledger, Running: func() int { return 1 },
 			Policy: func(string) *idem.Policy { return policy },
 			Try: func(x *guard.Execution, request []byte) {
@@ -142,12 +142,12 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 				x.Complete(idem.Answer{Status: 200, Whole: true})
 			},
 		})
-		leave, err := c.slots.enter(t.Context())
+		leave, err := w.slots.enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		c.take(idem.Scope{}, leave)
+		w.take(idem.Scope{}, leave)
 		if took := time.Since(began); sent != "as it is tried" || took < time.Minute {
 			t.Errorf("after %v it sent the request %q", took, sent)
 		}
@@ -172,11 +172,11 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 		policy.Park, policy.OnUnknown = &idem.ParkPolicy{Attempts: 1, OnFailure: idem.FailureSkip}, idem.UnknownRetry
 		held.lock.Parked = &idem.Parked{Tries: 1, Trying: true}
 		ledger := takenOver{held: held, holdExpired: expired}
-		c := New(Options{
+		w := New(Options{
 			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: ledger,
-			Policy: func(string) *idem.Policy { return policy }, Told: func(Told) {},
+			Policy: func(string) *idem.Policy { return policy },
 		})
-		c.take(idem.Scope{}, func() {})
+		w.take(idem.Scope{}, func() {})
 		if e := held.end.Error; e == nil || !strings.Contains(e.Detail, want) {
 			t.Errorf("the hold ran out: %v, and it says %+v", expired, e)
 		}
@@ -205,17 +205,17 @@ func (readyQueues) Take(context.Context, idem.Scope, func(string) bool) (*idem.T
 // TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
 func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := readyQueues{scopes: make(chan idem.Scope)}
-	c := New(Options{
+	w := New(Options{
 		Guard: guard.New(guard.Options{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return nil },
 	})
-	leave, err := c.slots.enter(t.Context())
+	leave, err := w.slots.enter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &parkedRun{c: c, scope: idem.Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
-	c.runs[e.scope] = e
+	r := &run{w: w, scope: idem.Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
+	w.runs[r.scope] = r
 	ran := make(chan struct{})
-	go func() { defer close(ran); c.Run() }()
+	go func() { defer close(ran); w.Run() }()
 	for _, workflow := range []string{"waits for a try", "waits, too", "waits for a try", "changed"} {
 		select {
 		case parks.scopes <- idem.Scope{Workflow: workflow}:
@@ -223,11 +223,11 @@ func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 			t.Fatalf("nobody looks at %q", workflow)
 		}
 	}
-	<-e.wake
-	c.Drain()
+	<-r.wake
+	w.Drain()
 	<-ran
 	leave()
-	if err := c.Close(t.Context()); err != nil {
+	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

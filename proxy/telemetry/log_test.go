@@ -231,7 +231,7 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
 	r := open(t)
 	l := &idem.Lock{Entry: idem.Entry{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
-	r.Told(worker.Told{What: worker.ToldDeadLetter, Lock: l, Code: "replaced"})
+	r.ParkedEvent(worker.Event{What: worker.EventDeadLetter, Lock: l, Code: "replaced"})
 	if age := r.last(t)["age_ms"]; age != 0.0 {
 		t.Errorf("age_ms is %v", age)
 	}

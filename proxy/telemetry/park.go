@@ -16,31 +16,31 @@ import (
 )
 
 // parkEnds are the ends of parked executions, as values of a label.
-var parkEnds = []string{string(worker.ToldDone), string(worker.ToldBlocked), string(worker.ToldDeadLetter), string(worker.ToldSuperseded), string(worker.ToldLost)}
+var parkEnds = []string{string(worker.EventDone), string(worker.EventBlocked), string(worker.EventDeadLetter), string(worker.EventSuperseded), string(worker.EventLost)}
 
 // parkReasons are the reasons to park, as values of a label.
 var parkReasons = append(idem.ParkOn("").Choices(), string(idem.ParkPaused), string(idem.ParkSenderLimit))
 
-// toldLines are the log events of parked executions.
-var toldLines = map[worker.ToldKind]struct {
+// parkLines are the log events of parked executions.
+var parkLines = map[worker.EventKind]struct {
 	event proxy.EventName
 	level slog.Level
 }{
-	worker.ToldRetry:      {proxy.EventRetry, slog.LevelInfo},
-	worker.ToldDone:       {proxy.EventDone, slog.LevelInfo},
-	worker.ToldBlocked:    {proxy.EventBlocked, slog.LevelWarn},
-	worker.ToldDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
-	worker.ToldSuperseded: {proxy.EventSuperseded, slog.LevelInfo},
-	worker.ToldLost:       {proxy.EventCarried, slog.LevelWarn},
+	worker.EventRetry:      {proxy.EventRetry, slog.LevelInfo},
+	worker.EventDone:       {proxy.EventDone, slog.LevelInfo},
+	worker.EventBlocked:    {proxy.EventBlocked, slog.LevelWarn},
+	worker.EventDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
+	worker.EventSuperseded: {proxy.EventSuperseded, slog.LevelInfo},
+	worker.EventLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 
-// Told counts and logs an event of a parked execution that no delivery reports any more.
-func (t *Telemetry) Told(n worker.Told) {
-	l := n.Lock
-	if n.What != worker.ToldRetry {
-		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(n.What)})
+// ParkedEvent counts and logs an event of a parked execution that no delivery reports any more.
+func (t *Telemetry) ParkedEvent(e worker.Event) {
+	l := e.Lock
+	if e.What != worker.EventRetry {
+		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(e.What)})
 	}
-	line := toldLines[n.What]
+	line := parkLines[e.What]
 	attrs := []slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
 		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
@@ -48,14 +48,14 @@ func (t *Telemetry) Told(n worker.Told) {
 	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
-		if n.What == worker.ToldRetry && p.Last != nil {
+		if e.What == worker.EventRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
 		}
 	}
-	attrs = appendText(appendText(attrs, "code", n.Code), "reason", n.Why)
-	if n.Err != nil {
-		attrs = append(attrs, slog.String("error", n.Err.Error()))
+	attrs = appendText(appendText(attrs, "code", e.Code), "reason", e.Why)
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("error", e.Err.Error()))
 	}
 	t.o.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
 }

@@ -269,8 +269,8 @@ func (j *judge) listed(e *event, id idem.ExecutionID) (over bool) {
 	return true
 }
 
-// told is what became of a parked event.
-func (j *judge) told(t worker.Told) {
+// parkedEvent is what became of a parked event.
+func (j *judge) parkedEvent(t worker.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.events[t.Lock.EventID]
@@ -278,7 +278,7 @@ func (j *judge) told(t worker.Told) {
 		return
 	}
 	j.last[string(t.What)]++
-	if n := len(e.visits); t.What == worker.ToldDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 && e.visits[n-1].status < 300 {
+	if n := len(e.visits); t.What == worker.EventDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 && e.visits[n-1].status < 300 {
 		j.settledLocked(e)
 	}
 }

@@ -66,19 +66,19 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		Parks: p.store.Ledger, ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10000, Bytes: 1 << 30} },
 	})
 	p.worker = worker.New(worker.Options{
-		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, Told: p.told,
+		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, OnEvent: p.parkedEvent,
 	})
 	p.carries.Go(p.worker.Run)
 	return p
 }
 
-// told passes on what became of a parked event. What a killed process still does has no effect.
-func (p *process) told(t worker.Told) {
+// parkedEvent passes on what became of a parked event. What a killed process still does has no effect.
+func (p *process) parkedEvent(t worker.Event) {
 	if p.net.isDead() {
 		return
 	}
 	p.w.say(p.name, "parked event %s: %s %s %s %v", t.Lock.EventID, t.What, t.Code, t.Why, t.Err)
-	p.w.judge.told(t)
+	p.w.judge.parkedEvent(t)
 }
 
 // end stops the process as SIGTERM does.

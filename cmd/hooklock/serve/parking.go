@@ -41,7 +41,7 @@ func (s *Service) carry() {
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
 		Policy: s.handler.Policy, Running: func() int { return s.limits.Load().Parked.Running },
-		Try: s.handler.Try, Told: s.told, Drop: s.dropRequest,
+		Try: s.handler.Try, OnEvent: s.parkedEvent, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {
@@ -63,11 +63,11 @@ func (s *Service) carry() {
 	}
 }
 
-// told reports an event of a parked execution.
-func (s *Service) told(n worker.Told) {
-	s.telemetry.Told(n)
-	if n.What == worker.ToldDeadLetter {
-		s.report.GaveUp(n.Lock.Route)
+// parkedEvent reports an event of a parked execution.
+func (s *Service) parkedEvent(e worker.Event) {
+	s.telemetry.ParkedEvent(e)
+	if e.What == worker.EventDeadLetter {
+		s.report.GaveUp(e.Lock.Route)
 	}
 }
 
