@@ -17,7 +17,7 @@ import (
 func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	since := d.h.o.Now()
 	a := d.ask(ctx)
-	gate := d.since(since)
+	gate := span(since, d.h.o.Now())
 	stages := &d.report.Stages
 	stages.Claim = Stretch{since, gate.For - a.Waited}
 	if a.Waited > 0 {
@@ -25,13 +25,13 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	}
 	d.report.Met = a.HolderTrace
 	if d.execution = a.Execution; d.execution != nil {
-		d.noteStale(d.execution.Lock().Stale)
+		d.report.noteStale(d.execution.Lock().Stale, d.route)
 		return nil
 	}
 	d.report.Gate, d.report.Execution, d.report.Err, d.report.ClosedUntil = a.Decision, a.Holder, a.Err, a.ClosedUntil
 	if a.Stale != nil { // its own execution has ended
 		d.report.Outcome, d.report.Recorded = idem.NotExecuted, !a.Unrecorded
-		d.noteStale(a.Stale)
+		d.report.noteStale(a.Stale, d.route)
 	}
 	if a.WhileWaiting {
 		if !d.route.Observe { // else it is forwarded
@@ -44,25 +44,16 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	return d.refused(&a)
 }
 
-// noteStale notes for the report that the event is older than one that went through. Under Observe it is forwarded all the same.
-func (d *delivery) noteStale(stale *idem.Stale) {
-	if stale == nil {
-		return
-	}
-	d.report.Stale = stale.By
-	if order := d.route.Policy.Order; order != nil && d.route.Observe && order.OnStale != idem.StaleAnnotate {
-		d.report.Would = idem.DecisionSuperseded
-		if order.OnStale == idem.StaleReject {
-			d.report.Would = idem.DecisionStale
-		}
-	}
-}
-
 // ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery whose sender leaves gives up its queue entry.
 // The short wait of an overtaken one goes on without its sender: should the event run then, its next delivery gets the answer.
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	p := &d.route.Policy
-	d.asked = d.request()
+	d.asked = &idem.Request{
+		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
+		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
+		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
+		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, p) },
+	}
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
 		return d.h.o.Gate.Admit(d.h.o.Base, d.asked)
 	}
@@ -70,16 +61,6 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	defer gone()
 	defer wire.WatchPeer(ctx.Conn(), gone)()
 	return d.h.o.Gate.Admit(sender, d.asked)
-}
-
-// request returns the request for the gate.
-func (d *delivery) request() *idem.Request {
-	return &idem.Request{
-		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
-		Policy: &d.route.Policy, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
-		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy) },
-	}
 }
 
 // refused returns the ending of a delivery that may not run: the first answer, or a refusal.

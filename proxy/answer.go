@@ -4,12 +4,147 @@ import (
 	"bufio"
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"hooklock/idem"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
+
+// reply is the stage that answers: it has the delivery, and fasthttp's request, whose response it fills in.
+type reply struct {
+	*delivery
+	ctx *fasthttp.RequestCtx
+}
+
+// answer makes end the answer, by the route's rules.
+func (d *delivery) answer(ctx *fasthttp.RequestCtx, end *ending) {
+	(&reply{d, ctx}).write(d.policy(end))
+}
+
+// write makes end the answer. It is the only place that does, and the last stage but the report; of a streamed answer it makes the head, and
+// the stream goes on with the rest, the settling and the report.
+func (d *reply) write(end *ending) {
+	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
+		end = d.reject(badBody(wire.ErrMemory)) // it may come again
+	}
+	switch end.source {
+	case fromHooklock:
+		d.writeRefusal(end)
+	case fromUpstream:
+		d.writeAnswer()
+	case fromFirst:
+		writeFirst(d.ctx, end)
+	case fromRule:
+		writeGreeting(d.ctx, end.greeting)
+	case fromTunnel: // it has been one, and is over
+		return
+	}
+	if end.hangUp {
+		hangUp(d.ctx)
+	}
+	d.mark(end)
+	switch {
+	case end.stream != nil:
+		d.stream(end.stream)
+	case end.pooled:
+		d.lendAnswer()
+	case end.body != nil:
+		d.lend(end.body)
+	}
+}
+
+// writeRefusal writes an answer that Hooklock makes itself.
+func (d *reply) writeRefusal(end *ending) {
+	if end.err != nil {
+		d.report.Err = end.err
+	}
+	r := &end.refusal
+	if d.route != nil {
+		r.retryUnit = d.route.RetryAfterUnit
+		if end.rejected == nil {
+			r.workflow = d.names.Workflow
+		}
+	}
+	if end.decision.Row().Taken {
+		d.h.o.Observer.Event(EventRefused, &d.report)
+	}
+	switch end.decision {
+	case idem.DecisionSkipped, idem.DecisionSuperseded:
+		r.writeDropped(d.ctx)
+	case idem.DecisionParked:
+		r.writeParked(d.ctx)
+	default:
+		r.write(d.ctx)
+	}
+}
+
+// writeFirst writes the answer of the first delivery of the event, without its body.
+func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
+	own(ctx)
+	ctx.Response.SetStatusCode(end.first.Status)
+	if end.bare {
+		return
+	}
+	for _, f := range end.first.Header {
+		value := f.Value
+		if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+			value = string(codings) + ", " + value // as in the first answer: see appendFields
+		}
+		ctx.Response.Header.Add(f.Name, value)
+	}
+}
+
+// writeGreeting writes the answer to a handshake. It repeats data that any client may have sent, so browsers must not take it for a page.
+func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
+	own(ctx)
+	h := &ctx.Response.Header
+	if a.ContentType != "" {
+		h.SetContentType(a.ContentType)
+		h.Set("X-Content-Type-Options", "nosniff")
+	}
+	for _, f := range a.Header {
+		h.AddBytesKV(f.Name, f.Value)
+	}
+	ctx.Response.SetBodyRaw(a.Body)
+}
+
+// mark writes the decision into the answer and the report.
+func (d *reply) mark(end *ending) {
+	d.report.Decision, d.report.Status = end.decision, d.ctx.Response.StatusCode()
+	h := &d.ctx.Response.Header
+	switch {
+	case d.route != nil:
+		text := string(end.decision)
+		if d.report.Would != "" {
+			text += "; would=" + string(d.report.Would)
+		}
+		h.Set(headerDecision, text)
+		if d.report.Execution != "" {
+			h.Set(headerExecution, string(d.report.Execution))
+		}
+	case end.rejected != nil && end.rejected.About != nil:
+		h.Set(headerDecision, string(end.decision))
+		if end.rejected.Status == fasthttp.StatusMethodNotAllowed {
+			h.Set(fasthttp.HeaderAllow, strings.Join(end.rejected.About.Methods, ", ")) // RFC 9110 section 15.5.6 wants it
+		}
+	}
+	if end.unrecorded || end.left {
+		h.Set(headerRecorded, "false")
+	}
+	if end.decision == idem.DecisionReplayed {
+		h.Set(headerReplayed, "true")
+	}
+}
+
+// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take an
+// unread body for the next request, and a sender could hide a whole request in it from a proxy in front that checks requests.
+func hangUp(ctx *fasthttp.RequestCtx) {
+	wire.LingerOnClose(ctx.Conn())
+	ctx.SetConnectionClose()
+}
 
 // writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are dropped, and on routes so are those that only
 // Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and read again. The costs

@@ -46,6 +46,17 @@ func (c *call) end() {
 	c.End()
 }
 
+// cut ends a call that a panic may have left under way.
+func (c *call) cut() {
+	if c.answer.Rest != nil {
+		_ = c.answer.Rest.Close()
+	}
+	c.Cancel(errBroken)
+	c.end()
+}
+
+var errBroken = errors.New("a panic cut the delivery short")
+
 // attempt is the call of the upstream for an admitted delivery, with the evidence of how far it came. Its execution ends with that.
 type attempt struct {
 	*delivery

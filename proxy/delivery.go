@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,7 +85,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 func (p *deliveryPool) put(d *delivery) {
 	defer p.ended()
 	if d.broken {
-		d.cut()
+		d.call.cut()
 	}
 	d.memory.Close()
 	if d.broken || cap(d.req.body) > keepBuffer || d.call.answer.Room() > keepBuffer {
@@ -97,17 +96,6 @@ func (p *deliveryPool) put(d *delivery) {
 	d.course = course{}
 	p.pool.Put(d)
 }
-
-// cut ends the call that a panic may have left under way.
-func (d *delivery) cut() {
-	if d.call.answer.Rest != nil {
-		_ = d.call.answer.Rest.Close()
-	}
-	d.call.Cancel(errBroken)
-	d.call.end()
-}
-
-var errBroken = errors.New("a panic cut the delivery short")
 
 func (p *deliveryPool) ended() {
 	if p.out.Add(-1) > 0 {

@@ -70,7 +70,7 @@ func (p passage) ended(err error) *ending {
 		p.end.decision = idem.DecisionBypassed
 	}
 	if p.call.answer.Rest != nil {
-		p.end.stream = p.rest(nil)
+		p.end.stream = streamOf(p.delivery, nil)
 		return &p.end
 	}
 	p.end.pooled = p.route != nil || len(p.call.answer.Body) > 0

@@ -111,7 +111,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	if end == nil {
 		d, end = d.run()
 	}
-	d.answerWith(ctx, d.policy(end))
+	d.answer(ctx, end)
 }
 
 // contain ends a delivery; p is the panic that cut it short, nil without one.
@@ -119,7 +119,7 @@ func (d *delivery) contain(ctx *fasthttp.RequestCtx, p any) {
 	if p != nil {
 		d.logPanic(p)
 		ctx.SetConnectionClose() // how much of the request was read is unknown
-		d.answerWith(ctx, d.policy(d.refuse(idem.DecisionInternalError)))
+		d.answer(ctx, d.refuse(idem.DecisionInternalError))
 	}
 	if d.detached {
 		return

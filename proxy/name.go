@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"time"
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
@@ -13,7 +12,7 @@ func (d *delivery) name() *ending {
 	since := d.h.o.Now()
 	var err error
 	d.names, err = d.route.Keys.Name(&d.req.msg)
-	d.report.Stages.Key = d.since(since)
+	d.report.Stages.Key = span(since, d.h.o.Now())
 	var bad *naming.NameError
 	_ = errors.As(err, &bad)
 	d.report.WorkflowPart, d.report.EventIDPart = partResults(d.route.Keys, d.names.EventID, bad)
@@ -69,5 +68,3 @@ func partResult(code string) PartResult {
 	}
 	return PartMissing
 }
-
-func (d *delivery) since(from time.Time) Stretch { return Stretch{from, d.h.o.Now().Sub(from)} }

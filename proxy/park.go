@@ -24,14 +24,24 @@ type Requests interface {
 	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
-// parking returns what the gate needs to park the delivery; nil if its route parks nothing.
+// parking returns what the gate needs to park the delivery, so that it can outlive this process; nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
 	if p == nil || d.h.o.Requests == nil || d.route.Verify.answerIsUsed(&d.req) {
 		return nil
 	}
 	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
-	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: d.keep}
+	keep := func(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+		r := d.req.stored()
+		r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
+		value, err := d.h.o.Requests.Keep(ctx, id, r)
+		if err != nil {
+			return idem.Kept{}, err
+		}
+		size, err := d.h.o.Requests.Size(value)
+		return idem.Kept{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
+	}
+	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: keep}
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.
@@ -42,18 +52,6 @@ func (v *Verification) answerIsUsed(q *request) bool {
 // patience returns how long the sender still waits.
 func (d *delivery) patience() time.Duration {
 	return d.route.Policy.Park.After - d.h.o.Now().Sub(d.report.Started)
-}
-
-// keep stores the request, so that the delivery can outlive this process.
-func (d *delivery) keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-	r := d.req.stored()
-	r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
-	value, err := d.h.o.Requests.Keep(ctx, id, r)
-	if err != nil {
-		return idem.Kept{}, err
-	}
-	size, err := d.h.o.Requests.Size(value)
-	return idem.Kept{Value: value, Bytes: size, MaxAge: d.route.Policy.Park.MaxAge}, err
 }
 
 // parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or is a duplicate of it.

@@ -39,12 +39,8 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
 	if bad := d.req.parse(&ctx.Request.Header); bad != nil {
 		return d.reject(bad)
 	}
-	d.noteHead()
+	d.report.noteHead(&d.req)
 	return nil
-}
-
-func (d *delivery) noteHead() {
-	d.report.Method, d.report.HTTP10 = knownMethod(d.req.msg.Method), d.req.head.HTTP10()
 }
 
 // parse copies and checks the head. A head that two HTTP parsers could read differently is refused here, on unmatched paths too.

@@ -137,7 +137,7 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
 		wire.LingerOnClose(ctx.Conn())
 	}
-	d.answerWith(ctx, d.reject(bad))
+	d.answer(ctx, d.reject(bad))
 	ctx.SetConnectionClose()
 }
 

@@ -24,7 +24,7 @@ func (a *attempt) settle() *ending {
 	case a.err != nil:
 		return a.settleUnanswered()
 	case !answer.Whole: // the end of the stream settles
-		a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: a.rest(a.execution)}
+		a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
 		return &a.end
 	}
 	body := a.takeAnswer()

@@ -14,7 +14,10 @@ func (d *delivery) run() (*delivery, *ending) {
 	if !d.parksSlow() {
 		return d, d.execute()
 	}
-	r := slowRun{back: d, front: d.front(), ended: make(chan *ending), answered: make(chan struct{})}
+	r := slowRun{back: d, front: d.h.pool.get(d.h), ended: make(chan *ending), answered: make(chan struct{})}
+	f := r.front
+	f.route, f.trace, f.report, f.names, f.answered = d.route, d.trace, d.report, d.names, r.answered
+	f.req.peer = append(f.req.peer, d.req.peer...)
 	d.h.calls.Go(r.call)
 	return r.wait()
 }
@@ -23,14 +26,6 @@ func (d *delivery) run() (*delivery, *ending) {
 func (d *delivery) parksSlow() bool {
 	p := d.route.Policy.Park
 	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
-}
-
-// front returns a delivery that can answer in the place of d.
-func (d *delivery) front() *delivery {
-	f := d.h.pool.get(d.h)
-	f.route, f.trace, f.report, f.names = d.route, d.trace, d.report, d.names
-	f.req.peer = append(f.req.peer, d.req.peer...)
-	return f
 }
 
 // slowRun is a run whose call may go on without its sender. back makes the call, in a goroutine of its own; if the sender stops waiting, back is
@@ -88,7 +83,6 @@ func (r *slowRun) wait() (*delivery, *ending) {
 		}
 		if r.park() {
 			r.front.report.Upstream = h.o.Now().Sub(began) // so far
-			r.front.answered = r.answered
 			return r.front, r.front.parkedAs(r.back.execution.Lock().Execution, idem.ParkSlow)
 		}
 		timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route

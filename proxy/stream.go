@@ -76,8 +76,8 @@ type answerStream struct {
 	over  bool
 }
 
-// rest returns the stream of an answer that was not read whole; x is nil if nothing is recorded.
-func (d *delivery) rest(x *guard.Execution) *answerStream {
+// streamOf returns the stream of an answer of d that was not read whole; x is nil if nothing is recorded.
+func streamOf(d *delivery, x *guard.Execution) *answerStream {
 	a := &d.call.answer
 	return &answerStream{d: d, x: x, call: &d.call, rest: a.Rest, held: a.Body, total: int64(len(a.Body))}
 }

@@ -21,7 +21,7 @@ func (d *delivery) beginTrace() {
 }
 
 // beginTry begins the trace of a try, which is linked to the one in which the delivery was accepted.
-func (d *delivery) beginTry(accepted idem.TraceContext) {
+func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	d.trace = accepted
 	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
 	if d.h.o.Tracer == nil {
@@ -31,16 +31,3 @@ func (d *delivery) beginTry(accepted idem.TraceContext) {
 		d.report.Trace, d.report.SpanID = t, t.TraceParent().SpanID()
 	}
 }
-
-// knownMethod returns a method without the memory of the request, and one word for all that no standard names: a value that a sender chooses
-// freely is no label.
-func knownMethod(m []byte) string {
-	for _, known := range methods {
-		if string(m) == known {
-			return known
-		}
-	}
-	return "_OTHER"
-}
-
-var methods = [...]string{"POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"}

@@ -23,7 +23,7 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 	d.accepted, d.execution = true, x
 	defer d.finish()
 	d.contained(func() *ending {
-		if err := d.restore(value); err != nil {
+		if err := (parkedTry{d}).restore(value); err != nil {
 			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
 			return nil
 		}
@@ -37,8 +37,11 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 	})
 }
 
-// restore makes the delivery of a parked execution again from its stored request.
-func (d *delivery) restore(value []byte) error {
+// parkedTry is a delivery that is restored from the stored request, for one try.
+type parkedTry struct{ *delivery }
+
+// restore makes the delivery again as it came.
+func (d parkedTry) restore(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
 	ctx, cancel := context.WithTimeout(x.Context(), d.h.o.Timeout)
@@ -54,11 +57,11 @@ func (d *delivery) restore(value []byte) error {
 		return bad
 	}
 	d.memory.Hold(len(d.req.body))
-	d.noteHead()
+	d.report.noteHead(&d.req)
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
 	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
 	d.report.EventID, d.report.Labels = lock.EventID, lock.Labels
-	d.noteStale(lock.Stale)
+	d.report.noteStale(lock.Stale, d.route)
 	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock
 	d.beginTry(idem.ParseTrace([]byte(r.TraceParent)))
 	return nil

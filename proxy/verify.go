@@ -106,13 +106,6 @@ func (d *delivery) forged(broken *sender.SignatureError) *ending {
 	return end
 }
 
-func (r *Report) noteSignature(scheme string, broken *sender.SignatureError) {
-	r.Scheme, r.Signature, r.Verified = scheme, SignatureValid, broken == nil
-	if broken != nil {
-		r.Signature, r.SignaturePart = string(broken.Reason), broken.Part
-	}
-}
-
 // verify checks the signature, and finds out whether the delivery is an event at all.
 func (d *delivery) verify() *ending {
 	v := &d.route.Verify
@@ -141,9 +134,6 @@ func (d *delivery) verify() *ending {
 	end.forward = forwardAlways
 	return end
 }
-
-// SignatureValid is the Signature of a Report if the signature is right. Otherwise it is the sender.Reason.
-const SignatureValid = "valid"
 
 func unverifiedDetail(e *sender.SignatureError) string {
 	return cmp.Or(e.Part, "signature") + ": " + e.Detail + "; nothing was executed"
