@@ -202,16 +202,10 @@ func (x *Explanation) order(route *Route, m *naming.Message) {
 	}
 	then := map[idem.OnStale]string{
 		idem.StaleAnnotate: "it runs all the same, with " + headerStale,
-		idem.StaleSkip:     "it does not run, and gets " + route.answerOf(idem.DecisionSuperseded),
-		idem.StaleReject:   "it does not run, and gets " + route.answerOf(idem.DecisionStale),
+		idem.StaleSkip:     "it does not run, and gets " + route.answer(idem.DecisionSuperseded),
+		idem.StaleReject:   "it does not run, and gets " + route.answer(idem.DecisionStale),
 	}[o.OnStale]
 	x.Order = fmt.Sprintf("%s in %s; where a newer one has gone through, %s", names.Order.At, scope, then)
-}
-
-// answerOf returns the answer of d on this route.
-func (r *Route) answerOf(d idem.Decision) string {
-	row := d.Row()
-	return r.answer(&row)
 }
 
 // park fills in whether the delivery would be parked, and the answer.
@@ -304,24 +298,25 @@ func (r *Route) Answers() []ExplainedAnswer {
 	if r.gives(idem.DecisionReplayed) {
 		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"})
 	}
-	rows := []idem.DecisionRow{idem.DecisionRejected.Row(), idem.DecisionUnverified.Row()} // in the order of the checks
+	own := []idem.Decision{idem.DecisionRejected, idem.DecisionUnverified} // in the order of the checks
 	for _, row := range idem.Decisions() {
-		if row.Own() && row.Decision != idem.DecisionRejected && row.Decision != idem.DecisionUnverified {
-			rows = append(rows, row)
+		if row.Own() && !slices.Contains(own, row.Decision) {
+			own = append(own, row.Decision)
 		}
 	}
-	for _, row := range rows {
-		if r.gives(row.Decision) {
-			answers = append(answers, ExplainedAnswer{row.Decision, r.answer(&row)})
+	for _, d := range own {
+		if r.gives(d) {
+			answers = append(answers, ExplainedAnswer{d, r.answer(d)})
 		}
 	}
 	return answers
 }
 
 // answer returns the answer of a decision that Hooklock answers itself.
-func (r *Route) answer(row *idem.DecisionRow) string {
-	text := fmt.Sprintf("%d %s", r.status(row), row.Code)
-	switch d := row.Decision; {
+func (r *Route) answer(d idem.Decision) string {
+	row := d.Row()
+	text := fmt.Sprintf("%d %s", r.status(&row), row.Code)
+	switch {
 	case d == idem.DecisionParked:
 		return r.parkedText()
 	case d == idem.DecisionRejected && r.Respond[d] != 0:
@@ -331,7 +326,7 @@ func (r *Route) answer(row *idem.DecisionRow) string {
 	case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
 		return "the first one's answer, or " + text + " when it takes too long"
 	case d == idem.DecisionSkipped, d == idem.DecisionSuperseded:
-		return fmt.Sprintf("%d {\"status\":%q}", r.status(row), row.Code)
+		return fmt.Sprintf("%d {\"status\":%q}", r.status(&row), row.Code)
 	case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
 		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
 	case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:

@@ -54,8 +54,7 @@ func TestARouteSaysWithWhichStatusesItsDeliveriesAreRejected(t *testing.T) {
 		{nil, "400, 405, 408, 413 or 431, by its code; 503 memory_exhausted"},
 		{map[idem.Decision]int{idem.DecisionRejected: 422}, "422, with a code that says what is wrong; 503 memory_exhausted"},
 	} {
-		row := idem.DecisionRejected.Row()
-		if got := (&Route{Respond: c.respond}).answer(&row); got != c.want {
+		if got := (&Route{Respond: c.respond}).answer(idem.DecisionRejected); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -93,12 +93,17 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)
 		}
 	}
-	body, err := json.Marshal(p)
+	writeJSON(ctx, r.status, "application/problem+json", p)
+}
+
+// writeJSON makes v, which has strings, numbers and times alone, the answer.
+func writeJSON(ctx *fasthttp.RequestCtx, status int, kind string, v any) {
+	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings and numbers alone
+		panic(err)
 	}
-	ctx.Response.SetStatusCode(r.status)
-	ctx.Response.Header.SetContentType("application/problem+json")
+	ctx.Response.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(kind)
 	ctx.Response.SetBodyRaw(body)
 }
 
@@ -116,7 +121,7 @@ func own(ctx *fasthttp.RequestCtx) {
 // writeDropped answers a delivery that was dropped, because the lock is held or because it is too old: a success, so that it does not come again.
 func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 	own(ctx)
-	body, err := json.Marshal(struct {
+	writeJSON(ctx, r.status, "application/json", struct {
 		Status      string    `json:"status"`
 		Execution   string    `json:"executionId"`
 		Workflow    string    `json:"workflow"`
@@ -124,31 +129,16 @@ func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 		Successor   string    `json:"supersededBy,omitempty"`
 		ClosedUntil time.Time `json:"closedUntil,omitzero"`
 	}{r.code, string(r.execution), r.workflow, r.full, string(r.successor), r.closedUntil.UTC()})
-	if err != nil {
-		panic(err) // strings alone
-	}
-	ctx.Response.SetStatusCode(r.status)
-	ctx.Response.Header.SetContentType("application/json")
-	ctx.Response.SetBodyRaw(body)
 }
 
 // writeParked answers a delivery that is accepted, with the status that its sender expects.
 func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
-	own(ctx)
-	ctx.Response.SetStatusCode(r.status)
-	if r.status == fasthttp.StatusNoContent {
+	if r.status != fasthttp.StatusNoContent {
+		r.writeDropped(ctx)
 		return
 	}
-	body, err := json.Marshal(struct {
-		Status    string `json:"status"`
-		Execution string `json:"executionId"`
-		Workflow  string `json:"workflow"`
-	}{r.code, string(r.execution), r.workflow})
-	if err != nil {
-		panic(err) // strings alone
-	}
-	ctx.Response.Header.SetContentType("application/json")
-	ctx.Response.SetBodyRaw(body)
+	own(ctx)
+	ctx.Response.SetStatusCode(r.status)
 }
 
 // parkedStatus returns the status for the sender of a parked delivery.

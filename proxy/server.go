@@ -32,7 +32,7 @@ type Server struct {
 	fast     *fasthttp.Server
 	o        ServerOptions
 	draining atomic.Bool
-	resumed  sync.WaitGroup // the connections that were set aside and have a request again
+	resumed  sync.WaitGroup // the connections that were set aside and have a request again, of which fasthttp may not know yet
 }
 
 // restAfter is how long a kept connection may be without a request before its buffers are taken from it. A busy one keeps them: taking them
@@ -105,33 +105,28 @@ func (s *Server) Serve(ln *wire.Listener) error {
 // again, while fasthttp waits only once, for its connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), s.awaitResumed(ctx), s.o.Handler.pool.await(ctx), tunnels)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx), tunnels)
 }
 
-// awaitResumed waits for connections that fasthttp may not know of yet: those that got their next request when the shutdown began.
-func (s *Server) awaitResumed(ctx context.Context) error {
+// awaitAll waits for all of g, at most until ctx ends.
+func awaitAll(ctx context.Context, g *sync.WaitGroup) error {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		s.resumed.Wait()
+		g.Wait()
 	}()
 	select {
 	case <-over:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
 // unreadable answers a request that fasthttp could not read.
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.o.Log.Error("panic", "error", fmt.Sprint(p))
-		}
-	}()
 	d := s.o.Handler.pool.get(s.o.Handler)
-	defer d.finish()
+	defer func() { d.contain(ctx, recover()) }()
 	ctx.Response.Header.DisableNormalizing()
 	bad := unread(err)
 	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {

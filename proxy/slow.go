@@ -101,13 +101,4 @@ func (r *slowRun) park() (parked bool) {
 }
 
 // Wait waits for the calls that go on after their senders were answered, at most until ctx ends.
-func (h *Handler) Wait(ctx context.Context) error {
-	over := make(chan struct{})
-	go func() { defer close(over); h.calls.Wait() }()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func (h *Handler) Wait(ctx context.Context) error { return awaitAll(ctx, &h.calls) }
