@@ -121,7 +121,7 @@ func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
 	case strings.HasPrefix(v.key, p.store.o.Layout.All(protocol.KindArrivals)):
 		return p.arrivals(ctx, v.kv)
 	default:
-		if f, ok := p.store.foundIn(v.kv); ok { // else a value of a newer release
+		if f, ok := p.store.foundIn(v.kv); ok {
 			p.add(f, v.read)
 		}
 	}
@@ -294,26 +294,32 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 	return nil
 }
 
-// foundIn decodes the execution in kv; not that of a cooling lock, which has ended and is in its record.
-func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
+// executionIn decodes a record, a lock or a queue entry.
+func (s *Reader) executionIn(kv *mvccpb.KeyValue) (f idem.Found, err error) {
 	if strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindRecords)) {
 		r, _, err := protocol.DecodeRecord(kv)
 		if err != nil {
-			return f, false
+			return f, err
 		}
 		r.Revision = kv.ModRevision
 		r.DropBody()
-		return idem.Found{Record: r}, true
+		return idem.Found{Record: r}, nil
 	}
 	l, err := protocol.LockAt(kv)
-	if err != nil || l.Cooling {
-		return f, false
+	if err != nil {
+		return f, err
 	}
 	waits := strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindQueue))
 	if waits {
 		l.Token, l.Revision = 0, 0 // it has no lock
 	}
-	return idem.Found{Lock: l, Place: waits}, true
+	return idem.Found{Lock: l, Place: waits}, nil
+}
+
+// foundIn is executionIn without what a newer release has written, and without a cooling lock, whose execution has ended and is in its record.
+func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
+	f, err := s.executionIn(kv)
+	return f, err == nil && (f.Lock == nil || !f.Lock.Cooling)
 }
 
 // complete adds what is stored elsewhere than in the values, which were read at revision.

@@ -78,31 +78,16 @@ type search struct {
 
 // matches reports whether kv is about the execution.
 func (f *search) matches(kv *mvccpb.KeyValue) bool {
-	e, err := f.store.entryIn(kv)
+	found, err := f.store.executionIn(kv)
 	if err != nil {
 		f.unread = fmt.Errorf("%q: %w", kv.Key, err)
 		return false
 	}
+	e := found.Entry()
 	if e.Execution == f.id || short(e.Earlier, f.id) != nil {
 		f.found, f.scope = true, e.Scope
 	}
 	return f.found
-}
-
-// entryIn decodes what a record, a lock or a queue entry says of its event.
-func (s *Reader) entryIn(kv *mvccpb.KeyValue) (*idem.Entry, error) {
-	if strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindRecords)) {
-		r, _, err := protocol.DecodeRecord(kv)
-		if err != nil {
-			return nil, err
-		}
-		return &r.Entry, nil
-	}
-	l, err := protocol.DecodeLock(kv.Value)
-	if err != nil {
-		return nil, err
-	}
-	return &l.Entry, nil
 }
 
 func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {

@@ -88,10 +88,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 		})
 		return true
 	})
-	if err != nil {
-		return idem.SlotPage{}, err
-	}
-	return page, nil
+	return page, err
 }
 
 // Locks returns a part of the locks, in the order of their keys. It reaps nothing: a lock whose owner is dead says so. It returns
@@ -109,10 +106,7 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPag
 	if err == nil {
 		page.Locks, err = s.described(ctx, page.Locks, revision)
 	}
-	if err != nil {
-		return idem.LockPage{}, err
-	}
-	return page, nil
+	return page, err
 }
 
 // vouch sets, of locks that were read at revision, whether they are dead, and until when they are held. A session that this process knows is

@@ -34,11 +34,8 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (page id
 		}
 		return ok
 	})
-	if err != nil {
-		return idem.ParkedPage{}, err
-	}
 	page.NextCursor, page.Revision = strings.TrimPrefix(next, kind), revision
-	return page, nil
+	return page, err
 }
 
 // parkedIn returns the stored request in kv, and whether it matches the query.
