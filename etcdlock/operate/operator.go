@@ -63,7 +63,7 @@ func (op *Operator) change(ctx context.Context, r *commit.Request) (answer commi
 	return answer, answer.Err == nil && answer.Succeeded, answer.Err
 }
 
-// rewrite changes the lock of an execution to next, by a transaction with a notice that lives for life.
+// rewrite changes the lock of an execution to next, by a transaction with a notice that lives for life. If things have changed, found is nil and done false.
 func (op *Operator) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration, txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
 	value, err := protocol.EncodeLock(next)
 	if err != nil {
@@ -84,7 +84,7 @@ func (op *Operator) rewrite(ctx context.Context, at *history.State, next *idem.L
 }
 
 // end moves the execution of l, which is in its lock or its queue, to record. A writer of its own marks the record of a caller that has to recognise it.
-// applied false: things have changed, and answer says how, or err why that is not known.
+// If things have changed, found is nil, and answer says how, or err why that is not known.
 func (op *Operator) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string, txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
 	r, err := op.o.Request(ctx, l, record, writer, txn, at.Keys)
 	if err != nil {
