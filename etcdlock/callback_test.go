@@ -246,7 +246,7 @@ func TestAHoldSurvivesTheDeathOfItsProcessAndTheLossOfItsSession(t *testing.T) {
 	}
 	dead := currentSession(t, a).Name
 	die(t, e, a)
-	eventually(t, "the death is heard of", func() bool { return !b.live.Has(dead) })
+	eventually(t, "the death is heard of", func() bool { return !b.view.Sessions.Has(dead) })
 	b.sweeper.Everything()
 	cb := callbackOf(held.Lock())
 	if found, err := b.Heartbeat(within(t, patience), cb, time.Minute); err != nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 50*time.Second {

@@ -23,31 +23,31 @@ import (
 // that is an Adopt. Other processes may do the same at any moment: if a transaction is refused, another one has it.
 
 // Parked implements idem.ParkLedger.
-func (s *Ledger) Parked() idem.ParkedCount { return s.parked.Count() }
+func (s *Ledger) Parked() idem.ParkedCount { return s.view.Parked.Count() }
 
 // ParkedRoutes counts the parked executions of each route that matches, over all processes.
 func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
-	return s.parked.Routes(match)
+	return s.view.Parked.Routes(match)
 }
 
 // Waiting implements idem.ParkLedger.
-func (s *Ledger) Waiting(scope idem.Scope) int { return s.parked.Waiting(s.layout.Lock(scope)) }
+func (s *Ledger) Waiting(scope idem.Scope) int { return s.view.Parked.Waiting(s.layout.Lock(scope)) }
 
 // Old implements idem.ParkLedger.
-func (s *Ledger) Old(id idem.ExecutionID) bool { return s.parked.Old(id) }
+func (s *Ledger) Old(id idem.ExecutionID) bool { return s.view.Parked.Old(id) }
 
 // NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
 func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string, err error) {
-	return s.parked.Next(ctx)
+	return s.view.Parked.Next(ctx)
 }
 
 // MarkReady implements idem.ParkLedger.
 func (s *Ledger) MarkReady(scope idem.Scope) {
 	if scope == (idem.Scope{}) {
-		s.parked.MarkAll()
+		s.view.Parked.MarkAll()
 		return
 	}
-	s.parked.Mark(s.layout.Lock(scope))
+	s.view.Parked.Mark(s.layout.Lock(scope))
 }
 
 // Take implements idem.ParkLedger.
@@ -57,7 +57,7 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	}
 	defer s.tasks.Leave()
 	key := s.layout.Lock(scope)
-	if !s.parked.BeginLook(key) {
+	if !s.view.Parked.BeginLook(key) {
 		return nil, nil // another call of this process looks, and looks again
 	}
 	t := &taking{core: s.core, scope: scope, key: key, mine: mine}
@@ -66,10 +66,10 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	taken, err := t.take(ctx)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // another process has it, or a new look finds out
-		s.parked.Mark(key)
+		s.view.Parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
-		s.parked.Owned(key, t.behind)
+		s.view.Parked.Owned(key, t.behind)
 	}
 	return taken, err
 }
@@ -98,7 +98,7 @@ func (t *taking) help(f func(context.Context)) bool {
 // over is the end of a part.
 func (t *taking) over() {
 	if t.parts.Add(-1) == 0 {
-		t.parked.EndLook(t.key)
+		t.view.Parked.EndLook(t.key)
 	}
 }
 
@@ -136,18 +136,18 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	case client != nil: // all lines of its workflow are looked at when that is gone
-		t.slots.LeaveLine(head.Execution)
+		t.view.Slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
-	case t.pauses.Of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
-		t.slots.LeaveLine(head.Execution)
+	case t.view.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
+		t.view.Slots.LeaveLine(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
 		if rests := head.Latest.Rests(t.clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.parked.Mark(k.L) })
+			time.AfterFunc(rests, func() { t.view.Parked.Mark(k.L) })
 			return nil, nil
 		}
 	}
@@ -168,9 +168,9 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
 	switch {
-	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
+	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.view.Parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !l.IsParked(), t.own.Has(l.Execution), t.live.Has(l.Alive) && !own:
+	case !l.IsParked(), t.own.Has(l.Execution), t.view.Sessions.Has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -182,7 +182,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.view.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -230,13 +230,13 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
 	if len(l.Slots) > 0 {
-		if turn := t.slots.TurnOf(l.Execution); turn != "" {
+		if turn := t.view.Slots.TurnOf(l.Execution); turn != "" {
 			c.keys.T = t.layout.Turn(turn, l.Execution)
 		}
 	}
 	held, seen, err := c.run(ctx)
 	if held != nil && len(l.Slots) > 0 {
-		t.slots.Leave(l.Execution)
+		t.view.Slots.Leave(l.Execution)
 	}
 	switch {
 	case err == nil && seen != nil && seen.Full != nil: // it has a turn, or gets one at the next look
@@ -249,7 +249,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: t.parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, TooOld: t.view.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.

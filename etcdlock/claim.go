@@ -36,7 +36,7 @@ import (
 // back by the Store.
 func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, err := s.assign(&l)
-	if pause := s.pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
+	if pause := s.view.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
 		return nil, &idem.Seen{Paused: pause}, nil
 	}
 	if err != nil {
@@ -244,7 +244,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
-	if c.pause = c.store.pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
 	r = commit.NewRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
@@ -283,7 +283,7 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.Behind(line)
 	}
-	c.store.queues.Changed(c.keys.L, r.held.Lock(), answer.Revision, line)
+	c.store.view.Queues.Changed(c.keys.L, r.held.Lock(), answer.Revision, line)
 	return r
 }
 
@@ -304,7 +304,7 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
-		c.store.slots.Took(&l)
+		c.store.view.Slots.Took(&l)
 	}
 	protocol.Judge(&l, mark)
 	if c.alone {
@@ -326,20 +326,20 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
 	}
-	if c.pause = c.store.pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		r := c.whilePaused(ctx)
 		return &r
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.store.slots.Choose(&c.lock, c.comes())
+		full := c.store.view.Slots.Choose(&c.lock, c.comes())
 		if full == "" {
 			return c.encode()
 		}
-		if c.q != 0 && c.store.slots.Knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.slots.Oldest(full)}}
+		if c.q != 0 && c.store.view.Slots.Knows() { // it goes on waiting, and the watch tells it
+			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.view.Slots.Oldest(full)}}
 		}
-		st, err := c.store.slots.Look(ctx, c.keys, c.lock.Slots)
+		st, err := c.store.view.Slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
 			return &claimed{err: commit.Unavailable(err)}
@@ -348,7 +348,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return &r
 		case looked || c.q != 0:
 			seen := st.Seen(c.lock.Scope.Key)
-			seen.Full, seen.Oldest = c.limit(full), c.store.slots.Oldest(full)
+			seen.Full, seen.Oldest = c.limit(full), c.store.view.Slots.Oldest(full)
 			return &claimed{seen: seen}
 		}
 	}
@@ -389,7 +389,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	}
 	chosen := c.lock.Slots
 	c.unchoose()
-	if _, err := c.store.slots.Look(life, c.keys, chosen); err != nil {
+	if _, err := c.store.view.Slots.Look(life, c.keys, chosen); err != nil {
 		return false, &claimed{err: commit.Unavailable(err)}
 	}
 	if r := c.choose(life); r != nil {
@@ -406,6 +406,6 @@ const manyTimes = 3
 
 func (c *claimer) unchoose() {
 	if len(c.lock.Slots) > 0 {
-		c.store.slots.Unchoose(&c.lock)
+		c.store.view.Slots.Unchoose(&c.lock)
 	}
 }

@@ -21,10 +21,8 @@ type Control struct {
 	holdings *reap.Holdings
 }
 
-// pauseChanged is called with each change, in order.
-func (s *core) pauseChanged(begun, over []*idem.Pause) {
-	s.parked.PausesChanged()
-	s.slots.PausesChanged()
+// pausesChanged is called with each change, in order.
+func (s *core) pausesChanged(begun, over []*idem.Pause) {
 	if s.o.OnPause == nil {
 		return
 	}
@@ -39,7 +37,7 @@ func (s *core) pauseChanged(begun, over []*idem.Pause) {
 // PausedHere returns the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
 // processes. It does not read etcd.
 func (s *Store) PausedHere() []idem.PauseState {
-	pauses := s.pauses.List()
+	pauses := s.view.Pauses.List()
 	if len(pauses) == 0 {
 		return nil
 	}
@@ -47,7 +45,7 @@ func (s *Store) PausedHere() []idem.PauseState {
 	for i, p := range pauses {
 		states[i].Pause = *p
 	}
-	s.parked.CountPaused(states)
+	s.view.Parked.CountPaused(states)
 	return states
 }
 

@@ -275,14 +275,14 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 	mustPark(t, s, l, 0)
 	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
-	if err := s.parked.SweepDeadLetters(within(t, patience)); err != nil {
+	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
 	letterStays(t, s, l.Execution)
 	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.parked.SweepDeadLetters(within(t, patience)); err != nil {
+	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
 	nothingKept(t, e)
@@ -369,7 +369,7 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.sender.Close()
-	if err := s.parked.SweepDeadLetters(within(t, patience)); !errors.Is(err, commit.ErrClosed) {
+	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); !errors.Is(err, commit.ErrClosed) {
 		t.Errorf("swept: %v", err)
 	}
 	s.stopKeeping()

@@ -263,7 +263,7 @@ func TestACancelEndsTheRecordOfAnOwnerThatDied(t *testing.T) {
 	mustCancel(t, b, before.Lock().Execution, byOps(false))
 	defer b.sweeper.Suspend()() // only the cancel ends the record
 	die(t, e, a)
-	eventually(t, "the other replica hears of the death", func() bool { return !b.live.Has(after.Lock().Alive) })
+	eventually(t, "the other replica hears of the death", func() bool { return !b.view.Sessions.Has(after.Lock().Alive) })
 	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true))
 	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || !found.Record.Final || found.Record.Abort.By != "ops" {
 		t.Fatalf("%+v %v", found, err)
@@ -357,7 +357,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	// A dead attempt is reaped first.
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)
-	eventually(t, "the death is heard of", func() bool { return !b.live.Has(third.Lock().Alive) })
+	eventually(t, "the death is heard of", func() bool { return !b.view.Sessions.Has(third.Lock().Alive) })
 	if _, err := b.Forget(within(t, patience), third.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
 		t.Fatalf("after its owner has died: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -23,7 +23,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
+	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
 	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
@@ -35,7 +35,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.entry.Prev, p.entry.Lock = prev, &l
-		s.queues.Register(&p.entry)
+		s.view.Queues.Register(&p.entry)
 		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return e.come(k, at, value), nil }
 	}
 	type result struct {
@@ -45,7 +45,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
-			p.store.queues.Unregister(&p.entry)
+			p.store.view.Queues.Unregister(&p.entry)
 			p.turn.leave()
 		}
 		return result{seen, err}
@@ -57,7 +57,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	})
 	if err != nil {
 		if errors.Is(err, commit.ErrClosed) {
-			p.store.queues.Unregister(&p.entry)
+			p.store.view.Queues.Unregister(&p.entry)
 		}
 		return nil, nil, commit.Unavailable(err)
 	}
@@ -98,13 +98,13 @@ func (e *enqueuing) come(k protocol.Keys, at protocol.Seen, value []byte) *commi
 	p := e.p
 	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
 	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.queues.OthersWait(&p.entry)
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.view.Queues.OthersWait(&p.entry)
 	r.Build = func() protocol.Op {
-		at.L = p.store.queues.Latest(&p.entry, at.L, e.seen)
+		at.L = p.store.view.Queues.Latest(&p.entry, at.L, e.seen)
 		e.behind = at.L
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.store.queues.Enqueued(&p.entry, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.store.view.Queues.Enqueued(&p.entry, answer.Revision) }
 	return r
 }
 
@@ -162,7 +162,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
 	case protocol.Enter:
-		e.p.store.queues.Recovered(&e.p.entry, st.Place)
+		e.p.store.view.Queues.Recovered(&e.p.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it

@@ -21,7 +21,7 @@ import (
 func firstInLine(t *testing.T, p *Place) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		known := p.store.queues.Known(p.store.layout.Lock(p.entry.Scope), protocol.Line{}).Places
+		known := p.store.view.Queues.Known(p.store.layout.Lock(p.entry.Scope), protocol.Line{}).Places
 		return len(known) > 0 && known[0].Place == p.entry.Revision && known[0].Key == p.store.layout.Queued(p.entry.Scope)
 	})
 }
@@ -434,7 +434,7 @@ func TestAWaiterDoesNotWaitForTheEntryOfOneThatWasHandedTheLock(t *testing.T) {
 	mustSettle(t, <-got)
 	place := b.layout.Queued(there.Scope)
 	eventually(t, "the process of the next one hears that his place is gone", func() bool {
-		return b.hub.GoneAt(place, 0) != 0
+		return b.view.Watcher.GoneAt(place, 0) != 0
 	})
 	behind := waitsAt(t, mustEnqueue(t, b, last), last)
 	next, err := inTurn(within(t, patience), slow, there)
@@ -490,7 +490,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 		}
 	}
 	for _, s := range stores {
-		if left := s.queues.Waiting() + len(s.own.All()); left != 0 {
+		if left := s.view.Queues.Waiting() + len(s.own.All()); left != 0 {
 			t.Errorf("a process still knows of %d", left)
 		}
 	}

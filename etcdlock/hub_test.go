@@ -74,7 +74,7 @@ func releaseAll(tb testing.TB, holders []*owned.Lock) {
 
 func settled(tb testing.TB, s *Store, n int) {
 	tb.Helper()
-	eventually(tb, fmt.Sprintf("%d watch", n), func() bool { subscribed, _ := s.hub.Watching(); return subscribed == n })
+	eventually(tb, fmt.Sprintf("%d watch", n), func() bool { subscribed, _ := s.view.Watcher.Watching(); return subscribed == n })
 }
 
 func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
@@ -103,7 +103,7 @@ func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
 		t.Fatalf("%d of %d ran", total, workflows*each)
 	}
 	settled(t, s, 0)
-	eventually(t, "it stops watching", func() bool { _, watching := s.hub.Watching(); return !watching })
+	eventually(t, "it stops watching", func() bool { _, watching := s.view.Watcher.Watching(); return !watching })
 }
 
 func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
@@ -114,7 +114,7 @@ func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	var ran atomic.Int32
 	wait := takeTurns(t, places, func(*Place) { ran.Add(1) })
 	settled(t, s, len(places))
-	s.hub.Break(0)
+	s.view.Watcher.Break(0)
 	settled(t, s, len(places))
 	proxy.Reset()
 	for range 20 { // and history goes while they come back

@@ -90,7 +90,7 @@ func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 
 // rests reports whether the first waiter does not take the lock yet, although it is free.
 func (r *replacing) rests(l *idem.Lock) bool {
-	return l.Latest.Rests(r.store.clock.Now()) > 0 || r.store.pauses.Of(l.Route, l.Scope.Workflow) != nil
+	return l.Latest.Rests(r.store.clock.Now()) > 0 || r.store.view.Pauses.Of(l.Route, l.Scope.Workflow) != nil
 }
 
 // prepare makes what the transaction needs, as far as the look found it, and the place's value.

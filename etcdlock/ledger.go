@@ -26,10 +26,10 @@ var (
 func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
 
 // Paused implements idem.Ledger.
-func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.pauses.Of(route, workflow) }
+func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.view.Pauses.Of(route, workflow) }
 
 // Ahead implements idem.Ledger.
-func (s *Ledger) Ahead(scope idem.Scope) *idem.Lock { return s.queues.LockAhead(scope) }
+func (s *Ledger) Ahead(scope idem.Scope) *idem.Lock { return s.view.Queues.LockAhead(scope) }
 
 // Answer implements idem.Ledger.
 func (s *Ledger) Answer(ctx context.Context, r *idem.Record) error { return s.finder.Answer(ctx, r) }

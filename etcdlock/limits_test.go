@@ -198,7 +198,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, dead, lockFor("w", "one"), 0)
 	name := currentSession(t, dead).Name
-	eventually(t, "the other session is known", func() bool { return s.live.Has(protocol.SessionAlive(name)) })
+	eventually(t, "the other session is known", func() bool { return s.view.Sessions.Has(protocol.SessionAlive(name)) })
 	for len(dropped) > 0 {
 		<-dropped
 	}
@@ -214,7 +214,7 @@ func TestACompactionUnderTheWatchOfSessionsMissesNoDeathAndNoForget(t *testing.T
 	e.Compact(t)
 	proxy.Reset()
 	proxy.Blackhole(false)
-	eventually(t, "the death is known", func() bool { return !s.live.Has(protocol.SessionAlive(name)) })
+	eventually(t, "the death is known", func() bool { return !s.view.Sessions.Has(protocol.SessionAlive(name)) })
 	select {
 	case <-dropped: // whoever caches records drops them all: the forget itself cannot be seen any more
 	case <-time.After(patience):

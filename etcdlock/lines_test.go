@@ -318,11 +318,11 @@ func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	h := takeNext(t, a).Held
 	name := currentSession(t, a).Name
-	b.live.Disappeared(name, 0)
+	b.view.Sessions.Disappeared(name, 0)
 	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}
-	if !b.live.Has(name) {
+	if !b.view.Sessions.Has(name) {
 		t.Error("it has not heard of it even now")
 	}
 	mustAttempt(t, h)

@@ -12,7 +12,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -36,7 +36,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, entry: queue.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
+	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	k := p.keys()
 	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {

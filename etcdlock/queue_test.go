@@ -23,7 +23,7 @@ func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	first, second := lockFor("w", "first"), lockFor("w", "second")
 	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
 	got := waitsAt(t, p, first)
-	eventually(t, "it knows both", func() bool { return here.queues.IsHead(&p.entry) })
+	eventually(t, "it knows both", func() bool { return here.view.Queues.IsHead(&p.entry) })
 	mustSettle(t, held)
 	next := waitsAt(t, q, second)
 	mustSettle(t, <-got)
@@ -119,11 +119,14 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	}
 	watching, stop := context.WithCancel(within(t, patience))
 	watched := make(chan struct{})
-	go func() { defer close(watched); s.hub.Wait(watching, nil, nil, q.entry.Revision, "somebody else waits") }()
+	go func() {
+		defer close(watched)
+		s.view.Watcher.Wait(watching, nil, nil, q.entry.Revision, "somebody else waits")
+	}()
 	defer func() { stop(); <-watched }()
 	settled(t, s, 1)
 	mustCancel(t, other, two.Execution, byOps(false))
-	eventually(t, "its place is heard to be gone", func() bool { return s.hub.GoneAt(s.layout.Queued(two.Scope), q.entry.Revision) != 0 })
+	eventually(t, "its place is heard to be gone", func() bool { return s.view.Watcher.GoneAt(s.layout.Queued(two.Scope), q.entry.Revision) != 0 })
 	mustSettle(t, held) // to one, at a later revision
 	if p.store.own.Of(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")
@@ -149,7 +152,7 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	known := func(events ...string) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
-			known := here.queues.Known(here.layout.Lock(places["b"].entry.Scope), protocol.Line{}).Places
+			known := here.view.Queues.Known(here.layout.Lock(places["b"].entry.Scope), protocol.Line{}).Places
 			return slices.EqualFunc(known, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].entry.Revision })
 		})
 	}
@@ -200,19 +203,21 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 		return q
 	}
 	known := func() []*protocol.InLine {
-		return here.queues.Known(here.layout.Lock(first.Scope), protocol.Line{}).Places
+		return here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Line{}).Places
 	}
 	enqueue(heard)
 	left := mustEnqueue(t, elsewhere, lockFor("w", "left"))
 	if err := left.Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the watch has told of both", func() bool { return here.hub.GoneAt(here.layout.Queued(left.entry.Scope), left.entry.Revision) != 0 })
+	eventually(t, "the watch has told of both", func() bool {
+		return here.view.Watcher.GoneAt(here.layout.Queued(left.entry.Scope), left.entry.Revision) != 0
+	})
 	at, err := (&reading{enqueue(read)}).run(within(t, patience), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	here.queues.Sees(&p.entry, at.State)
+	here.view.Queues.Sees(&p.entry, at.State)
 	enqueue(comes)
 	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
 	for i, l := range []idem.Lock{first, heard, read, comes} {

@@ -24,7 +24,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 	restNow(t, h, "")
 	kv.lost = func() { // what the watch would say
 		l := h.Lock()
-		if _, err := s.slots.Look(within(t, patience), s.layout.Keys(l), l.Slots); err != nil {
+		if _, err := s.view.Slots.Look(within(t, patience), s.layout.Keys(l), l.Slots); err != nil {
 			t.Error(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestADeliveryThatGaveUpBeforeItWasRefusedAnEntryWaitsForNoSlot(t *testing.T
 	if _, _, err := s.Enqueue(gone, limitedLock("w2", "second"), another, 0); err == nil {
 		t.Fatal("it has a place")
 	}
-	eventually(t, "nothing waits for a slot", func() bool { return s.slots.Waiters() == 0 })
+	eventually(t, "nothing waits for a slot", func() bool { return s.view.Slots.Waiters() == 0 })
 	mustSettle(t, first)
 }
 
@@ -74,13 +74,13 @@ func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.slots.Ask(place.(*Place).turn.lock(), nil)
+	s.view.Slots.Ask(place.(*Place).turn.lock(), nil)
 	gone, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatal(err)
 	}
-	if n := s.slots.Waiters(); n != 0 {
+	if n := s.view.Slots.Waiters(); n != 0 {
 		t.Errorf("%d wait for a slot", n)
 	}
 }

@@ -41,7 +41,7 @@ func TestAWaiterThatTimesOutNamesTheOldestExecutionWithASlot(t *testing.T) {
 	if held, err := inTurn(within(t, patience), before, next); held == nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that to be heard of", func() bool { return s.slots.Oldest(idem.OwnLimit("w")) == second.Lock().Execution })
+	eventually(t, "that to be heard of", func() bool { return s.view.Slots.Oldest(idem.OwnLimit("w")) == second.Lock().Execution })
 	giveUp()
 	r := <-ended
 	if r.seen == nil || r.seen.Full == nil || r.seen.Oldest != second.Lock().Execution || !errors.Is(r.err, context.Canceled) {
@@ -57,7 +57,7 @@ func TestTheSlotsOfAWorkflowAreShownWithoutThoseOfTheDead(t *testing.T) {
 	mustClaim(t, dying, ownLimitLock("w", "dead, too"), 0)
 	lives := mustClaim(t, s, ownLimitLock("w", "lives"), 0)
 	closeStore(t, dying)
-	eventually(t, "the death to be heard of", func() bool { return !s.live.Has(dead.Lock().Alive) })
+	eventually(t, "the death to be heard of", func() bool { return !s.view.Sessions.Has(dead.Lock().Alive) })
 	v, err := s.Lock(within(t, patience), "w")
 	if err != nil || v.Lock.Execution != lives.Lock().Execution || len(v.Holders) != 1 || v.Of != 3 {
 		t.Errorf("%+v %v", v, err)
@@ -101,7 +101,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 	}()
 	onClient := func(n int) func() bool {
 		return func() bool {
-			return s.hub.Waiters(s.layout.Lock(idem.Scope{Workflow: "w"})) == n
+			return s.view.Watcher.Waiters(s.layout.Lock(idem.Scope{Workflow: "w"})) == n
 		}
 	}
 	eventually(t, "it to wait for the client's lock", onClient(1))

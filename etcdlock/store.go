@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -21,14 +20,10 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/operate"
 	"hooklock/etcdlock/owned"
-	"hooklock/etcdlock/park"
-	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
-	"hooklock/etcdlock/slots"
-	"hooklock/etcdlock/watch"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -158,16 +153,12 @@ type core struct {
 	pool     *link.Pool
 	sender   *commit.Sender
 	keeper   *session.Keeper
-	live     *session.Set
-	hub      *watch.Watcher
+	view     *view.View
 	looks    chan struct{} // has a token for each place that is reading
 	leases   *commit.Leases
 	finisher *finish.Finisher
 	reaper   *reap.Reaper
 	sweeper  *reap.Sweeper
-	parked   *park.Index
-	pauses   *pauses.Pauses
-	slots    *slots.Slots
 	release  *link.Releases
 	finder   *operate.Finder
 
@@ -177,12 +168,11 @@ type core struct {
 
 	tasks *commit.Tasks
 
-	keeping     sync.WaitGroup // the keeper, the sweeper, the hub, the looks at releases and at holds, duplicates, audits and counts
+	keeping     sync.WaitGroup // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits and counts
 	stopKeeping context.CancelFunc
 	closing     sync.Once
 
-	own    *owned.Locks
-	queues *queue.Queues
+	own *owned.Locks
 
 	// unfenced is for the test that shows what the fence is for.
 	unfenced bool
@@ -195,8 +185,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), live: session.NewSet(),
-		looks: make(chan struct{}, maxLooks),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), looks: make(chan struct{}, maxLooks),
 	}
 	target := s.o.Target()
 	target.OnBack = s.wentBack
@@ -206,6 +195,11 @@ func Open(o Options) (*Store, error) {
 	}
 	s.pool, s.sender = p, commit.NewSender(p, o.Clock.Now, s.dropLater)
 	s.tasks = commit.NewTasks()
+	s.view = view.New(&view.Options{
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.o.size, PausesChanged: s.pausesChanged,
+		Session:       func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
+		ParkedChanged: func(id idem.ExecutionID) { s.own.ParkedChanged(id) },
+	})
 	keeping, stop := context.WithCancel(context.Background())
 	s.stopKeeping = stop
 	holds := func(id idem.ExecutionID) bool { return s.own.Has(id) }
@@ -215,7 +209,7 @@ func Open(o Options) (*Store, error) {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.live.Has, Holds: holds, Size: s.o.size,
+		Alive: s.view.Sessions.Has, Holds: holds, Size: s.o.size,
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
@@ -223,38 +217,23 @@ func Open(o Options) (*Store, error) {
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
 	s.reaper = reap.NewReaper(&reap.Options{
-		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Sessions: s.live, Writer: s.writer,
+		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Sessions: s.view.Sessions, Writer: s.writer,
 		Holds: holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
 			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
 		},
 	})
 	s.sweeper = reap.NewSweeper(s.reaper)
-	s.pauses = pauses.New(s.layout, s.pauseChanged)
-	paused := func(route, workflow string) bool { return s.pauses.Of(route, workflow) != nil }
-	s.slots = slots.New(&slots.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.o.size, Paused: paused,
-		Session: func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
-	})
-	s.parked = park.New(&park.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Sessions: s.live, Paused: paused, Left: s.slots.LeaveLine, Changed: func(id idem.ExecutionID) { s.own.ParkedChanged(id) },
-		Some: func() { s.hub.Want() },
-	})
-	s.hub = watch.New(&watch.Options{
-		Pool: p, Layout: s.layout, Sessions: s.live, Parked: s.parked.Any, Gone: s.parked.Gone, Missed: s.parked.MarkAll,
-		Came: func(entries []*mvccpb.KeyValue, watch int) { s.queues.Reported(entries, watch) },
-	})
-	s.queues = queue.New(s.layout, s.hub.GoneAt)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	s.own = owned.New(&owned.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
-		Pauses: s.pauses, Slots: s.slots, Parked: s.parked, Queues: s.queues, Deleted: s.hub.Deleted, Ended: s.ended,
+		View: s.view, Ended: s.ended,
 	})
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	asked := &operate.Options{
 		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Reaper: s.reaper,
-		Parked: s.parked, Rekeep: o.Rekeep,
+		Parked: s.view.Parked, Rekeep: o.Rekeep,
 		Ended: func(record *idem.Record) { s.ended(record, true) },
 	}
 	s.finder = operate.NewFinder(asked)
@@ -263,7 +242,7 @@ func Open(o Options) (*Store, error) {
 	}
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper.WaitReady, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.keeper.Run, s.sweeper.Run, s.hub.Run, s.parked.Run, s.slots.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run,
+		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run,
 	} {
 		s.keeping.Go(func() { run(keeping) })
 	}
@@ -272,13 +251,12 @@ func Open(o Options) (*Store, error) {
 
 func (s *core) newKeeper() *session.Keeper {
 	return session.NewKeeper(session.Options{
-		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.live, Pauses: s.pauses,
+		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.view.Sessions, Pauses: s.view.Pauses,
 		On: session.Callbacks{
 			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
 			Died: func(names []string) {
 				s.sweeper.Died(names)
-				s.hub.Died(names)
-				s.parked.Died(names)
+				s.view.Died(names)
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 			Forgot: func(execution string) {
@@ -288,15 +266,13 @@ func (s *core) newKeeper() *session.Keeper {
 			},
 			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
 			Unheld: func(execution string, revision int64) {
-				s.hub.Deleted(s.layout.Alive(protocol.HoldAlive(idem.ExecutionID(execution))), revision)
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
-				s.parked.MarkOf(idem.ExecutionID(execution))
+				s.view.Unheld(idem.ExecutionID(execution), revision)
 			},
 			Blind: func(revision int64) {
 				s.reset()
 				s.sweeper.Everything()
-				s.parked.MarkAll()
-				s.hub.Break(revision)
+				s.view.Missed(revision)
 			},
 		},
 	})
@@ -397,7 +373,7 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 			}
 		}
 	}
-	for rule, n := range s.slots.Waiting() {
+	for rule, n := range s.view.Slots.Waiting() {
 		c := counts[rule]
 		c.Waiting = n
 		counts[rule] = c
@@ -435,8 +411,7 @@ func (s *core) tell(e SessionEvent) {
 func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
-	s.queues.Forget()
-	s.hub.Forget()
+	s.view.Forget()
 	s.own.Rewind()
 }
 

@@ -11,7 +11,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -21,7 +21,7 @@ import (
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
 	store   *core
-	entry   queue.Entry // registered if the lock may be handed to it
+	entry   view.Entry // registered if the lock may be handed to it
 	route   string
 	turn    *slotTurn   // nil = it counts against no limit
 	won     *owned.Lock // the lock, where it was handed to this place
@@ -99,16 +99,16 @@ func (p *Place) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	if at.news = p.store.queues.Unanswered(&p.entry); at.news != nil {
+	if at.news = p.store.view.Queues.Unanswered(&p.entry); at.news != nil {
 		at.Offered = true
 		return at
 	}
-	if l := p.store.queues.Ours(&p.entry); l != nil {
+	if l := p.store.view.Queues.Ours(&p.entry); l != nil {
 		// Its own place was there when the queue was read, which may be before l was taken: a cancel between would be missed.
 		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.entry.Revision)}}
 		return at
 	}
-	if before, since := p.store.queues.Predecessor(&p.entry); before != "" {
+	if before, since := p.store.view.Queues.Predecessor(&p.entry); before != "" {
 		at.Told, at.Preceded, at.state = true, true, &queueState{State: &protocol.State{Revision: since}, before: before}
 	}
 	return at
@@ -124,7 +124,7 @@ func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	if err != nil {
 		return at
 	}
-	at.state, at.news = st, p.store.pauses.Change(p.route, p.entry.Scope.Workflow)
+	at.state, at.news = st, p.store.view.Pauses.Change(p.route, p.entry.Scope.Workflow)
 	at.Saw(st.State, p.entry.Execution, protocol.Seen{Q: p.entry.Revision, Prev: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
@@ -136,7 +136,7 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 	if step != protocol.AwaitLock {
 		return nil
 	}
-	p.store.queues.Sees(&p.entry, st.State)
+	p.store.view.Queues.Sees(&p.entry, st.State)
 	return st.Seen(p.entry.Scope.Key)
 }
 
@@ -164,7 +164,7 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
 func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
-	p.store.hub.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.store.layout.Queued(p.entry.Scope))...)
+	p.store.view.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.store.layout.Queued(p.entry.Scope))...)
 }
 
 // outcome is what Await returns at the end of the wait.
@@ -258,9 +258,9 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	switch {
 	case held != nil:
 		p.turn.taken()
-		p.store.queues.Unregister(&p.entry)
+		p.store.view.Queues.Unregister(&p.entry)
 	case p.turn == nil:
-		p.store.queues.Unlearn(k.L) // should another one be before it after all, it has to read that
+		p.store.view.Queues.Unlearn(k.L) // should another one be before it after all, it has to read that
 	}
 	return held, seen, err
 }
@@ -284,7 +284,7 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	p.store.queues.Unregister(&p.entry)
+	p.store.view.Queues.Unregister(&p.entry)
 	if p.won == nil {
 		p.won = p.store.own.Handed(&p.entry)
 	}

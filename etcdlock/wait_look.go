@@ -63,12 +63,12 @@ type reading struct{ p *Place }
 
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := r.p.store.queues.GoneAt(&r.p.entry); gone != 0 {
+	if gone := r.p.store.view.Queues.GoneAt(&r.p.entry); gone != 0 {
 		if at := r.gone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := r.p.store.queues.IsHead(&r.p.entry)
+	first := r.p.store.view.Queues.IsHead(&r.p.entry)
 	for pause := link.NewBackoff(); ; {
 		response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, r.reads(!first))
 		if err == nil {

@@ -37,7 +37,7 @@ func (t *slotTurn) key() string {
 	if t == nil {
 		return ""
 	}
-	limit := t.place.store.slots.TurnOf(t.place.entry.Execution)
+	limit := t.place.store.view.Slots.TurnOf(t.place.entry.Execution)
 	if limit == "" {
 		return ""
 	}
@@ -51,10 +51,10 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pro
 	}
 	t.leave()
 	s, e := t.place.store, &t.place.entry
-	if at.L != 0 || at.O != 0 || s.pauses.Of(t.place.route, e.Scope.Workflow) != nil {
+	if at.L != 0 || at.O != 0 || s.view.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
-	limit := s.slots.Begin(t.lock())
+	limit := s.view.Slots.Begin(t.lock())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
@@ -65,34 +65,34 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pro
 // leave gives the turn up, when the place waits for something else, or no more.
 func (t *slotTurn) leave() {
 	if t != nil {
-		t.place.store.slots.LeaveLine(t.place.entry.Execution)
+		t.place.store.view.Slots.LeaveLine(t.place.entry.Execution)
 	}
 }
 
 // taken is called when the lock was taken, and the turn with it.
 func (t *slotTurn) taken() {
 	if t != nil {
-		t.place.store.slots.Leave(t.place.entry.Execution)
+		t.place.store.view.Slots.Leave(t.place.entry.Execution)
 	}
 }
 
 // await waits until it may be the turn of the place. false: how things stand has to be read again.
 func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	p := t.place
-	limit, inLine, w := p.store.slots.Ask(t.lock(), nil)
+	limit, inLine, w := p.store.view.Slots.Ask(t.lock(), nil)
 	if limit == "" {
 		return true
 	}
 	if !inLine {
 		_, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
-			return p.store.slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
+			return p.store.view.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
 		}, nil)
 		if err != nil {
 			return false
 		}
 	}
 	p.awaitGone(ctx, w.Woken, revision)
-	limit, _, _ = p.store.slots.Ask(t.lock(), nil)
+	limit, _, _ = p.store.view.Slots.Ask(t.lock(), nil)
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
@@ -101,7 +101,7 @@ func (t *slotTurn) full() *idem.Seen {
 	if t == nil {
 		return nil
 	}
-	s := t.place.store.slots
+	s := t.place.store.view.Slots
 	turn := s.TurnOf(t.place.entry.Execution)
 	for i := range t.slots {
 		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {
@@ -114,15 +114,15 @@ func (t *slotTurn) full() *idem.Seen {
 // slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
 // again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
-	if t.slots.Size(l) == 0 {
+	if t.view.Slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.parked.Mark(k.L) }) })
+	limit, inLine, w := t.view.Slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.view.Parked.Mark(k.L) }) })
 	if limit == "" {
 		return true
 	}
 	if !inLine {
-		_ = t.slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
+		_ = t.view.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
 	}
 	return false
 }

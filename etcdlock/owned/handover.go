@@ -3,8 +3,8 @@ package owned
 import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -20,7 +20,7 @@ import (
 // claimed.
 
 // Handed returns the lock that the entry of a waiter was handed; nil = none.
-func (s *Locks) Handed(e *queue.Entry) *Lock {
+func (s *Locks) Handed(e *view.Entry) *Lock {
 	if s.o.Queues.Left(e) {
 		return s.Of(e.Execution)
 	}
@@ -28,7 +28,7 @@ func (s *Locks) Handed(e *queue.Entry) *Lock {
 }
 
 // Take returns the lock that e was found to have.
-func (s *Locks) Take(e *queue.Entry, st *protocol.State) *Lock {
+func (s *Locks) Take(e *view.Entry, st *protocol.State) *Lock {
 	l := *st.Lock
 	l.StartedAt = s.o.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
@@ -47,7 +47,7 @@ func (s *Locks) Take(e *queue.Entry, st *protocol.State) *Lock {
 func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 	var of *session.Session
 	var early bool
-	if s.o.Queues.Grant(l, then, func(e *queue.Entry, behind protocol.Line) {
+	if s.o.Queues.Grant(l, then, func(e *view.Entry, behind protocol.Line) {
 		of = e.Session
 		h = s.Make(*l, s.o.Layout.Keys(l), of)
 		h.line = behind
@@ -140,5 +140,5 @@ func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
 		return
 	}
 	s.o.Sender.ExpectEnd(next.keys.L)
-	s.o.Deleted(next.keys.Q, answer.Revision)
+	s.o.Watcher.Deleted(next.keys.Q, answer.Revision)
 }

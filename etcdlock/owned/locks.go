@@ -12,12 +12,9 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/park"
-	"hooklock/etcdlock/pauses"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/session"
-	"hooklock/etcdlock/slots"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -32,12 +29,7 @@ type Options struct {
 	Writer   string // marks the records that this process writes
 	Keeper   *session.Keeper
 	Finisher *finish.Finisher
-	Pauses   *pauses.Pauses
-	Slots    *slots.Slots
-	Parked   *park.Index
-	Queues   *queue.Queues
-	// Deleted is called when this process has deleted a queue entry. It must not block.
-	Deleted func(key string, revision int64)
+	*view.View
 	// Ended is called after an end that no call of idem.Held returns. recorded is false if it will never be in etcd. It must not block.
 	Ended func(record *idem.Record, recorded bool)
 }

@@ -68,7 +68,7 @@ var Rules = []Rule{
 		Why:      "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
 	},
 	{
-		Packages: []string{"hooklock/etcdlock/commit", "hooklock/etcdlock/finish", "hooklock/etcdlock/history", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/pauses", "hooklock/etcdlock/queue", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/watch"},
+		Packages: []string{"hooklock/etcdlock/commit", "hooklock/etcdlock/finish", "hooklock/etcdlock/history", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/view"},
 		Never:    []string{"hooklock/etcdlock"},
 		Why:      "the parts of the ledger get what they use through constructors: none knows the Store that is made of them",
 	},

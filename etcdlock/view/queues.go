@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ type Queues struct {
 	of      map[string]*queue           // by the key of the lock
 }
 
-// New returns queues of which nothing is known. gone returns the revision after since at which a key was deleted, 0 = none is known; it must not block.
-func New(y protocol.Layout, gone func(key string, since int64) int64) *Queues {
+// newQueues returns queues of which nothing is known. gone returns the revision after since at which a key was deleted, 0 = none is known; it must not block.
+func newQueues(y protocol.Layout, gone func(key string, since int64) int64) *Queues {
 	return &Queues{layout: y, gone: gone, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
 }
 

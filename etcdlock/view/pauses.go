@@ -1,4 +1,4 @@
-package pauses
+package view
 
 import (
 	"cmp"
@@ -44,8 +44,8 @@ type pauseSet struct {
 	end    context.CancelFunc
 }
 
-// New returns pauses of which none is in force. changed is called with each change, in order; it must not block.
-func New(y protocol.Layout, changed func(begun, over []*idem.Pause)) *Pauses {
+// newPauses returns pauses of which none is in force. changed is called with each change, in order; it must not block.
+func newPauses(y protocol.Layout, changed func(begun, over []*idem.Pause)) *Pauses {
 	return &Pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
 }
 

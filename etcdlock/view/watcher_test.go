@@ -1,21 +1,19 @@
-package watch
+package view
 
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
+	"hooklock/idem"
 )
 
 func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
-	h := New(&Options{Layout: protocol.NewLayout("/p"), Sessions: session.NewSet()})
+	h := New(&Options{Layout: protocol.NewLayout("/p")}).Watcher
 	if h.subscribe(10, []string{"k"}) == nil {
 		t.Fatal("the first one begins the watch, where it has read")
 	}
@@ -30,7 +28,7 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 		{"made anew since", 12, "gone", true},
 		{"another key", 11, "other", true},
 		{"read before the watch began", 9, "other", false},
-		{"a session that nobody knows", 12, h.o.Layout.Alive(protocol.SessionAlive("s")), false},
+		{"a session that nobody knows", 12, h.v.o.Layout.Alive(protocol.SessionAlive("s")), false},
 	} {
 		if n := h.subscribe(tt.revision, []string{tt.key}); (n != nil) != tt.waits {
 			t.Errorf("%s: waits is %v", tt.sentence, n != nil)
@@ -49,46 +47,52 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 	if h.Break(6000); h.subscribe(5999, []string{"other"}) != nil || h.subscribe(6000, []string{"other"}) == nil {
 		t.Error("what was read before something was missed is not read again")
 	}
-	if h.Forget(); h.subscribe(5, []string{"gone"}) == nil {
+	if h.forget(); h.subscribe(5, []string{"gone"}) == nil {
 		t.Error("after etcd went back, its revisions of before count")
 	}
 }
 
 // One watch serves both: those that wait here, and what is parked.
-func TestTheEndsOfLocksAndEntriesAreToldAlsoWhileOnlySomethingIsParked(t *testing.T) {
+func TestAQueueIsReadyWhenItsLockOrAnEntryIsGoneAlsoWhileNothingWaitsHere(t *testing.T) {
 	e := etcdtest.Start(t)
 	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = pool.Close() }()
-	var parked atomic.Bool
-	gone, missed := make(chan string, 10), make(chan struct{}, 10)
-	h := New(&Options{
-		Pool: pool, Layout: protocol.NewLayout("/p"), Sessions: session.NewSet(), Parked: parked.Load,
-		Came: func([]*mvccpb.KeyValue, int) {}, Gone: func(key string) { gone <- key }, Missed: func() { missed <- struct{}{} },
-	})
+	v := New(&Options{Pool: pool, Layout: layout, Tasks: commit.NewTasks(), ParkedChanged: func(idem.ExecutionID) {}})
 	ctx, stop := context.WithCancel(etcdtest.Within(t, etcdtest.Patience))
 	over := make(chan struct{})
-	go func() { defer close(over); h.Run(ctx) }()
+	go func() { defer close(over); v.Run(ctx) }()
 	defer func() { stop(); <-over }()
-	parked.Store(true)
-	h.Want()
-	<-missed // what ended before the watch is looked for
-	for _, key := range []string{h.o.Layout.All(protocol.KindLocks) + "w/one", h.o.Layout.All(protocol.KindQueue) + "w/one/a"} {
-		if _, err := e.Client.Put(ctx, key, "x"); err != nil {
+	l := lockFor("parked")
+	l.Parked = &idem.Parked{}
+	keys := layout.Keys(&l)
+	put := func(key string, value []byte) {
+		t.Helper()
+		if _, err := e.Client.Put(ctx, key, string(value)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	gone := func(key string) {
+		t.Helper()
 		if _, err := e.Client.Delete(ctx, key); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-gone; got != key {
-			t.Errorf("%s is gone, want %s", got, key)
-		}
-		if h.GoneAt(key, 0) == 0 {
-			t.Errorf("no waiter could know that %s is gone", key)
+	}
+	ready := func() {
+		t.Helper()
+		if scope, _, err := v.Parked.Next(ctx); err != nil || scope.Workflow != l.Scope.Workflow {
+			t.Fatalf("ready is %v: %v", scope, err)
 		}
 	}
-	parked.Store(false)
-	etcdtest.Eventually(t, "it stops watching", func() bool { _, watching := h.Watching(); return !watching })
+	put(keys.P, protocol.EncodeIndex(protocol.IndexOf(&l)))
+	ready() // because it is new; and once more, because the watch has begun, perhaps only now
+	for _, key := range []string{keys.L, keys.Q, keys.L, keys.Q} {
+		put(key, []byte("x"))
+		gone(key)
+		ready()
+	}
+	gone(keys.P)
+	etcdtest.Eventually(t, "it stops watching", func() bool { _, watching := v.Watcher.Watching(); return !watching })
 }

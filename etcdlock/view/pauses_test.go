@@ -1,4 +1,4 @@
-package pauses
+package view
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestASessionThatIsOverLeavesAPauseToTheNextOne(t *testing.T) {
 	over := &session.Session{Over: make(chan struct{})}
 	over.End(session.ErrGone)
 	for range 50 {
-		p := New(protocol.Layout{}, nil)
+		p := newPauses(protocol.Layout{}, nil)
 		link.Wake(p.heard)
 		if p.Acknowledge(t.Context(), over, nil); len(p.heard) == 0 {
 			t.Fatal("nobody will acknowledge it")

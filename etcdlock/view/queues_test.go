@@ -1,4 +1,4 @@
-package queue
+package view
 
 import (
 	"crypto/sha256"
@@ -41,7 +41,7 @@ func enters(qs *Queues, event string, revision int64) *Entry {
 }
 
 func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
-	qs := New(layout, deleted{}.at)
+	qs := newQueues(layout, deleted{}.at)
 	places := []*Entry{enters(qs, "c", 30), enters(qs, "a", 10), enters(qs, "d", 30), enters(qs, "b", 20)}
 	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
 		want := ""
@@ -97,7 +97,7 @@ func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
 
 func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	gone := deleted{}
-	qs := New(layout, gone.at)
+	qs := newQueues(layout, gone.at)
 	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
 	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
 	qs.Changed(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
@@ -121,7 +121,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 }
 
 func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
-	qs := New(layout, deleted{}.at)
+	qs := newQueues(layout, deleted{}.at)
 	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) { qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {}) },
 		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
@@ -145,7 +145,7 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 }
 
 func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
-	qs := New(layout, deleted{}.at)
+	qs := newQueues(layout, deleted{}.at)
 	p, again := enters(qs, "here", 70), lockFor("again")
 	between := inLine("between", 63)
 	key := layout.Lock(again.Scope)

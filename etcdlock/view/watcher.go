@@ -1,4 +1,4 @@
-package watch
+package view
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
 )
 
 // Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the lock, or its alive key. It has one watch on queues and
@@ -24,7 +23,7 @@ import (
 // is held, a new session or a release delay, ends with a deletion that its first waiter named, too: of the old session, or of the hold with the
 // execution's name.
 type Watcher struct {
-	o      *Options
+	v      *View
 	wanted chan struct{} // there is a waiter, or something is parked, and perhaps nothing is watched
 
 	mu       sync.Mutex
@@ -37,24 +36,6 @@ type Watcher struct {
 	recent   map[sum]int64           // the newest of them, for waiters that subscribe a little late
 	order    []sum                   // their keys, the oldest first
 	seed     maphash.Seed
-}
-
-// Options are what a Watcher works with.
-type Options struct {
-	Pool     *link.Pool
-	Layout   protocol.Layout
-	Sessions *session.Set
-
-	// None of these functions blocks.
-
-	// Came is called with new queue entries in their order, with those of one revision together, and with the number of the watch that reports them.
-	Came func(entries []*mvccpb.KeyValue, watch int)
-	// Parked reports whether something is parked: then Gone is called although there is no waiter.
-	Parked func() bool
-	// Gone is called with the key of a lock or queue entry that is gone.
-	Gone func(key string)
-	// Missed is called when something was parked before a watch begins, or when it has missed something.
-	Missed func()
 }
 
 // sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a read too many, or a lock is
@@ -72,15 +53,14 @@ type subscription struct {
 	told chan struct{} // closed when one of the keys is gone, or when that is not known any more
 }
 
-// New returns a watcher that watches nothing before Run.
-func New(o *Options) *Watcher {
+func newWatcher(v *View) *Watcher {
 	return &Watcher{
-		o: o, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
+		v: v, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
 	}
 }
 
-// Want is called when something is parked.
-func (h *Watcher) Want() { link.Wake(h.wanted) }
+// want is called when something is parked.
+func (h *Watcher) want() { link.Wake(h.wanted) }
 
 // Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
 // reads again.
@@ -113,8 +93,8 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.o.Layout.All(protocol.KindSessions))
-		if h.recent[h.sum(key)] > revision || is && !h.o.Sessions.Has(session) { // Died comes after the set knows
+		session, is := strings.CutPrefix(key, h.v.o.Layout.All(protocol.KindSessions))
+		if h.recent[h.sum(key)] > revision || is && !h.v.Sessions.Has(session) { // Died comes after the set knows
 			return nil
 		}
 	}
@@ -159,12 +139,12 @@ func (h *Watcher) tellLocked(key sum) {
 	}
 }
 
-// Died wakes the waiters for sessions that have ended.
-func (h *Watcher) Died(names []string) {
+// died wakes the waiters for sessions that have ended.
+func (h *Watcher) died(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.o.Layout.Alive(protocol.SessionAlive(name))))
+		h.tellLocked(h.sum(h.v.o.Layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -212,9 +192,9 @@ func (h *Watcher) Deleted(name string, revision int64) {
 // round is how often it is checked whether a watch is needed.
 const round = time.Second
 
-// Run watches while there are waiters or something is parked, until ctx ends.
-func (h *Watcher) Run(ctx context.Context) {
-	keys := &link.Reflector{Pool: h.o.Pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
+// run watches while there are waiters or something is parked, until ctx ends.
+func (h *Watcher) run(ctx context.Context) {
+	keys := &link.Reflector{Pool: h.v.o.Pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
 	for link.Woken(ctx, h.wanted) {
 		if !h.idle() {
 			keys.Run(ctx, h.known())
@@ -224,7 +204,7 @@ func (h *Watcher) Run(ctx context.Context) {
 }
 
 func (h *Watcher) idle() bool {
-	if h.o.Parked() {
+	if h.v.Parked.Any() {
 		return false
 	}
 	h.mu.Lock()
@@ -234,7 +214,7 @@ func (h *Watcher) idle() bool {
 
 // known returns the revision at which the first waiter has read; 0 = there is none, or what is parked was not looked at then.
 func (h *Watcher) known() int64 {
-	if h.o.Parked() {
+	if h.v.Parked.Any() {
 		return 0
 	}
 	h.mu.Lock()
@@ -244,10 +224,10 @@ func (h *Watcher) known() int64 {
 
 // list reads at which revision the next watch begins. The waiters read the rest.
 func (h *Watcher) list(ctx context.Context) (int64, error) {
-	_, revision, err := h.o.Pool.Read(ctx, clientv3.OpGet(h.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	_, revision, err := h.v.o.Pool.Read(ctx, clientv3.OpGet(h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
 		h.restart(revision)
-		h.o.Missed()
+		h.v.Parked.MarkAll()
 	}
 	return revision, err
 }
@@ -258,7 +238,7 @@ func (h *Watcher) watches(from int64) []link.Watch {
 	h.mu.Unlock()
 	gone := func(e *clientv3.Event) {
 		h.Deleted(string(e.Kv.Key), e.Kv.ModRevision)
-		h.o.Gone(string(e.Kv.Key))
+		h.v.Parked.Gone(string(e.Kv.Key))
 	}
 	entries := func(events []*clientv3.Event) {
 		var came []*mvccpb.KeyValue
@@ -268,7 +248,7 @@ func (h *Watcher) watches(from int64) []link.Watch {
 			}
 		}
 		if len(came) > 0 {
-			h.o.Came(came, n)
+			h.v.Queues.Reported(came, n)
 		}
 		for _, e := range events {
 			if e.Type == clientv3.EventTypeDelete {
@@ -278,8 +258,8 @@ func (h *Watcher) watches(from int64) []link.Watch {
 	}
 	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}
 	return []link.Watch{
-		{Key: h.o.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
-		{Key: h.o.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
+		{Key: h.v.o.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
+		{Key: h.v.o.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
 	}
 }
 
@@ -305,8 +285,8 @@ func (h *Watcher) breakLocked(revision int64) {
 	h.n = 0
 }
 
-// Forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an earlier one.
-func (h *Watcher) Forget() {
+// forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an earlier one.
+func (h *Watcher) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.breakLocked(0)

@@ -1,0 +1,106 @@
+package view
+
+import (
+	"context"
+	"sync"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/park"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/slots"
+	"hooklock/idem"
+)
+
+// View is what this process knows of what waits. Each part is a hint, and may be behind the others: a transaction compares what it relies on, and a refusal
+// brings the state of now. It is safe for concurrent use.
+//
+// Watches keep it, each shared by all that wait here: the session's, which says which sessions live, what is paused and which holds are gone; one of queues
+// and locks (Watcher), one of slots and one of what is parked, which begin with the first that needs them.
+type View struct {
+	Sessions *session.Set
+	Pauses   *Pauses
+	Queues   *Queues
+	Watcher  *Watcher
+	Slots    *slots.Slots
+	Parked   *park.Index
+
+	o *Options
+}
+
+// Options are what a View works with.
+type Options struct {
+	Pool   *link.Pool
+	Sender *commit.Sender
+	Tasks  *commit.Tasks
+	Layout protocol.Layout
+
+	// None of these functions blocks.
+
+	// Session returns the session of this process, or why there is none.
+	Session func() (*session.Session, error)
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	Size func(route string, slot idem.Slot) int
+	// PausesChanged is called with each change of the pauses, in order.
+	PausesChanged func(begun, over []*idem.Pause)
+	// ParkedChanged is called after the index entry of an execution has changed or has gone.
+	ParkedChanged func(idem.ExecutionID)
+}
+
+// New returns a view that knows nothing before Run and the first session.
+func New(o *Options) *View {
+	v := &View{Sessions: session.NewSet(), o: o}
+	v.Pauses = newPauses(o.Layout, v.pausesChanged)
+	v.Watcher = newWatcher(v)
+	v.Queues = newQueues(o.Layout, v.Watcher.GoneAt)
+	v.Slots = slots.New(&slots.Options{
+		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Size: o.Size, Paused: v.paused, Session: o.Session,
+	})
+	v.Parked = park.New(&park.Options{
+		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Sessions: v.Sessions, Paused: v.paused,
+		Left: v.Slots.LeaveLine, Changed: o.ParkedChanged, Some: v.Watcher.want,
+	})
+	return v
+}
+
+// Run keeps the view until ctx ends, except for what the session's watches report.
+func (v *View) Run(ctx context.Context) {
+	var parts sync.WaitGroup
+	for _, run := range []func(context.Context){v.Watcher.run, v.Slots.Run, v.Parked.Run} {
+		parts.Go(func() { run(ctx) })
+	}
+	parts.Wait()
+}
+
+func (v *View) paused(route, workflow string) bool { return v.Pauses.Of(route, workflow) != nil }
+
+func (v *View) pausesChanged(begun, over []*idem.Pause) {
+	v.Parked.PausesChanged()
+	v.Slots.PausesChanged()
+	v.o.PausesChanged(begun, over)
+}
+
+// Died is called when these sessions have ended.
+func (v *View) Died(names []string) {
+	v.Watcher.died(names)
+	v.Parked.Died(names)
+}
+
+// Unheld is called when the hold of an execution is gone, since revision.
+func (v *View) Unheld(id idem.ExecutionID, revision int64) {
+	v.Watcher.Deleted(v.o.Layout.Alive(protocol.HoldAlive(id)), revision)
+	v.Parked.MarkOf(id)
+}
+
+// Missed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = it goes on.
+func (v *View) Missed(revision int64) {
+	v.Watcher.Break(revision)
+	v.Parked.MarkAll()
+}
+
+// Forget is called when etcd has gone back to an earlier state: what is known by a revision is worth nothing.
+func (v *View) Forget() {
+	v.Queues.Forget()
+	v.Watcher.forget()
+}
