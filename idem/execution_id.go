@@ -96,7 +96,7 @@ func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 	if len(k) == keyLength && k[16] == '-' {
 		_, err := hex.Decode(b[:8], []byte(k[:16]))
 		_, err2 := hex.Decode(b[8:], []byte(k[17:]))
-		if err == nil && err2 == nil && KeyOf(b) == k {
+		if text := keyText(b); err == nil && err2 == nil && string(text[:]) == string(k) {
 			return b, true
 		}
 	}
@@ -108,11 +108,15 @@ func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 
 // KeyOf returns the key of these bytes.
 func KeyOf(b [KeyBytes]byte) Key {
-	var text [keyLength]byte
+	text := keyText(b)
+	return Key(text[:])
+}
+
+func keyText(b [KeyBytes]byte) (text [keyLength]byte) {
 	hex.Encode(text[:16], b[:8])
 	text[16] = '-'
 	hex.Encode(text[17:], b[8:])
-	return Key(text[:])
+	return text
 }
 
 const keyLength = 16 + 1 + 32
