@@ -15,7 +15,7 @@ import (
 
 // script is a Ledger whose claims are answered one after the other, the last one again and again.
 type script struct {
-	idem.Ledger
+	quiet
 	answers []answered
 	locks   []idem.Lock
 	prevs   []int64
@@ -23,10 +23,6 @@ type script struct {
 	reap    error
 	copies  int
 }
-
-func (*script) Paused(string, string) *idem.Pause          { return nil }
-func (*script) Answer(context.Context, *idem.Record) error { return nil }
-func (*script) Ahead(idem.Scope) *idem.Lock                { return nil }
 
 type answered struct {
 	seen *idem.Seen // nil and no err: the lock is taken
@@ -229,13 +225,9 @@ func TestExecutionsAreNamedFromTheRandomnessThatIsGiven(t *testing.T) {
 
 // failing is a Ledger that cannot decide.
 type failing struct {
-	idem.Ledger
+	quiet
 	err error
 }
-
-func (*failing) Paused(string, string) *idem.Pause          { return nil }
-func (*failing) Answer(context.Context, *idem.Record) error { return nil }
-func (*failing) Ahead(idem.Scope) *idem.Lock                { return nil }
 
 func (f *failing) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
 	return nil, nil, f.err

@@ -10,16 +10,12 @@ import (
 
 // counting is a Ledger in which something stands in the way, and which counts copies.
 type counting struct {
-	idem.Ledger
+	quiet
 	seen   idem.Seen
 	follow *idem.Seen
 	copies map[idem.ExecutionID]int
 	kept   time.Duration
 }
-
-func (*counting) Paused(string, string) *idem.Pause          { return nil }
-func (*counting) Answer(context.Context, *idem.Record) error { return nil }
-func (*counting) Ahead(idem.Scope) *idem.Lock                { return nil }
 
 func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
 	seen := c.seen

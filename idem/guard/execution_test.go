@@ -11,7 +11,7 @@ import (
 
 // oneLock is a Ledger with one lock, which is always free, and a Held that does what the test says.
 type oneLock struct {
-	idem.Ledger
+	quiet
 	lock    idem.Lock
 	claims  int
 	ttl     time.Duration // of the hold
@@ -20,10 +20,6 @@ type oneLock struct {
 	record  *idem.Record // what a settle brings, nil = what it was asked to write
 	release error
 }
-
-func (*oneLock) Paused(string, string) *idem.Pause          { return nil }
-func (*oneLock) Answer(context.Context, *idem.Record) error { return nil }
-func (*oneLock) Ahead(idem.Scope) *idem.Lock                { return nil }
 
 func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
 	o.claims++

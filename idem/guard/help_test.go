@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"time"
 
 	"hooklock/idem"
@@ -32,3 +33,10 @@ func unknownOutcome(r *idem.Record) {
 func finalAbort(r *idem.Record) {
 	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false, &idem.Cancel{Final: true}, true
 }
+
+// quiet is the part of a Ledger that most tests do not ask: nothing is paused, no delivery waits, and answers are in their records.
+type quiet struct{ idem.Ledger }
+
+func (quiet) Paused(string, string) *idem.Pause          { return nil }
+func (quiet) Ahead(idem.Scope) *idem.Lock                { return nil }
+func (quiet) Answer(context.Context, *idem.Record) error { return nil }

@@ -13,7 +13,7 @@ import (
 
 // line is a Ledger in which exec_holder runs, and whose queue does what the test says.
 type line struct {
-	idem.Ledger
+	quiet
 	ahead    *idem.Lock  // who has the lock that somebody waits for here
 	asked    int         // claims
 	lock     idem.Lock   // what stands in the way of a claim
@@ -33,9 +33,7 @@ type line struct {
 	reap     error
 }
 
-func (*line) Paused(string, string) *idem.Pause          { return nil }
-func (*line) Answer(context.Context, *idem.Record) error { return nil }
-func (l *line) Ahead(idem.Scope) *idem.Lock              { return l.ahead }
+func (l *line) Ahead(idem.Scope) *idem.Lock { return l.ahead }
 
 type queued struct {
 	seen *idem.Seen

@@ -74,14 +74,10 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 
 // asked counts how often a delivery came as far as the ledger.
 type asked struct {
-	idem.Ledger
+	quiet
 	seen   idem.Seen
 	claims *int
 }
-
-func (*asked) Paused(string, string) *idem.Pause          { return nil }
-func (*asked) Answer(context.Context, *idem.Record) error { return nil }
-func (*asked) Ahead(idem.Scope) *idem.Lock                { return nil }
 
 func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
 	*a.claims++
