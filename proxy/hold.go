@@ -6,25 +6,22 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/idem"
 	"hooklock/proxy/wire"
 )
 
 // holdFor returns how long the upstream may be silent after its answer; 0 = the work is done. The upstream's header has precedence over the
-// route's rule for the status. A header that cannot be read means a hold all the same: the work goes on, and a lock that is given away too
-// early lets two run at once.
-func (a *attempt) holdFor(status int) time.Duration {
-	p := &a.route.Policy
-	asked, given, err := askedHold(a.call.answer.Fields)
-	switch {
-	case err != nil:
-		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
-		return p.HoldTTL
-	case given:
-		return asked
-	case p.HoldOn.Has(status):
-		return p.HoldTTL
+// route's rule for the status. A header that cannot be read, for which err says why, means a hold all the same: the work goes on, and a lock that
+// is given away too early lets two run at once.
+func holdFor(p *idem.Policy, answer *wire.Answer) (ttl time.Duration, err error) {
+	asked, given, err := askedHold(answer.Fields)
+	if err == nil && given {
+		return asked, nil
 	}
-	return 0
+	if err != nil || p.HoldOn.Has(answer.Status) {
+		ttl = p.HoldTTL
+	}
+	return ttl, err
 }
 
 // askedHold reads Hooklock-Hold: a Go duration such as 30m; 0s says that the work is done whatever the status.

@@ -1,7 +1,10 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +88,18 @@ func TestAHeldExecutionKeepsItsLockAndItsEventAtEveryReplica(t *testing.T) {
 				t.Errorf("%d runs, events %v", runs, a.events.names)
 			}
 		})
+	}
+}
+
+func TestAHoldThatCannotBeReadIsLoggedOnce(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); p.Keep = idem.StatusSet{} })
+	var lines bytes.Buffer
+	r.handler.o.Log = slog.New(slog.NewTextHandler(&lines, nil))
+	up.reply <- "hold soon"
+	decided(t, r.send(t.Context(), "w", "1"), "executed")
+	if n := strings.Count(lines.String(), "msg=hold.unreadable"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, lines.String())
 	}
 }
 

@@ -65,8 +65,11 @@ func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 // park returns the ending of a delivery whose call did not bring the answer that its sender should get, if it could be parked; nil otherwise.
 func (a *attempt) park() *ending {
 	x := a.execution
+	if a.accepted || a.asked.Parking == nil || x.Parked() {
+		return nil
+	}
 	on, last := a.parkedOn()
-	if on == "" || a.accepted || x.Parked() || !x.MayPark(a.asked, on) {
+	if on == "" || !x.MayPark(a.asked, on) {
 		return nil
 	}
 	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, guard.ErrShutdown) && !errors.Is(cause, guard.ErrMaxDuration) {
@@ -87,7 +90,7 @@ func (a *attempt) park() *ending {
 // parkedOn returns the reason to park such a delivery, and what is known of its call.
 func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
 	last := &idem.Evidence{At: a.h.o.Now(), Code: string(a.why.decision), Detail: a.why.cause}
-	answer := &a.call.answer
+	p, answer := &a.route.Policy, &a.call.answer
 	switch {
 	case a.err != nil && !a.sent:
 		last.Outcome = idem.NotExecuted
@@ -95,11 +98,14 @@ func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
 	case a.err != nil:
 		last.Outcome = idem.Unknown
 		return idem.ParkUnknown, last
-	case !answer.Whole || a.route.Policy.Keep.Has(answer.Status) || a.holdFor(answer.Status) > 0:
+	case !answer.Whole || p.Keep.Has(answer.Status):
+		return "", nil
+	}
+	if hold, _ := holdFor(p, answer); hold > 0 {
 		return "", nil
 	}
 	last.Status, last.Code, last.Detail = answer.Status, "upstream_status", ""
-	if a.route.Policy.Unknown.Has(answer.Status) {
+	if p.Unknown.Has(answer.Status) {
 		last.Outcome = idem.Unknown
 		return idem.ParkUnknown, last
 	}

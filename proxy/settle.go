@@ -36,7 +36,12 @@ func (a *attempt) settle() *ending {
 
 // settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
 func (a *attempt) settleAnswered(answer idem.Answer) guard.Ending {
-	if ttl := a.holdFor(answer.Status); ttl > 0 {
+	p := &a.route.Policy
+	ttl, err := holdFor(p, &a.call.answer)
+	if err != nil {
+		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
+	}
+	if ttl > 0 {
 		return a.execution.Hold(ttl)
 	}
 	return a.execution.Complete(answer)
