@@ -49,6 +49,18 @@ const (
 	forwardAlways         // it needs neither a lock nor memory
 )
 
+// forwarded returns the ending of a delivery that may go to the upstream all the same.
+func (e *ending) forwarded(f forward) *ending {
+	e.forward = f
+	return e
+}
+
+// hangingUp returns the ending of a delivery after which its connection is closed: what follows on it may be the rest of it.
+func (e *ending) hangingUp() *ending {
+	e.hangUp = true
+	return e
+}
+
 // refuse returns the ending of a delivery that is refused with that decision.
 func (d *delivery) refuse(decision idem.Decision) *ending {
 	d.end = ending{decision: decision, refusal: refusalOf(decision)}

@@ -9,37 +9,27 @@ import (
 
 // name builds workflow, key and fingerprint.
 func (d *delivery) name() *ending {
-	since := d.h.o.Now()
-	var err error
-	d.names, err = d.route.Keys.Name(&d.req.msg)
-	d.report.Stages.Key = span(since, d.h.o.Now())
+	since, r := d.h.o.Now(), &d.report
+	names, err := d.route.Keys.Name(&d.req.msg)
 	var bad *naming.NameError
 	_ = errors.As(err, &bad)
-	d.report.WorkflowPart, d.report.EventIDPart = partResults(d.route.Keys, d.names.EventID, bad)
-	d.report.Ordered = d.names.Ordered
-	var end *ending
+	d.names, r.Stages.Key, r.Ordered = names, span(since, d.h.o.Now()), names.Ordered
+	r.WorkflowPart, r.EventIDPart = partResults(d.route.Keys, names.EventID, bad)
 	switch {
 	case bad != nil:
-		end = d.reject(reject(bad.Code, bad.Detail))
+		return d.reject(reject(bad.Code, bad.Detail)).forwarded(forwardByRule)
 	case err != nil:
-		end = d.reject(reject(codeBadRequest, err.Error()))
-	default:
-		d.report.Workflow, d.report.Key, d.report.EventID = d.names.Workflow, d.names.Key.Short(), d.names.EventID
-		d.report.Labels = d.names.Labels
-		if !d.names.Missing {
-			d.report.Keyed = d.report.Keyed && d.names.Key != ""
-			return nil
-		}
-		if paused := d.h.o.Paused; paused != nil && paused(d.route.Name, d.names.Workflow) != nil {
-			end = d.refuse(idem.DecisionPaused)
-			break
-		}
-		end = d.refuse(idem.DecisionRejected)
-		end.forward = forwardAlways // on_missing_event_id: pass
-		return end
+		return d.reject(reject(codeBadRequest, err.Error())).forwarded(forwardByRule)
 	}
-	end.forward = forwardByRule
-	return end
+	r.Workflow, r.Key, r.EventID, r.Labels = names.Workflow, names.Key.Short(), names.EventID, names.Labels
+	if !names.Missing {
+		r.Keyed = r.Keyed && names.Key != ""
+		return nil
+	}
+	if paused := d.h.o.Paused; paused != nil && paused(d.route.Name, names.Workflow) != nil {
+		return d.refuse(idem.DecisionPaused).forwarded(forwardByRule)
+	}
+	return d.refuse(idem.DecisionRejected).forwarded(forwardAlways) // on_missing_event_id: pass
 }
 
 // partResults returns how the parts of a name were found, which is complete if bad is nil.

@@ -90,15 +90,11 @@ func (q *request) from(ctx *fasthttp.RequestCtx) {
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	if !d.route.Observe {
 		if broken := d.route.Verify.checkHead(&d.req); broken != nil {
-			end := d.forged(broken)
-			end.hangUp = true // what follows is an unread body
-			return end
+			return d.forged(broken).hangingUp()
 		}
 	}
 	if bad := d.req.readBody(ctx, d.h.limits().RequestBody, &d.memory); bad != nil {
-		end := d.reject(bad)
-		end.hangUp = true
-		return end
+		return d.reject(bad).hangingUp()
 	}
 	return nil
 }

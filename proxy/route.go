@@ -93,9 +93,7 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	d.req.from(ctx)
 	d.beginTrace()
 	if d.req.head.Upgrade() != nil {
-		end := d.reject(upgradeRefused())
-		end.hangUp = true // what follows may be an unread body, or the other protocol already
-		return end
+		return d.reject(upgradeRefused()).hangingUp() // what follows may be the other protocol already
 	}
 	return nil
 }

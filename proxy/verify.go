@@ -115,9 +115,7 @@ func (d *delivery) verify() *ending {
 	found := v.inspect(d.req.asSigned(), d.h.o.Now())
 	switch {
 	case found.broken != nil:
-		end := d.forged(found.broken)
-		end.forward = forwardByRule
-		return end
+		return d.forged(found.broken).forwarded(forwardByRule)
 	case found.unsigned:
 		d.report.UnsignedHandshake, d.report.Verified = true, false
 	case v.Verifier != nil:
@@ -130,9 +128,7 @@ func (d *delivery) verify() *ending {
 		d.end = ending{decision: idem.DecisionAnswered, source: fromRule, forward: forwardByRule, greeting: found.answer}
 		return &d.end
 	}
-	end := d.refuse(idem.DecisionExecuted)
-	end.forward = forwardAlways
-	return end
+	return d.refuse(idem.DecisionExecuted).forwarded(forwardAlways)
 }
 
 func unverifiedDetail(e *sender.SignatureError) string {
