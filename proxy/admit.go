@@ -17,11 +17,10 @@ import (
 func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	since := d.h.o.Now()
 	a := d.ask(ctx)
-	gate := span(since, d.h.o.Now())
-	stages := &d.report.Stages
-	stages.Claim = Stretch{since, gate.For - a.Waited}
+	claim, stages := d.h.o.Now().Sub(since)-a.Waited, &d.report.Stages
+	stages.Claim = Stretch{since, claim}
 	if a.Waited > 0 {
-		stages.Wait = Stretch{since.Add(stages.Claim.For), a.Waited}
+		stages.Wait = Stretch{since.Add(claim), a.Waited}
 	}
 	d.report.Met = a.HolderTrace
 	if d.execution = a.Execution; d.execution != nil {
@@ -52,7 +51,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
 		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
-		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, p) },
+		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy) },
 	}
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
 		return d.h.o.Gate.Admit(d.h.o.Base, d.asked)

@@ -43,7 +43,8 @@ func (d *reply) write(end *ending) {
 		return
 	}
 	if end.hangUp {
-		hangUp(d.ctx)
+		wire.LingerOnClose(d.ctx.Conn())
+		d.ctx.SetConnectionClose()
 	}
 	d.mark(end)
 	switch {
@@ -137,13 +138,6 @@ func (d *reply) mark(end *ending) {
 	if end.decision == idem.DecisionReplayed {
 		h.Set(headerReplayed, "true")
 	}
-}
-
-// hangUp ends a connection with this answer, because what follows on it cannot be told from the rest of this request: fasthttp would take an
-// unread body for the next request, and a sender could hide a whole request in it from a proxy in front that checks requests.
-func hangUp(ctx *fasthttp.RequestCtx) {
-	wire.LingerOnClose(ctx.Conn())
-	ctx.SetConnectionClose()
 }
 
 // writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are dropped, and on routes so are those that only

@@ -100,14 +100,11 @@ func (a *attempt) callUpstream() {
 	}
 }
 
-// trusted reports whether the body is its sender's: a signature proves it, of a parked execution since it was accepted.
-func (d *delivery) trusted() bool {
-	return d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
-}
-
 // send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
 func (d *delivery) send(x *guard.Execution) error {
-	keeps := d.h.o.Upstream.Reuses(d.req.body, d.trusted()) // its connection may be used again
+	// A signature proves that the body is its sender's. That of a parked execution was checked when it was accepted.
+	trusted := d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
+	keeps := d.h.o.Upstream.Reuses(d.req.body, trusted) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
 	err := d.h.o.Upstream.Send(&d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 	d.noteCall()
@@ -154,8 +151,8 @@ func (d *delivery) noteCall() {
 
 // callFailure returns the failure of a call that was not cancelled.
 func callFailure(c *call, err error) failure {
-	var send *wire.SendError
-	timedOut := errors.Is(c.Cause(), errUpstreamTimeout) || errors.As(err, &send) && send.Sent() && send.Timeout
+	send, ok := errors.AsType[*wire.SendError](err)
+	timedOut := errors.Is(c.Cause(), errUpstreamTimeout) || ok && send.Sent() && send.Timeout
 	sent, decision := wasSent(err), idem.DecisionUpstreamFailed
 	switch {
 	case timedOut:
@@ -172,6 +169,6 @@ func callFailure(c *call, err error) failure {
 
 // wasSent reports whether the upstream may have a byte of a request that failed with err.
 func wasSent(err error) bool {
-	var send *wire.SendError
-	return !errors.As(err, &send) || send.Sent()
+	send, ok := errors.AsType[*wire.SendError](err)
+	return !ok || send.Sent()
 }

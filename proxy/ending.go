@@ -23,7 +23,9 @@ type ending struct {
 	pooled   bool                    // the body is in the delivery's memory
 	stream   *answerStream
 
-	err        error // for the report; nil: nothing to add
+	err error // for the report; nil: nothing to add
+	// hangUp ends the connection, because what follows on it cannot be told from the rest of this request: fasthttp would take an unread body for
+	// the next request, and a sender could hide a whole request in it from a proxy in front that checks requests.
 	hangUp     bool
 	unrecorded bool // the answer is right, but the ledger does not have it yet
 	left       bool // of the first answer only the status is in the ledger, because the rest has expired
@@ -55,7 +57,7 @@ func (e *ending) forwarded(f forward) *ending {
 	return e
 }
 
-// hangingUp returns the ending of a delivery after which its connection is closed: what follows on it may be the rest of it.
+// hangingUp returns the ending of a delivery after which its connection is closed.
 func (e *ending) hangingUp() *ending {
 	e.hangUp = true
 	return e

@@ -83,8 +83,9 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 		x.refuse(route, bodyTooLarge())
 	default:
 		if x.verify(route, q.asSigned(), now); x.Handshake == "" {
-			x.name(route, m)
-			x.order(route, m)
+			names, err := route.Keys.Name(m)
+			x.name(route, &names, err)
+			x.order(route, &names, err)
 			x.park(route, &q)
 		}
 	}
@@ -153,15 +154,14 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 }
 
 // name fills in the names of the delivery.
-func (x *Explanation) name(route *Route, m *naming.Message) {
-	names, err := route.Keys.Name(m)
+func (x *Explanation) name(route *Route, names *naming.Names, err error) {
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
 	if route.Policy.Limit > 1 && x.Workflow != "" {
 		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}
-	var refused *naming.NameError
+	refused, bad := errors.AsType[*naming.NameError](err)
 	switch {
-	case errors.As(err, &refused):
+	case bad:
 		x.refuse(route, reject(refused.Code, refused.Detail))
 		return
 	case names.Missing:
@@ -183,14 +183,10 @@ func (x *Explanation) name(route *Route, m *naming.Message) {
 }
 
 // order fills in the position of the delivery in its scope.
-func (x *Explanation) order(route *Route, m *naming.Message) {
+func (x *Explanation) order(route *Route, names *naming.Names, err error) {
 	o := route.Policy.Order
-	if o == nil || x.Rejection != nil {
-		return
-	}
-	names, err := route.Keys.Name(m)
 	switch {
-	case err != nil || names.Missing:
+	case o == nil || x.Rejection != nil || err != nil || names.Missing:
 		return
 	case names.Order == nil:
 		x.Order = fmt.Sprintf("not known: what %s says is %s, so it is not judged", o.By, names.Ordered)

@@ -80,8 +80,7 @@ func (p passage) ended(err error) *ending {
 
 func (p passage) failed(err error) *ending {
 	end := p.tell(callFailure(&p.call, err), wasSent(err))
-	var send *wire.SendError
-	if errors.As(err, &send) {
+	if send, ok := errors.AsType[*wire.SendError](err); ok {
 		if bad := badBody(send.Err); bad != nil {
 			bad.Sent = send.Sent()
 			end = p.reject(bad)

@@ -11,9 +11,8 @@ import (
 func (d *delivery) name() *ending {
 	since, r := d.h.o.Now(), &d.report
 	names, err := d.route.Keys.Name(&d.req.msg)
-	var bad *naming.NameError
-	_ = errors.As(err, &bad)
-	d.names, r.Stages.Key, r.Ordered = names, span(since, d.h.o.Now()), names.Ordered
+	bad, _ := errors.AsType[*naming.NameError](err)
+	d.names, r.Stages.Key, r.Ordered = names, Stretch{since, d.h.o.Now().Sub(since)}, names.Ordered
 	r.WorkflowPart, r.EventIDPart = partResults(d.route.Keys, names.EventID, bad)
 	switch {
 	case bad != nil:
@@ -34,19 +33,17 @@ func (d *delivery) name() *ending {
 
 // partResults returns how the parts of a name were found, which is complete if bad is nil.
 func partResults(keys *naming.Keys, id string, bad *naming.NameError) (workflow, eventID PartResult) {
-	workflow = PartOK
 	switch {
 	case bad != nil && bad.Part == naming.PartWorkflow:
 		return partResult(bad.Code), ""
 	case !keys.ReadsEventID():
+		return PartOK, ""
 	case bad != nil:
-		eventID = partResult(bad.Code)
+		return PartOK, partResult(bad.Code)
 	case id == "":
-		eventID = PartMissing
-	default:
-		eventID = PartOK
+		return PartOK, PartMissing
 	}
-	return workflow, eventID
+	return PartOK, PartOK
 }
 
 func partResult(code string) PartResult {

@@ -76,8 +76,6 @@ type Stretch struct {
 	For  time.Duration
 }
 
-func span(from, to time.Time) Stretch { return Stretch{from, to.Sub(from)} }
-
 // PartResult says how a part of a delivery's name was found.
 type PartResult string
 

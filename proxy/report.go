@@ -108,8 +108,6 @@ func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 // mayChange reports whether the report may show what differs between this attempt of an event and another: a failed one comes again, and one
 // that is another request than the first counted as another event.
 func (r *Report) mayChange() bool {
-	if r.Key == "" || r.EventID == "" || !r.Keyed {
-		return false
-	}
-	return r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 0 && r.Status >= 400
+	other := r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch
+	return r.Key != "" && r.EventID != "" && r.Keyed && (other || r.Attempt > 0 && r.Status >= 400)
 }

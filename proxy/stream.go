@@ -16,8 +16,7 @@ import (
 
 // stream gives the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *reply) stream(s *answerStream) {
-	s.plain = s.x == nil
-	s.call.Pause()
+	s.d.call.Pause()
 	toItsEnd := d.call.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
 		d.gather(s)
@@ -60,7 +59,6 @@ const longestOldAnswer = 8 << 20
 type answerStream struct {
 	d    *delivery
 	x    *guard.Execution // nil if nothing is recorded, and once it is
-	call *call
 	rest *wire.Rest
 
 	sender  net.Conn
@@ -79,7 +77,7 @@ type answerStream struct {
 // streamOf returns the stream of an answer of d that was not read whole; x is nil if nothing is recorded.
 func streamOf(d *delivery, x *guard.Execution) *answerStream {
 	a := &d.call.answer
-	return &answerStream{d: d, x: x, call: &d.call, rest: a.Rest, held: a.Body, total: int64(len(a.Body))}
+	return &answerStream{d: d, x: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
 }
 
 const (
@@ -97,9 +95,9 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.err != nil:
 			return 0, s.err
 		case s.x == nil: // nothing to hold back
-			s.call.Give(s.d.h.o.StreamTimeout)
+			s.d.call.Give(s.d.h.o.StreamTimeout)
 			n, s.err = s.rest.Read(p)
-			s.call.Pause() // waits for the sender, which has a time limit of its own
+			s.d.call.Pause() // waits for the sender, which has a time limit of its own
 			return n, s.err
 		default:
 			s.advance()
@@ -145,9 +143,9 @@ func (s *answerStream) advance() {
 		s.d.memory.Hold(streamPiece)
 		s.bufs[s.turn] = make([]byte, streamPiece)
 	}
-	s.call.progress()
+	s.d.call.progress()
 	n, err := s.rest.Read(s.bufs[s.turn])
-	s.call.Pause()
+	s.d.call.Pause()
 	s.total += int64(n)
 	s.ready, s.held = s.held, s.bufs[s.turn][:n]
 	s.turn = 1 - s.turn
@@ -211,7 +209,7 @@ func (s *answerStream) Close() (err error) {
 	if s.plain {
 		s.d.noteCall()
 	}
-	defer s.call.end()
+	defer s.d.call.end()
 	defer s.rest.Close()
 	defer s.contain(&err)
 	defer func() {

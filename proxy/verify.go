@@ -83,8 +83,8 @@ func (v *Verification) asks(q *question) bool {
 
 // brokenBy returns a Verifier's error; nil for none.
 func (v *Verification) brokenBy(err error) *sender.SignatureError {
-	var broken *sender.SignatureError
-	if err != nil && !errors.As(err, &broken) {
+	broken, ok := errors.AsType[*sender.SignatureError](err)
+	if err != nil && !ok {
 		broken = &sender.SignatureError{Scheme: v.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
 	}
 	return broken
@@ -102,7 +102,7 @@ func (v *Verification) checkHead(q *request) *sender.SignatureError {
 func (d *delivery) forged(broken *sender.SignatureError) *ending {
 	d.report.noteSignature(d.route.Verify.Scheme, broken)
 	end := d.refuse(idem.DecisionUnverified)
-	end.err, end.refusal.detail = broken, unverifiedDetail(broken)
+	end.err, end.refusal.detail = broken, cmp.Or(broken.Part, "signature")+": "+broken.Detail+"; nothing was executed"
 	return end
 }
 
@@ -129,8 +129,4 @@ func (d *delivery) verify() *ending {
 		return &d.end
 	}
 	return d.refuse(idem.DecisionExecuted).forwarded(forwardAlways)
-}
-
-func unverifiedDetail(e *sender.SignatureError) string {
-	return cmp.Or(e.Part, "signature") + ": " + e.Detail + "; nothing was executed"
 }
