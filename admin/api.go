@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ type API struct {
 
 // New makes the API. It starts no goroutine.
 func New(o Options) *API {
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = 2 * time.Second
-	}
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 2*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,12 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -133,11 +133,7 @@ func upstreamAddress(text string) string {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
 	}
-	port := u.Port()
-	if port == "" {
-		port = strconv.Itoa(map[string]int{"http": 80, "https": 443}[u.Scheme])
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
 // callsItself reports whether a call of the upstream comes in at the own listener. A listener on every address has the port on this machine.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,15 +47,7 @@ type Client struct {
 
 // New makes a client. It sends nothing yet; its errors are about the options.
 func New(o Options) (*Client, error) {
-	if o.URL == "" {
-		o.URL = DefaultURL
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = "hooklock-client"
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 15 * time.Second
-	}
+	o.URL = cmp.Or(o.URL, DefaultURL)
 	u, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("parse URL: %w", bare(err))
@@ -68,7 +61,7 @@ func New(o Options) (*Client, error) {
 		base = "http://localhost"
 	}
 	return &Client{
-		base: base, token: o.Token, agent: o.UserAgent, timeout: o.Timeout,
+		base: base, token: o.Token, agent: cmp.Or(o.UserAgent, "hooklock-client"), timeout: cmp.Or(o.Timeout, 15*time.Second),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // a token is for the configured server, and for no other
 		}},

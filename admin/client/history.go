@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -91,11 +92,7 @@ func (b *ArrivalBehind) Text(stamp func(time.Time) string) string {
 	if b == nil {
 		return ""
 	}
-	text := b.EventID
-	if text == "" {
-		text = "an event without an ID"
-	}
-	text += " had the lock since " + stamp(b.StartedAt.Time)
+	text := cmp.Or(b.EventID, "an event without an ID") + " had the lock since " + stamp(b.StartedAt.Time)
 	if b.FinishedAt.IsZero() {
 		return text + ", and still has it"
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -64,10 +65,7 @@ const (
 
 // Error returns what was refused and why.
 func (p *Problem) Error() string {
-	text := p.Detail
-	if text == "" {
-		text = p.Title
-	}
+	text := cmp.Or(p.Detail, p.Title)
 	if p.Code == "" {
 		return text
 	}
@@ -82,9 +80,7 @@ func newProblem(answer *http.Response, body []byte) *Problem {
 		readProblem(body, p)
 	}
 	p.Status = answer.StatusCode // the status of the answer counts, whatever the body says
-	if p.Title == "" {
-		p.Title = http.StatusText(p.Status)
-	}
+	p.Title = cmp.Or(p.Title, http.StatusText(p.Status))
 	if p.Code == "" {
 		p.Detail = fmt.Sprintf("the answer %d %s does not come from Hooklock's admin API", p.Status, p.Title)
 		if to := answer.Header.Get("Location"); to != "" && p.Status >= 300 && p.Status < 400 {

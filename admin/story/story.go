@@ -2,6 +2,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -128,10 +129,7 @@ func Why(a *client.Arrival, stamp func(time.Time) string) string {
 	if b == nil {
 		return d.Row().Happened
 	}
-	name := b.EventID
-	if name == "" {
-		name = "an event without an ID"
-	}
+	name := cmp.Or(b.EventID, "an event without an ID")
 	if b.FinishedAt.IsZero() {
 		return d.Row().Happened + ": " + name + " had the lock since " + stamp(b.StartedAt.Time) + " and still has it"
 	}
@@ -186,11 +184,7 @@ func (s *Story) waits() string {
 
 // holder says which event has the lock.
 func (s *Story) holder() string {
-	name := s.Lock.EventID
-	if name == "" {
-		name = s.Lock.Holder
-	}
-	return name + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " + Count(s.Lock.Waiting, "event waits", "events wait")
+	return cmp.Or(s.Lock.EventID, s.Lock.Holder) + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " + Count(s.Lock.Waiting, "event waits", "events wait")
 }
 
 func (s *Story) lockEnd() string {
@@ -204,11 +198,7 @@ func (s *Story) aborted() string {
 	if s.SupersededBy != "" {
 		return "It did not run: a newer event of its scope replaced it at " + s.Stamp(s.FinishedAt.Time) + "."
 	}
-	by := s.AbortedBy
-	if by == "" {
-		by = "Hooklock"
-	}
-	text := by + " cancelled it at " + s.Stamp(s.AbortedAt.Time)
+	text := cmp.Or(s.AbortedBy, "Hooklock") + " cancelled it at " + s.Stamp(s.AbortedAt.Time)
 	if s.AbortReason != "" {
 		text += ": " + s.AbortReason
 	}

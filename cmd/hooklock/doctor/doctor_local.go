@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -96,9 +97,7 @@ func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 		f.Found = err.Error()
 		return f
 	}
-	if t.ServerName == "" {
-		t.ServerName = u.Hostname()
-	}
+	t.ServerName = cmp.Or(t.ServerName, u.Hostname())
 	secured := tls.Client(conn, t)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		f.Found = "TLS handshake: " + err.Error()

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -167,10 +168,7 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 	if len(ports) == 0 {
 		return 0, nil, fmt.Errorf("the Service %s has no ports", text(service, "metadata", "name"))
 	}
-	wanted := text(ports[0], "targetPort")
-	if wanted == "" {
-		wanted = text(ports[0], "port")
-	}
+	wanted := cmp.Or(text(ports[0], "targetPort"), text(ports[0], "port"))
 	containers := list(pod, "containers")
 	for _, c := range containers {
 		for _, p := range list(c, "ports") {

@@ -40,12 +40,8 @@ func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 	if !x.StartedAt.IsZero() {
 		age = cli.Span(now.Sub(x.StartedAt.Time))
 	}
-	id := x.ExecutionID
-	if id == "" {
-		id = "-" // none ran
-	}
 	return []string{
-		id, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), d.why(x),
 	}
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 		return nil, err
 	}
 	address, trust := AdminURL(c), r.tls
-	d.url = firstOf(r.url, e.Lookup(envAdmin), address)
+	d.url = cmp.Or(r.url, e.Lookup(envAdmin), address)
 	switch {
 	case d.url == "":
 		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.ConfigFile()))
@@ -180,7 +181,7 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 
 // zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a zone is named.
 func (r *Remote) zones(d *Desk) (err error) {
-	name := firstOf(r.zone, "Local")
+	name := cmp.Or(r.zone, "Local")
 	if r.utc {
 		name = "UTC"
 	}
@@ -204,7 +205,7 @@ func (d *Desk) moments(times ...*string) {
 }
 
 // ConfigFile returns the file that --config names, or the default.
-func (r *Remote) ConfigFile() string { return firstOf(r.config, wiring.DefaultConfig) }
+func (r *Remote) ConfigFile() string { return cmp.Or(r.config, wiring.DefaultConfig) }
 
 // configuration returns the configuration of the hooklock that is called: of --config, of the default file, or of the environment alone. A file that is
 // not valid is read as far as possible: the hooklock runs with an earlier one.
@@ -301,15 +302,6 @@ func withoutPassword(url string) string {
 		return scheme + "://…@" + rest[i+1:]
 	}
 	return url
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // OneArg returns a check for one argument; what names it.

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -209,9 +210,7 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 		if o.TLS, err = ClientTLS("upstream.tls", &c.Upstream.TLS, log); err != nil {
 			return o, "", err
 		}
-		if o.TLS.ServerName == "" {
-			o.TLS.ServerName = u.Hostname()
-		}
+		o.TLS.ServerName = cmp.Or(o.TLS.ServerName, u.Hostname())
 		o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions) // a new connection resumes the session of an earlier one
 		o.Addr = WithPort(u, "443")
 	default:
