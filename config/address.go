@@ -133,6 +133,11 @@ func upstreamAddress(text string) string {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
 	}
+	return WithPort(u)
+}
+
+// WithPort returns the host and port of a URL of HTTP, with the default port of its scheme if it names none.
+func WithPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 

@@ -73,7 +73,7 @@ func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 		f.Found = err.Error()
 		return f
 	}
-	network, address := "tcp", wiring.WithPort(u, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	network, address := "tcp", config.WithPort(u)
 	if u.Scheme == "unix" {
 		network, address = "unix", u.Path
 	}

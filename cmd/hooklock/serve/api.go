@@ -21,9 +21,6 @@ import (
 // The API's view of the ledger, and the ledger.
 var _ admin.Ledger = (*etcdlock.Control)(nil)
 
-// localAdmin is the name of the generated token.
-const localAdmin = "admin"
-
 // openAdmin opens the admin API with health and metrics, and the health listener.
 func (s *Service) openAdmin(ctx context.Context) (err error) {
 	if len(s.config.Admin.Tokens) == 0 {
@@ -69,7 +66,7 @@ func (s *Service) access(c *config.Config) admin.Access {
 		}
 	}
 	if a.Open && s.localToken != "" {
-		a.Tokens = []admin.Token{{Name: localAdmin, Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
+		a.Tokens = []admin.Token{{Name: "admin", Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
 	}
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]

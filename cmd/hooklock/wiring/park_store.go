@@ -32,9 +32,3 @@ func ParkStore(c *config.Config, log *slog.Logger) (parked.Options, error) {
 	o.S3.TLS, err = ClientTLS("park_store.s3.tls", &c.ParkStore.S3.TLS, log)
 	return o, err
 }
-
-// checkKeys checks a key file.
-func checkKeys(text string) error {
-	_, err := parked.ParseKeys(text)
-	return err
-}

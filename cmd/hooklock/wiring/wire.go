@@ -24,6 +24,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
+	"hooklock/proxy/parked"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
@@ -33,7 +34,8 @@ import (
 func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config.Loaded, error) {
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
-		Senders: knownSenders(), CheckRoute: checkRoute, CheckKeys: checkKeys,
+		Senders: knownSenders(), CheckRoute: checkRoute,
+		CheckKeys: func(text string) error { _, err := parked.ParseKeys(text); return err },
 	})
 	if err != nil {
 		return nil, cli.Misuse(err)
@@ -212,10 +214,8 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 		}
 		o.TLS.ServerName = cmp.Or(o.TLS.ServerName, u.Hostname())
 		o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions) // a new connection resumes the session of an earlier one
-		o.Addr = WithPort(u, "443")
-	default:
-		o.Addr = WithPort(u, "80")
 	}
+	o.Addr = config.WithPort(u)
 	return o, u.Host, nil
 }
 
@@ -230,14 +230,6 @@ func Reuse(r config.Reuse) wire.Reuse {
 	return wire.ReuseNever
 }
 
-// WithPort returns the host of u, with the default port of its scheme if it names none.
-func WithPort(u *url.URL, port string) string {
-	if u.Port() != "" {
-		return u.Host
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
 // TelemetryOptions returns the names of the process and its service. The standard variables of OpenTelemetry, which its SDK reads, say what is
 // exported.
 func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
@@ -246,16 +238,10 @@ func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, er
 	if err != nil {
 		return o, cli.Misuse(fmt.Errorf("upstream.url: %w", err))
 	}
-	o.UpstreamHost, o.UpstreamPort = u.Hostname(), u.Port()
-	switch {
-	case u.Scheme == "unix":
-		o.UpstreamHost = u.Path
-	case u.Port() == "" && u.Scheme == "https":
-		o.UpstreamPort = "443"
-	case u.Port() == "":
-		o.UpstreamPort = "80"
+	if o.UpstreamHost = u.Path; u.Scheme != "unix" {
+		o.UpstreamHost, o.UpstreamPort, err = net.SplitHostPort(config.WithPort(u))
 	}
-	return o, nil
+	return o, err
 }
 
 // EmbeddedOptions returns the options of the embedded etcd.
