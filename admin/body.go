@@ -149,6 +149,7 @@ func object(text []byte, into fields) error {
 
 // value decodes one member into its variable.
 func value(text json.RawMessage, place any) error {
+	var wanted string
 	switch p := place.(type) {
 	case fields:
 		return object(text, p)
@@ -157,23 +158,18 @@ func value(text json.RawMessage, place any) error {
 	case *time.Duration:
 		return durationIn(text, p)
 	case *int64, *int:
-		if json.Unmarshal(text, p) != nil {
-			return errors.New("give a whole number, without quotes")
-		}
+		wanted = "a whole number, without quotes"
 	case *bool:
-		if json.Unmarshal(text, p) != nil {
-			return errors.New("give true or false")
-		}
+		wanted = "true or false"
 	case *string:
-		if json.Unmarshal(text, p) != nil {
-			return errors.New("give a text in quotes")
-		}
+		wanted = "a text in quotes"
 	case *[]string:
-		if json.Unmarshal(text, p) != nil {
-			return errors.New("give a list of texts")
-		}
+		wanted = "a list of texts"
 	default:
 		panic(fmt.Sprintf("admin: no reader for %T", place))
+	}
+	if json.Unmarshal(text, place) != nil {
+		return errors.New("give " + wanted)
 	}
 	return nil
 }

@@ -21,9 +21,7 @@ func (c *call) callback(more fields) (idem.Callback, error) {
 	by := idem.Callback{Execution: idem.ExecutionID(c.name), Key: c.caller.key}
 	c.audit.execution = by.Execution
 	all := fields{"token": &by.Token}
-	for name, place := range more {
-		all[name] = place
-	}
+	maps.Copy(all, more)
 	if err := c.body(all); err != nil {
 		return by, err
 	}

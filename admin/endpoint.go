@@ -101,9 +101,7 @@ func find(table []endpoint, method, escapedPath string) (*endpoint, string, *pro
 		return nil, "", p
 	}
 	slices.Sort(allowed)
-	p := refuse("method_not_allowed", "this path takes "+strings.Join(allowed, ", "))
-	p.header.Set("Allow", strings.Join(allowed, ", "))
-	return nil, "", p
+	return nil, "", notAllowed(allowed...)
 }
 
 // unescape takes a path apart, and then decodes its segments.

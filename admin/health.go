@@ -24,7 +24,7 @@ func Health(o Options) http.Handler {
 		case !found:
 			refuse("not_found", "there is /livez, /readyz and /metrics here").write(w)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			onlyGet(w)
+			notAllowed("GET", "HEAD").write(w)
 		default:
 			serve(w, r)
 		}
@@ -48,12 +48,6 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 		}
 	}
 	say(w, status, text)
-}
-
-func onlyGet(w http.ResponseWriter) {
-	p := refuse("method_not_allowed", "this path takes GET, HEAD")
-	p.header.Set("Allow", "GET, HEAD")
-	p.write(w)
 }
 
 // hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in a user's browser that was made to resolve

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,13 +13,18 @@ import (
 	"hooklock/idem"
 )
 
-func (c *call) listLocks() error {
-	q := idem.LockQuery{Prefix: c.query("prefix")}
-	var err error
-	if q.Limit, err = c.limit(); err != nil {
-		return err
+// lockQuery reads the query of a list of locks or slots.
+func (c *call) lockQuery() (q idem.LockQuery, err error) {
+	q.Prefix = c.query("prefix")
+	if q.Limit, err = c.limit(); err == nil {
+		q.Cursor, err = c.caller.openCursor(c.query("cursor"))
 	}
-	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+	return q, err
+}
+
+func (c *call) listLocks() error {
+	q, err := c.lockQuery()
+	if err != nil {
 		return err
 	}
 	ctx, cancel := c.reading()
@@ -42,12 +48,8 @@ func (c *call) listLocks() error {
 }
 
 func (c *call) listSlots() error {
-	q := idem.LockQuery{Prefix: c.query("prefix")}
-	var err error
-	if q.Limit, err = c.limit(); err != nil {
-		return err
-	}
-	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+	q, err := c.lockQuery()
+	if err != nil {
 		return err
 	}
 	list := c.api.o.Ledger.Slots
@@ -225,9 +227,7 @@ func (c *call) held(more fields) (idem.Callback, error) {
 	by := idem.Callback{AnyKey: true, Workflow: c.name}
 	var id string
 	all := fields{"executionId": &id, "token": &by.Token}
-	for name, place := range more {
-		all[name] = place
-	}
+	maps.Copy(all, more)
 	err := c.body(all)
 	by.Execution = idem.ExecutionID(id)
 	c.audit.execution = by.Execution

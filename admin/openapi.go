@@ -12,7 +12,7 @@ var openAPI []byte
 // serveOpenAPI serves the description of the API (https://spec.openapis.org/oas/v3.1.1.html).
 func serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		onlyGet(w)
+		notAllowed("GET", "HEAD").write(w)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

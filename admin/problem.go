@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -105,6 +106,14 @@ func refuse(code, detail string) *problem {
 		}
 	}
 	panic("admin: no such code: " + code)
+}
+
+// notAllowed refuses a method where others are allowed.
+func notAllowed(methods ...string) *problem {
+	allowed := strings.Join(methods, ", ")
+	p := refuse("method_not_allowed", "this path takes "+allowed)
+	p.header.Set("Allow", allowed)
+	return p
 }
 
 // longestRetry bounds Retry-After.

@@ -24,9 +24,7 @@ const (
 func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet {
-		p := refuse("method_not_allowed", "this path takes GET")
-		p.header.Set("Allow", http.MethodGet)
-		p.write(w)
+		notAllowed("GET").write(w)
 		return
 	}
 	e := &endpoint{

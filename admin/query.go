@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -94,23 +95,21 @@ func checkText(field, text string, longest int) error {
 	return nil
 }
 
-// checkWord is checkText for a name: it has no line breaks or other control characters.
-func checkWord(field, text string) error {
+// checkPrintable refuses line breaks and other control characters.
+func checkPrintable(field, text string) error {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return refuse("bad_request", field+" has control characters in it")
 	}
-	return checkText(field, text, maxWord)
+	return nil
+}
+
+// checkWord checks a name.
+func checkWord(field, text string) error {
+	return cmp.Or(checkPrintable(field, text), checkText(field, text, maxWord))
 }
 
 // checkWorkflow checks the name of a lock that is made here; workflows of deliveries are built from printable text, too.
 func checkWorkflow(name string) error {
-	switch {
-	case len(name) > naming.MaxName:
-		return refuse("bad_request", fmt.Sprintf("the workflow's name is longer than %d bytes", naming.MaxName))
-	case !utf8.ValidString(name):
-		return refuse("bad_request", "the workflow's name is not UTF-8")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return refuse("bad_request", "the workflow's name has control characters in it")
-	}
-	return nil
+	const field = "the workflow's name"
+	return cmp.Or(checkText(field, name, naming.MaxName), checkPrintable(field, name))
 }
