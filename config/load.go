@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"os"
 	"reflect"
 	"slices"
 )
@@ -43,15 +41,8 @@ type Loaded struct {
 // Load reads, merges and checks a configuration. Its error is of type Problems, with everything that is wrong, unless the file cannot be read
 // at all.
 func Load(src Source) (*Loaded, error) {
-	text := src.Bytes
-	if text == nil && src.Path != "" {
-		var err error
-		if text, err = os.ReadFile(src.Path); err != nil {
-			return nil, fmt.Errorf("read configuration: %w", err)
-		}
-	}
-	r := newReading()
-	if err := r.read(src, text); err != nil {
+	r, text, err := read(src)
+	if err != nil {
 		return nil, err
 	}
 	config, err := r.config()
@@ -88,15 +79,8 @@ func Load(src Source) (*Loaded, error) {
 // Legible returns what can be read of a configuration that may have problems: unreadable values have their defaults, nothing is checked, and
 // secrets are left out. It is for commands that look for a process which runs with an earlier version. Without a path it reads the environment.
 func Legible(src Source) (*Config, error) {
-	text := src.Bytes
-	if src.Path != "" {
-		var err error
-		if text, err = os.ReadFile(src.Path); err != nil {
-			return nil, fmt.Errorf("read configuration: %w", err)
-		}
-	}
-	r := newReading()
-	if err := r.read(src, text); err != nil {
+	r, _, err := read(src)
+	if err != nil {
 		return nil, err
 	}
 	return r.config()

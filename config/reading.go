@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,30 +29,33 @@ type reading struct {
 	problems Problems
 }
 
-func newReading() *reading {
-	return &reading{merged: koanf.New("."), places: map[string]Origin{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
-}
-
-// read reads all sources. An error is a bug: problems of a source are in r.problems.
-func (r *reading) read(src Source, text []byte) error {
+// read reads all sources, and returns the text of the file, too. An error is a file that cannot be read, or a bug: problems of a source are in
+// reading.problems.
+func read(src Source) (r *reading, text []byte, err error) {
+	if text = src.Bytes; text == nil && src.Path != "" {
+		if text, err = os.ReadFile(src.Path); err != nil {
+			return nil, nil, fmt.Errorf("read configuration: %w", err)
+		}
+	}
+	r = &reading{merged: koanf.New("."), places: map[string]Origin{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
 	if src.Path != "" {
 		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
 	r.values = map[string]any{}
 	if err := r.merged.Load(rawbytes.Provider(text), &fileParser{reading: r, name: src.Path}); err != nil {
-		return fmt.Errorf("load file: %w", err)
+		return nil, nil, fmt.Errorf("load file: %w", err)
 	}
 	r.values = map[string]any{}
 	if err := r.merged.Load(r.envProvider(src.Env), nil); err != nil {
-		return fmt.Errorf("load environment: %w", err)
+		return nil, nil, fmt.Errorf("load environment: %w", err)
 	}
 	r.tokens, r.routes = r.count("admin.tokens"), r.count("routes")
 	r.values = map[string]any{}
 	r.fillIn(&src.Senders)
 	if err := r.merged.Load(confmap.Provider(r.values, "."), nil); err != nil {
-		return fmt.Errorf("load presets: %w", err)
+		return nil, nil, fmt.Errorf("load presets: %w", err)
 	}
-	return nil
+	return r, text, nil
 }
 
 // set stores a value, and reports whether it is the source's first one for this path.
