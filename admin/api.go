@@ -90,8 +90,8 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
-	a.busy, a.polls, a.callbacks = newPlaces(maxBusy), newPlaces(maxPolls), newPlaces(maxCallbacks)
-	a.profiling, a.tracing = newPlaces(1), newPlaces(1)
+	a.busy, a.polls, a.callbacks = make(places, maxBusy), make(places, maxPolls), make(places, maxCallbacks)
+	a.profiling, a.tracing = make(places, 1), make(places, 1)
 	a.life, a.end = context.WithCancel(context.Background())
 	a.page = page.New(page.Options{API: a, Life: a.life})
 	a.SetAccess(o.Access)

@@ -23,8 +23,6 @@ const (
 // places bounds how many may run at one time.
 type places chan struct{}
 
-func newPlaces(n int) places { return make(places, n) }
-
 func (r places) enter() bool {
 	select {
 	case r <- struct{}{}:

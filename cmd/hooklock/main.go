@@ -41,17 +41,14 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 		return cli.ExitFine
 	}
 	fmt.Fprintln(e.Stderr, "hooklock: "+err.Error())
-	var usage cli.UsageError
 	var coded cli.CodedError
 	switch {
-	case errors.As(err, &usage) && cmd.Name() == serve.Name:
+	case !errors.As(err, &coded):
+		return cli.ExitFailed
+	case coded.Code == cli.ExitUsage && cmd.Name() == serve.Name:
 		return cli.ExitServe
-	case errors.As(err, &usage):
-		return cli.ExitUsage
-	case errors.As(err, &coded):
-		return coded.Code
 	}
-	return cli.ExitFailed
+	return coded.Code
 }
 
 func newRoot(e *cli.Environment) *cobra.Command {

@@ -75,15 +75,6 @@ func (e *Environment) Lookup(name string) string {
 	return value
 }
 
-// UsageError is a mistake on the command line or in the configuration.
-type UsageError struct{ error }
-
-// Misuse wraps err as a UsageError.
-func Misuse(err error) error { return UsageError{err} }
-
-// Unwrap returns the wrapped error.
-func (e UsageError) Unwrap() error { return e.error }
-
 // CodedError is an error with the exit code of the program.
 type CodedError struct {
 	error
@@ -92,6 +83,9 @@ type CodedError struct {
 
 // WithCode wraps err as a CodedError.
 func WithCode(err error, code int) error { return CodedError{err, code} }
+
+// Misuse wraps err as a mistake on the command line or in the configuration.
+func Misuse(err error) error { return WithCode(err, ExitUsage) }
 
 // Unwrap returns the wrapped error.
 func (e CodedError) Unwrap() error { return e.error }
@@ -105,7 +99,7 @@ func Suggestion(cmd *cobra.Command, word string) string {
 	return ""
 }
 
-// NoArgs returns a UsageError if there are arguments.
+// NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Misuse(fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]))

@@ -19,11 +19,9 @@ import (
 // explain converts an error of a call to a message that says what to do, with an exit code. Text of the server is made plain.
 func (d *Desk) explain(ctx context.Context, err error) error {
 	var p *client.Problem
-	var usage cli.UsageError
 	var coded cli.CodedError
 	var file *fs.PathError // a token file that has gone, or a full disk under the output
-	switch {
-	case err == nil || errors.As(err, &usage) || errors.As(err, &coded) || errors.As(err, &file):
+	if err == nil || errors.As(err, &coded) || errors.As(err, &file) {
 		return err
 	}
 	var half doubt

@@ -317,7 +317,7 @@ func OneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// Subcommand returns a UsageError for a word that is no command of this group.
+// Subcommand refuses a word that is no command of this group.
 func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return cli.Misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), cli.Suggestion(cmd, args[0])))
@@ -330,7 +330,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 	textFlag(cmd, reason, "reason", "why, for the record and the audit log (required)")
 }
 
-// needed returns a UsageError if a flag was left out.
+// needed refuses a flag that was left out.
 func needed(cmd *cobra.Command, flag, value, example string) error {
 	if strings.TrimSpace(value) == "" {
 		return cli.Misuse(fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example))

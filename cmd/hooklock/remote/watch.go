@@ -27,10 +27,9 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is no failure
 		}
-		var usage cli.UsageError
 		var coded cli.CodedError
 		switch {
-		case errors.As(err, &usage), errors.As(err, &coded) && coded.Code == cli.ExitUsage:
+		case errors.As(err, &coded) && coded.Code == cli.ExitUsage:
 			return err
 		case err != nil && d.raw() && !d.screen.Terminal():
 			fmt.Fprintln(d.e.Stderr, err)
