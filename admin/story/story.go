@@ -4,6 +4,8 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,15 @@ func Name(x *client.Execution) string {
 	}
 	half, _, _ := strings.Cut(x.IdempotencyKey, "-")
 	return half
+}
+
+// Labels returns the labels of an event on one line: order=1042 shop=acme.
+func Labels(x *client.Execution) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
+		all = append(all, name+"="+x.Labels[name])
+	}
+	return strings.Join(all, " ")
 }
 
 // Happened says in one or two sentences what happened.
