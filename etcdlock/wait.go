@@ -99,17 +99,10 @@ func (p *Place) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	if at.news = p.store.view.Queues.Unanswered(&p.entry); at.news != nil {
-		at.Offered = true
-		return at
-	}
-	if l := p.store.view.Queues.Ours(&p.entry); l != nil {
-		// Its own place was there when the queue was read, which may be before l was taken: a cancel between would be missed.
-		at.Told, at.Locked, at.state = true, true, &queueState{State: &protocol.State{Lock: l, Revision: min(l.Revision, p.entry.Revision)}}
-		return at
-	}
-	if before, since := p.store.view.Queues.Predecessor(&p.entry); before != "" {
-		at.Told, at.Preceded, at.state = true, true, &queueState{State: &protocol.State{Revision: since}, before: before}
+	ahead := p.store.view.Queues.Ahead(&p.entry)
+	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil, ahead.Entry != ""
+	if at.Told = at.Locked || at.Preceded; at.Told {
+		at.state = &queueState{State: &protocol.State{Lock: ahead.Lock, Revision: ahead.Revision}, before: ahead.Entry}
 	}
 	return at
 }

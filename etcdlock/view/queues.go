@@ -407,14 +407,39 @@ func (qs *Queues) GoneAt(e *Entry) int64 {
 	return qs.gone(e.key(), e.Revision)
 }
 
-// Predecessor returns the predecessor that e waits for next, and its revision, as far as this process knows without asking; "" = e has to read. It returns each
-// once.
-func (qs *Queues) Predecessor(e *Entry) (place string, since int64) {
+// Ahead is what an entry waits for next, as far as this process knows without asking etcd; the zero value: it has to read.
+type Ahead struct {
+	Answer   <-chan struct{} // closed when a hand-off that was sent is answered: then all that a watch says of it is known. nil = each is
+	Lock     *idem.Lock      // that this process has handed off, and the entry is the head
+	Entry    string          // the predecessor
+	Revision int64           // at which the lock or the predecessor was there
+}
+
+// Ahead returns each lock and each predecessor once.
+func (qs *Queues) Ahead(e *Entry) (a Ahead) {
 	if e.queue == nil {
-		return "", 0
+		return a
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
+	q := e.queue
+	if q.handing != nil {
+		select {
+		case <-q.handing:
+		default:
+			return Ahead{Answer: q.handing}
+		}
+	}
+	if q.before != nil && q.isFirst(e) {
+		// e was there when the queue was read, which may be before the lock was taken: a cancel between would be missed.
+		a.Lock, a.Revision, q.before = q.before, min(q.before.Revision, e.Revision), nil
+		return a
+	}
+	a.Entry, a.Revision = qs.predecessorLocked(e)
+	return a
+}
+
+func (qs *Queues) predecessorLocked(e *Entry) (entry string, since int64) {
 	q := e.queue
 	line := q.line.Places
 	at := slices.IndexFunc(line, e.is)
@@ -423,15 +448,15 @@ func (qs *Queues) Predecessor(e *Entry) (place string, since int64) {
 	}
 	for i := at - 1; i >= 0; i-- {
 		other := line[i]
-		place = other.Key
+		entry = other.Key
 		switch {
-		case qs.gone(place, other.Place) != 0:
+		case qs.gone(entry, other.Place) != 0:
 			continue
-		case place == e.before && other.Place == e.since:
+		case entry == e.before && other.Place == e.since:
 			return "", 0
 		}
-		e.before, e.since = place, other.Place
-		return place, other.Place
+		e.before, e.since = entry, other.Place
+		return entry, other.Place
 	}
 	if at > 0 {
 		q.line.Places, q.before = line[at:], nil
@@ -470,37 +495,6 @@ func (qs *Queues) HandOffSent(key string, done <-chan struct{}) {
 	if q := qs.of[key]; q != nil {
 		q.handing = done
 	}
-}
-
-// Unanswered returns a channel that is closed when the hand-off that was sent is answered; nil = all are.
-func (qs *Queues) Unanswered(e *Entry) <-chan struct{} {
-	if e.queue == nil {
-		return nil
-	}
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if e.queue.handing == nil {
-		return nil
-	}
-	select {
-	case <-e.queue.handing:
-		return nil
-	default:
-		return e.queue.handing
-	}
-}
-
-// Ours returns the lock that e waits for as the head, if this process has handed it off; nil = e has to read it. It returns it once.
-func (qs *Queues) Ours(e *Entry) (l *idem.Lock) {
-	if e.queue == nil {
-		return nil
-	}
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if q := e.queue; q.isFirst(e) {
-		l, q.before = q.before, nil
-	}
-	return l
 }
 
 // Left reports whether e was registered and is not any more: it may have been granted the lock.

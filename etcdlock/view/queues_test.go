@@ -105,17 +105,17 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	}})
 	gone[key("c")] = true
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
-		if got, _ := qs.Predecessor(p); got != want {
+		if got := qs.Ahead(p).Entry; got != want {
 			t.Errorf("it waits for %q, and not for %q", got, want)
 		}
 	}
-	if got, _ := qs.Predecessor(one); one.before != key("here") || got != "" {
+	if got := qs.Ahead(one).Entry; one.before != key("here") || got != "" {
 		t.Errorf("the first of two waits for %q and for %q", one.before, got)
 	}
 	for _, left := range []string{"a", "b", "here"} {
 		gone[key(left)] = true
 	}
-	if got, _ := qs.Predecessor(one); got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
+	if got := qs.Ahead(one).Entry; got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
 		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
 	}
 }
