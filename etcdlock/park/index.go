@@ -63,9 +63,10 @@ func (x *Index) Run(ctx context.Context) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { x.lookRound(ctx) })
+	f := &follower{x}
+	wg.Go(func() { f.lookRound(ctx) })
 	wg.Go(func() { x.sweepRound(ctx) })
-	(&follower{x}).run(ctx)
+	f.run(ctx)
 }
 
 func (x *Index) begin() { x.ask.Do(func() { close(x.asked) }) }

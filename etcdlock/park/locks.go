@@ -45,21 +45,21 @@ func (x *Index) Gone(key string) {
 }
 
 // lookRound makes all queues ready in each slowRound, evenly spread.
-func (x *Index) lookRound(ctx context.Context) {
+func (f *follower) lookRound(ctx context.Context) {
 	const steps = 60
-	for round, i := x.locks(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
+	for round, i := f.locks(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
 		if i == steps {
-			round, i = x.locks(), 0
+			round, i = f.locks(), 0
 		}
 		for _, lock := range round[i*len(round)/steps : (i+1)*len(round)/steps] {
-			x.Mark(lock)
+			f.index.Mark(lock)
 		}
 	}
 }
 
 // locks returns the keys of the locks of all queues.
-func (x *Index) locks() []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.Collect(maps.Keys(x.known.queues))
+func (f *follower) locks() []string {
+	f.index.mu.Lock()
+	defer f.index.mu.Unlock()
+	return slices.Collect(maps.Keys(f.index.known.queues))
 }

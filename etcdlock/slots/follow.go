@@ -37,7 +37,7 @@ type following struct{ p *Slots }
 func (f *following) end() {
 	f.p.mu.Lock()
 	defer f.p.mu.Unlock()
-	if f.p.known.followed = false; !f.p.idleLocked() { // a waiter came just now
+	if f.p.known.followed = false; !f.idleLocked() { // a waiter came just now
 		link.Wake(f.p.wanted)
 	}
 }
@@ -87,7 +87,7 @@ func (f *following) heard(e *clientv3.Event) {
 	p.tellLocked(p.known.saw(e.Kv, slot))
 }
 
-func (p *Slots) idleLocked() bool { return len(p.waiters) == 0 && len(p.again) == 0 }
+func (f *following) idleLocked() bool { return len(f.p.waiters) == 0 && len(f.p.again) == 0 }
 
 // lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed, and removes slot waiters that no execution
 // here waits with.
@@ -97,7 +97,7 @@ func (f *following) lookAfter() (nobody bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		return p.idleLocked()
+		return f.idleLocked()
 	}
 	for x, w := range p.waiters {
 		in := p.known.limits[w.turn]
@@ -119,7 +119,7 @@ func (f *following) lookAfter() (nobody bool) {
 			}
 		}
 	}
-	return p.idleLocked()
+	return f.idleLocked()
 }
 
 // dropTurn removes a slot waiter, in the background.
