@@ -220,20 +220,15 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
 	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.clock.Now()
-	value, err := protocol.EncodeLock(l)
+	var turn string
+	if limit := t.view.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
+		turn = t.layout.Turn(limit, l.Execution)
+	}
+	c, err := t.claimHead(l, session, around.prev, q, turn)
 	if err != nil {
-		return nil, commit.Unavailable(err)
+		return nil, err
 	}
-	k := t.layout.Keys(l)
-	c := &claimer{store: t.core, session: session, lock: *l, keys: k, value: value, prev: around.prev, q: q, help: t.help}
-	c.txn = func(at protocol.Seen) protocol.Op {
-		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
-	}
-	if len(l.Slots) > 0 {
-		if turn := t.view.Slots.TurnOf(l.Execution); turn != "" {
-			c.keys.T = t.layout.Turn(turn, l.Execution)
-		}
-	}
+	c.help = t.help
 	held, seen, err := c.run(ctx)
 	if held != nil && len(l.Slots) > 0 {
 		t.view.Slots.Leave(l.Execution)
@@ -280,28 +275,32 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 
 // carryFor sends until the answer is definite.
 func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned.Lock, error) {
-	k := t.layout.Keys(l)
-	k.S = session.Key
+	k, txn, adopts := t.layout.Keys(l), protocol.Carry, l.Alive == next.Alive
+	if k.S = session.Key; adopts {
+		txn = protocol.Adopt
+	}
 	for {
 		epoch := session.Epoch()
-		txn := protocol.Carry
-		if l.Alive == next.Alive {
-			txn = protocol.Adopt
-		}
 		at := protocol.Seen{Epoch: epoch, Created: l.Created, L: l.Revision}
 		answer := t.sender.Do(life, commit.NewRequest(k.L, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
-		case answer.Err == nil && answer.Succeeded:
+		case answer.Applied() && adopts && k.M != "": // it does not bring the mark
+			st, err := history.Look(life, t.pool, k)
+			return t.taken(session, next, st, err)
+		case answer.Applied():
 			next.Token, next.Revision = answer.Revision, answer.Revision
-			if err := t.judge(life, next, k, answer); err != nil {
-				return nil, err
-			}
+			protocol.Judge(next, markIn(k, answer))
 			return t.own.Add(*next, t.layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
-			return t.carried(life, session, epoch, next, answer.Err)
-		case l.Alive == next.Alive: // nothing is read with that refusal
+			st, err := t.lookAfter(life, answer.Err, session, epoch, k)
+			held, err := t.taken(session, next, st, err)
+			if errors.Is(err, idem.ErrNotClaimed) && !link.Fencing(answer.Err) {
+				err = commit.Unavailable(answer.Err)
+			}
+			return held, err
+		case adopts: // nothing is read with that refusal
 			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.pool, epoch))
 		}
 		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
@@ -318,42 +317,16 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 	}
 }
 
-// judge holds an execution against the mark of its scope. An adoption brings none: then it is read.
-func (t *taking) judge(life context.Context, next *idem.Lock, k protocol.Keys, answer commit.Reply) error {
-	if k.M == "" {
-		return nil
-	}
-	if n := len(answer.Responses); n > 1 {
-		protocol.Judge(next, protocol.First(answer.Responses[n-1]))
-		return nil
-	}
-	st, err := history.Look(life, t.pool, k)
-	if err != nil {
-		return commit.Unavailable(err)
-	}
-	protocol.Judge(next, st.Mark)
-	return nil
-}
-
-// carried finds out what became of a Carry without a definite answer.
-func (t *taking) carried(life context.Context, session *session.Session, epoch int64, next *idem.Lock, cause error) (*owned.Lock, error) {
-	if link.Fencing(cause) && !t.unfenced {
-		if err := session.Fence(life, t.pool, epoch); err != nil {
-			return nil, commit.Unavailable(err)
-		}
-	}
-	k := t.layout.Keys(next)
-	st, err := history.Look(life, t.pool, k)
+// taken returns the lock that next has become in state st, which was read, or err.
+func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.State, err error) (*owned.Lock, error) {
 	switch {
 	case err != nil:
 		return nil, commit.Unavailable(err)
-	case st.Runs(next.Execution) && st.Lock.Alive == next.Alive:
-		protocol.Judge(st.Lock, st.Mark)
-		held := t.own.Add(*st.Lock, k, session)
-		held.See(st.Lock)
-		return held, nil
-	case !link.Fencing(cause):
-		return nil, commit.Unavailable(cause)
+	case !st.Runs(next.Execution) || st.Lock.Alive != next.Alive:
+		return nil, idem.ErrNotClaimed
 	}
-	return nil, idem.ErrNotClaimed
+	protocol.Judge(st.Lock, st.Mark)
+	held := t.own.Add(*st.Lock, t.layout.Keys(next), session)
+	held.See(st.Lock)
+	return held, nil
 }

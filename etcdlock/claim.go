@@ -55,6 +55,20 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	return c.run(ctx)
 }
 
+// claimHead returns the claim of the lock for l, which waits in its queue as the entry of revision q. turn is the key of its slot waiter; "" = it has none.
+func (s *core) claimHead(l *idem.Lock, of *session.Session, prev, q int64, turn string) (*claimer, error) {
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	c := &claimer{store: s, session: of, lock: *l, keys: s.layout.Keys(l), value: value, prev: prev, q: q}
+	c.keys.T = turn
+	c.txn = func(at protocol.Seen) protocol.Op {
+		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
+	}
+	return c, nil
+}
+
 // claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits for the result any more.
 func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
 	defer func() {
@@ -64,7 +78,7 @@ func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *comm
 	}()
 	for ; r != nil; r, epoch = c.depart() {
 		switch answer := c.await(abandoned, r); {
-		case answer.Err == nil && answer.Succeeded:
+		case answer.Applied():
 			return c.applied(answer)
 		case answer.Err == nil:
 			if again := c.refused(life, epoch, answer); again != nil {
@@ -131,19 +145,24 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 	return claimed{seen: seen}
 }
 
-// resolve finds out what became of a claim without a definite answer. It may still be on its way, so reading alone proves
-// nothing: first a fence makes it fail if it has not been applied.
-func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	kind := kindOf(cause)
-	if kind == protocol.Missing && !c.store.unfenced {
-		if err := c.session.Fence(life, c.store.pool, epoch); err != nil {
-			return claimed{err: commit.Unavailable(err)}
+// lookAfter reads how things stand after a transaction got no answer but cause. It may still be on its way, so reading alone proves nothing: first a
+// fence makes it fail if it has not been applied.
+func (s *core) lookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
+	if link.Fencing(cause) && !s.unfenced {
+		if err := of.Fence(life, s.pool, epoch); err != nil {
+			return nil, err
 		}
 	}
-	st, err := history.Look(life, c.store.pool, c.keys)
+	return history.Look(life, s.pool, k)
+}
+
+// resolve finds out what became of a claim without a definite answer.
+func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
+	st, err := c.store.lookAfter(life, cause, c.session, epoch, c.keys)
 	if err != nil {
 		return claimed{err: commit.Unavailable(err)}
 	}
+	kind := kindOf(cause)
 	switch c.next(st, kind) {
 	case protocol.FindLock:
 		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
@@ -221,7 +240,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	}
 	select {
 	case answer := <-r.Reply:
-		if answer.Err == nil && answer.Succeeded {
+		if answer.Applied() {
 			return c.applied(answer).held, nil, nil
 		}
 		r.Reply <- answer
@@ -277,7 +296,7 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer commit.Reply) claimed {
-	r := c.won(answer.Revision, answer.Revision, c.markIn(answer))
+	r := c.won(answer.Revision, answer.Revision, markIn(c.keys, answer))
 	var line protocol.Line
 	if c.q != 0 {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
@@ -288,8 +307,8 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 }
 
 // markIn is the mark that came with the lock; nil = there is none.
-func (c *claimer) markIn(won commit.Reply) *mvccpb.KeyValue {
-	if c.keys.M == "" {
+func markIn(k protocol.Keys, won commit.Reply) *mvccpb.KeyValue {
+	if k.M == "" {
 		return nil
 	}
 	for _, answer := range slices.Backward(won.Responses) { // its writes are before and behind, and the first waiter is read before

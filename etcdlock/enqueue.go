@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/view"
@@ -123,7 +122,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 		answer := e.p.store.sender.Do(life, r)
 		e.p.store.leases.DropIfGone(r.SharedLease, answer.Err)
 		switch {
-		case answer.Err == nil && answer.Succeeded:
+		case answer.Applied():
 			if r.OnApplied == nil { // else it knows
 				e.p.entry.Revision = answer.Revision
 			}
@@ -236,10 +235,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 	if answer.Err == nil {
 		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
-	if link.Fencing(answer.Err) {
-		if err := e.p.entry.Session.Fence(life, e.p.store.pool, e.at.Epoch); err != nil {
-			return nil, err
-		}
-	}
-	return history.Look(life, e.p.store.pool, e.p.keys())
+	return e.p.store.lookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
 }

@@ -237,23 +237,17 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if l.Holder == "" { // a client of the lock API has named itself
 		l.Holder = mine.Holder
 	}
-	value, err := protocol.EncodeLock(&l)
+	c, err := p.store.claimHead(&l, p.entry.Session, prev, p.entry.Revision, p.turn.key())
 	if err != nil {
-		return nil, nil, commit.Unavailable(err)
+		return nil, nil, err
 	}
-	k := p.store.layout.Keys(&l)
-	c := &claimer{store: p.store, session: p.entry.Session, lock: l, keys: k, value: value, prev: prev, q: p.entry.Revision}
-	c.txn = func(at protocol.Seen) protocol.Op {
-		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
-	}
-	c.keys.T = p.turn.key()
 	held, seen, err := c.run(ctx)
 	switch {
 	case held != nil:
 		p.turn.taken()
 		p.store.view.Queues.Unregister(&p.entry)
 	case p.turn == nil:
-		p.store.view.Queues.Unlearn(k.L) // should another one be before it after all, it has to read that
+		p.store.view.Queues.Unlearn(c.keys.L) // should another one be before it after all, it has to read that
 	}
 	return held, seen, err
 }

@@ -77,6 +77,9 @@ type Reply struct {
 	Err             error // see link.Definite
 }
 
+// Applied reports whether the answer says that the transaction was applied.
+func (r Reply) Applied() bool { return r.Err == nil && r.Succeeded }
+
 // NewRequest returns an Exclusive request about that lock. values is the size of the values in txn, in bytes.
 func NewRequest(lock string, txn protocol.Op, values int) *Request {
 	return &Request{Txn: txn, Lock: lock, Size: values + keysPerTxn*len(lock), Reply: make(chan Reply, 1)}
@@ -410,7 +413,7 @@ func (s *Sender) deliver(batch []*Request) {
 // answer hands out an answer, and reports the leases that it leaves unused: those of deleted holds, and the request's own ones if it never will be
 // applied.
 func (s *Sender) answer(r *Request, answer Reply) {
-	if r.OnApplied != nil && answer.Err == nil && answer.Succeeded {
+	if r.OnApplied != nil && answer.Applied() {
 		r.OnApplied(answer)
 	}
 	if r.Done != nil {
@@ -423,7 +426,7 @@ func (s *Sender) answer(r *Request, answer Reply) {
 			}
 		}
 		switch {
-		case answer.Err == nil && answer.Succeeded:
+		case answer.Applied():
 			s.unused(r.EndedLease)
 		case answer.Err == nil || link.Definite(answer.Err):
 			for _, lease := range r.OwnLeases {

@@ -54,7 +54,7 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 	if err == nil {
 		select {
 		case answer := <-first.Reply:
-			if answer.Err == nil && answer.Succeeded {
+			if answer.Applied() {
 				return s.applied(first, answer), nil
 			}
 			first.Reply <- answer
