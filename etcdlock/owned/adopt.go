@@ -2,10 +2,9 @@ package owned
 
 import (
 	"context"
+	"errors"
 
 	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/history"
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -18,39 +17,38 @@ type adopting struct {
 	to *session.Session
 }
 
+// errNotWanted ends a write that is not wanted any more.
+var errNotWanted = errors.New("not wanted any more")
+
 func (a *adopting) run(life context.Context) {
-	h, to := a.h, a.to
-	for pause := link.NewBackoff(); ; {
-		h.mu.Lock()
-		l, over := *h.lock, h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
-		h.mu.Unlock()
-		if over || to.Err() != nil {
-			return
-		}
-		k := h.keys
-		k.S = to.Key
-		at := protocol.Seen{Epoch: to.Epoch(), Created: l.Created, L: l.Revision}
-		l.Alive, l.Holder = protocol.SessionAlive(to.Name), to.Holder()
-		value, err := protocol.EncodeLock(&l)
-		if err != nil {
-			h.taken()
-			return
-		}
-		answer := h.o.Sender.Do(life, commit.NewRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value)))
-		switch {
-		case answer.Err == nil && answer.Succeeded:
-			l.Revision = answer.Revision
-			a.done(&l)
-			return
-		case answer.Err == nil:
-			if st, err := history.Look(life, h.o.Pool, h.keys); err == nil && a.refused(st) {
-				return
-			}
-		}
-		if pause.Wait(life) != nil {
-			return
-		}
+	put, _, err := (&writing{
+		h: a.h, send: a.send, done: func(l *idem.Lock) bool { return l.Alive == protocol.SessionAlive(a.to.Name) },
+	}).run(life)
+	switch {
+	case put != nil:
+		a.done(put)
+	case err == nil:
+		a.h.taken()
 	}
+}
+
+func (a *adopting) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
+	h, to := a.h, a.to
+	h.mu.Lock()
+	over := h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
+	h.mu.Unlock()
+	if over || to.Err() != nil {
+		return nil, commit.Reply{}, errNotWanted
+	}
+	next, k := *l, h.keys
+	k.S, next.Alive, next.Holder = to.Key, protocol.SessionAlive(to.Name), to.Holder()
+	value, err := protocol.EncodeLock(&next)
+	if err != nil {
+		h.taken()
+		return nil, commit.Reply{}, errNotWanted
+	}
+	at := protocol.Seen{Epoch: to.Epoch(), Created: l.Created, L: l.Revision}
+	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value))), nil
 }
 
 func (a *adopting) done(l *idem.Lock) {
@@ -62,18 +60,4 @@ func (a *adopting) done(l *idem.Lock) {
 	}
 	h.mu.Unlock()
 	h.See(l)
-}
-
-// refused reports whether nothing is left to adopt: an earlier attempt has done it, or another process has the lock.
-func (a *adopting) refused(st *protocol.State) bool {
-	switch {
-	case !a.h.mine(st):
-		a.h.taken()
-		return true
-	case st.Lock.Alive == protocol.SessionAlive(a.to.Name):
-		a.done(st.Lock)
-		return true
-	}
-	a.h.See(st.Lock)
-	return false
 }

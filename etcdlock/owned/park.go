@@ -7,8 +7,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/history"
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/slots"
@@ -21,76 +19,47 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.o.Tasks.Leave()
-	return (&parking{h: h, as: park.As(p, &kept), kept: &kept}).run(ctx)
-}
-
-// parking is a running execution on its way to being a parked one.
-type parking struct {
-	h     *Lock
-	as    *idem.Parked
-	kept  *idem.Kept
-	tried bool // an attempt without a definite answer may have parked it
-}
-
-func (s *parking) run(ctx context.Context) error {
-	h := s.h
-	for pause := link.NewBackoff(); ; {
-		l := h.Lock()
-		switch {
-		case l.Parked != nil:
-			return nil
-		case l.Cancel != nil:
-			return idem.ErrCancelled
-		}
-		next, answer := s.send(ctx, l)
-		err := answer.Err
-		full := errors.Is(err, rpctypes.ErrNoSpace)
-		switch {
-		case err == nil && answer.Succeeded:
-			next.Revision = answer.Revision
-			h.o.Slots.Changed(l, next)
-			h.See(next)
-			return nil
-		case err == nil || full:
-			st, unread := history.Look(ctx, h.o.Pool, h.keys)
+	as := park.As(p, &kept)
+	w := &writing{
+		h: h, done: func(l *idem.Lock) bool { return l.Parked != nil },
+		over: func(err error) bool { return park.TooLarge(err) || errors.Is(err, rpctypes.ErrNoSpace) },
+		send: func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
 			switch {
-			case unread != nil:
-				s.tried, err = s.tried || full, unread
-			case h.mine(st) && full && st.Lock.Parked == nil:
-				return s.failed(err)
-			case h.mine(st):
-				h.See(st.Lock)
-				continue
-			case st.Runs(l.Execution) && st.Lock.Parked != nil: // and carried on by another process
-				h.Stop(idem.ErrLockLost)
-				h.locks.LetGo(h)
-				return nil
-			default:
-				return idem.ErrLockLost
+			case l.Parked != nil:
+				return nil, commit.Reply{}, errNotWanted
+			case l.Cancel != nil:
+				return nil, commit.Reply{}, idem.ErrCancelled
 			}
-		default:
-			s.tried = s.tried || !link.Definite(err)
-		}
-		if park.TooLarge(err) || pause.Wait(ctx) != nil {
-			return s.failed(err)
-		}
+			next, k := *l, h.keys
+			next.Parked = as
+			if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
+				k.Slots = slots.Rest(h.o.Layout, &next)
+			}
+			answer := park.Send(ctx, h.o.Sender, h.o.Leases, &next, k, &kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+				return protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, lock, keep)
+			})
+			return &next, answer, nil
+		},
 	}
-}
-
-func (s *parking) failed(err error) error {
-	if s.tried {
+	before := h.Lock()
+	put, st, err := w.run(ctx)
+	switch {
+	case put != nil:
+		h.o.Slots.Changed(before, put)
+		h.See(put)
+		return nil
+	case errors.Is(err, errNotWanted):
+		return nil
+	case errors.Is(err, idem.ErrCancelled):
+		return err
+	case err != nil && w.lost != nil:
 		return commit.Unknown(err)
+	case err != nil:
+		return commit.Unavailable(err)
+	case st.Runs(before.Execution) && st.Lock.Parked != nil: // and carried on by another process
+		h.Stop(idem.ErrLockLost)
+		h.locks.LetGo(h)
+		return nil
 	}
-	return commit.Unavailable(err)
-}
-
-func (s *parking) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply) {
-	next, k := *l, s.h.keys
-	next.Parked = s.as
-	if k.Slots = nil; !s.as.Trying && len(l.Slots) > 0 {
-		k.Slots = slots.Rest(s.h.o.Layout, &next)
-	}
-	return &next, park.Send(ctx, s.h.o.Sender, s.h.o.Leases, &next, k, s.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-		return protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, lock, keep)
-	})
+	return idem.ErrLockLost
 }

@@ -44,7 +44,7 @@ func (h *Lock) Free(life context.Context) error {
 	for pause := link.NewBackoff(); ; {
 		l := h.Lock()
 		if l.Cancel != nil {
-			return h.abort(life)
+			return abort(life, h)
 		}
 		r, err := h.o.freeing(h.keys, l)
 		var st *protocol.State
@@ -92,7 +92,7 @@ func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*commit.Request, error
 }
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.
-func (h *Lock) abort(life context.Context) error {
+func abort(life context.Context, h *Lock) error {
 	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
 	switch l := h.Lock(); {
 	case l.Parked != nil:

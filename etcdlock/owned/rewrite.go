@@ -110,52 +110,39 @@ func (w *rewriting) run(ctx context.Context) error {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.o.Tasks.Leave()
-	refused := false
-	var lost error // of an attempt that may have been applied; nil = there is none
-	for pause := link.NewBackoff(); ; {
-		l, stopped, err := w.writable(ctx, pause)
-		if err != nil {
-			return err
+	var stopped, final error
+	writes := &writing{h: h}
+	writes.done = func(l *idem.Lock) bool { return writes.lost != nil && w.done(l) }
+	writes.send = func(ctx context.Context, _ *idem.Lock) (next *idem.Lock, answer commit.Reply, _ error) {
+		var l *idem.Lock
+		if l, stopped, final = w.writable(ctx); final == nil {
+			next, answer, final = w.overwrite(ctx, l, writes.refused)
 		}
-		next, r, err := w.overwrite(ctx, l, refused)
-		switch {
-		case errors.Is(err, idem.ErrNoSlot) && lost != nil: // the lost attempt may have them: the next write finds out
-			return commit.Unavailable(lost)
-		case err != nil:
-			return err
-		}
-		answer := h.o.Sender.Do(ctx, r)
-		if answer.Err == nil && answer.Succeeded {
-			h.o.Slots.Changed(l, next)
-			return w.written(next, answer.Revision, stopped)
-		}
-		h.o.Slots.Unchoose(next)
-		if refused = answer.Err == nil; !refused && !link.Definite(answer.Err) {
-			lost = answer.Err
-		}
-		st, err := h.o.state(ctx, h.keys, answer)
-		switch {
-		case err != nil:
-		case !h.mine(st):
-			return h.lose()
-		case lost != nil && w.done(st.Lock):
-			h.See(st.Lock)
-			return w.written(nil, 0, stopped)
-		case st.Lock.Revision != l.Revision:
-			h.See(st.Lock)
-			continue
-		} // otherwise etcd has ended its session, and this process is about to learn of it
-		if pause.Wait(ctx) != nil {
-			return commit.Unavailable(err)
-		}
+		return next, answer, final
 	}
+	put, _, err := writes.run(ctx)
+	switch {
+	case errors.Is(final, idem.ErrNoSlot) && writes.lost != nil: // the lost attempt may have them: the next write finds out
+		return commit.Unavailable(writes.lost)
+	case final != nil:
+		return final
+	case err != nil:
+		return commit.Unavailable(err)
+	case put == nil:
+		return h.lose()
+	}
+	h.See(put)
+	if stopped == nil || h.Lock().Cancel != nil {
+		return nil
+	}
+	return h.lose() // it is not this process's any more, though what it knew is written
 }
 
 // writable returns the lock as it was seen last, once it belongs to a live session, and why this process was told to stop, if it was. Where something is to
 // be sent after the write, a cancel or a stop is an error.
-func (w *rewriting) writable(ctx context.Context, pause *link.Backoff) (l *idem.Lock, stopped, err error) {
+func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err error) {
 	h := w.h
-	for {
+	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		session := h.session
 		l, stopped = h.lock, h.stopped
@@ -180,40 +167,32 @@ func (w *rewriting) writable(ctx context.Context, pause *link.Backoff) (l *idem.
 	}
 }
 
-// overwrite makes the next value of l, and the transaction that puts it. refused: the one before was refused.
-func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (*idem.Lock, *commit.Request, error) {
+// overwrite puts what l becomes. refused: the attempt before was refused.
+func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply, err error) {
 	o := w.h.o
 	next := *l
 	w.next(&next)
 	k := o.Layout.Keys(l)
 	if len(l.Slots) > 0 {
-		var err error
 		if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
-			return nil, nil, err
+			return nil, answer, err
 		}
 	}
 	value, err := w.encode(&next)
 	if err != nil {
 		o.Slots.Unchoose(&next)
-		return nil, nil, commit.Unavailable(err)
+		return nil, answer, commit.Unavailable(err)
 	}
 	op := w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l)
-	return &next, commit.NewRequest(k.L, op, len(value)).AddSlots(k), nil
-}
-
-// written takes over what was put; nil = it was read. One that was stopped is not this process's any more, though what it knew is written.
-func (w *rewriting) written(l *idem.Lock, revision int64, stopped error) error {
-	if l != nil {
-		l.Revision = revision
-		if w.runs {
-			l.Token = revision
-		}
-		w.h.See(l)
+	if answer = o.Sender.Do(ctx, commit.NewRequest(k.L, op, len(value)).AddSlots(k)); !answer.Applied() {
+		o.Slots.Unchoose(&next)
+		return nil, answer, nil
 	}
-	if stopped == nil || w.h.Lock().Cancel != nil {
-		return nil
+	o.Slots.Changed(l, &next)
+	if w.runs {
+		next.Token = answer.Revision
 	}
-	return w.h.lose()
+	return &next, answer, nil
 }
 
 // follow moves the lock to the session of now, if there is one.

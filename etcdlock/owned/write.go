@@ -1,0 +1,66 @@
+package owned
+
+import (
+	"cmp"
+	"context"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// writing is a write over the own lock on its way to a definite answer. Each attempt compares the revision that it changes, so one whose answer got lost is
+// sent again until the lock shows what became of it.
+type writing struct {
+	h *Lock
+	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any more.
+	send func(ctx context.Context, l *idem.Lock) (next *idem.Lock, answer commit.Reply, err error)
+	// done reports whether l shows that an attempt was applied.
+	done func(l *idem.Lock) bool
+	over func(error) bool // an attempt with that error is the last one; nil = none is
+
+	refused bool  // the latest attempt was
+	lost    error // of an attempt that may have been applied; nil = there is none
+}
+
+// run sends until it is known what became of it. It returns the lock as it was put, or found if an attempt without an answer has put it; else the state in
+// which the lock is not this one's any more. The error is that of send, or why the last attempt came to nothing.
+func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, err error) {
+	h := w.h
+	for pause := link.NewBackoff(); ; {
+		l := h.Lock()
+		next, answer, err := w.send(ctx, l)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case answer.Applied():
+			next.Revision = answer.Revision
+			return next, nil, nil
+		}
+		before := w.lost
+		if w.refused, err = answer.Err == nil, answer.Err; !w.refused && !link.Definite(err) {
+			w.lost = err
+		}
+		if w.refused || !link.Fencing(err) { // then reading tells
+			st, unread := history.Look(ctx, h.o.Pool, h.keys)
+			switch {
+			case unread != nil:
+				err = unread
+			case !h.mine(st):
+				return nil, st, nil
+			case w.done(st.Lock):
+				return st.Lock, nil, nil
+			default:
+				if w.lost = before; st.Lock.Revision != l.Revision {
+					h.See(st.Lock)
+					continue
+				}
+			} // etcd has ended its session, or is full
+		}
+		if w.over != nil && w.over(err) || pause.Wait(ctx) != nil {
+			return nil, nil, cmp.Or(err, context.Cause(ctx))
+		}
+	}
+}
