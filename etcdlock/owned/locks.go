@@ -10,7 +10,6 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
-	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
@@ -32,14 +31,6 @@ type Options struct {
 	*view.View
 	// Ended is called after an end that no call of idem.Held returns. recorded is false if it will never be in etcd. It must not block.
 	Ended func(record *idem.Record, recorded bool)
-}
-
-// state reads how things stand if answer is a refusal. st is nil if the transaction was applied; err says that neither is known.
-func (o *Options) state(ctx context.Context, k protocol.Keys, answer commit.Reply) (st *protocol.State, err error) {
-	if answer.Err != nil || answer.Succeeded {
-		return nil, answer.Err
-	}
-	return history.Look(ctx, o.Pool, k)
 }
 
 // Locks are the locks that this process holds. It is safe for concurrent use.

@@ -41,54 +41,54 @@ func (h *Lock) GiveBack(life context.Context) error {
 // Free sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or it was reaped, and
 // then there is a record. A parked execution keeps its lock, without a process.
 func (h *Lock) Free(life context.Context) error {
-	for pause := link.NewBackoff(); ; {
-		l := h.Lock()
-		if l.Cancel != nil {
-			return abort(life, h)
-		}
-		r, err := h.o.freeing(h.keys, l)
-		var st *protocol.State
-		if err == nil {
-			st, err = h.o.state(life, h.keys, h.o.Sender.Do(life, r))
-		}
-		switch {
-		case err != nil:
-			if pause.Wait(life) != nil {
-				return commit.Unavailable(fmt.Errorf("release: %w", err))
+	parked := false
+	_, st, err := (&writing{
+		h: h, done: func(l *idem.Lock) bool { return l.Parked != nil && l.Alive == "" },
+		send: func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
+			if l.Cancel != nil {
+				return nil, commit.Reply{}, idem.ErrCancelled
 			}
-		case st != nil && h.mine(st) && (l.Parked == nil || st.Lock.Alive != ""):
-			h.See(st.Lock)
-		case l.Parked != nil:
-			h.locks.LetGo(h)
-			h.o.Parked.Mark(h.keys.L)
-			return nil
-		default:
-			h.locks.LetGo(h)
-			if st != nil && st.Ended(l.Execution) != nil {
-				return idem.ErrLockLost
+			parked = l.Parked != nil
+			next, r, err := h.o.freeing(h.keys, l)
+			if err != nil {
+				return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 			}
-			return nil
-		}
+			return next, h.o.Sender.Do(ctx, r), nil
+		},
+	}).run(life)
+	switch {
+	case errors.Is(err, idem.ErrCancelled):
+		return abort(life, h)
+	case err != nil:
+		return commit.Unavailable(fmt.Errorf("release: %w", err))
 	}
+	h.locks.LetGo(h)
+	switch {
+	case parked:
+		h.o.Parked.Mark(h.keys.L)
+	case st != nil && st.Ended(h.Lock().Execution) != nil:
+		return idem.ErrLockLost
+	}
+	return nil
 }
 
 // freeing is the transaction that releases l, or gives a parked execution up for any process: no process has its lock then, and the index says so to every
 // process. A try whose end is not written down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
-func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*commit.Request, error) {
+func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
+	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)
-		return commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k), nil
+		return &next, commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k), nil
 	}
-	next := *l
 	next.Alive = ""
 	k.Slots = slots.Rest(o.Layout, &next)
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
 	at := protocol.Seen{Created: l.Created, L: l.Revision}
-	return commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
+	return &next, commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
 }
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.

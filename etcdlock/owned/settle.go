@@ -185,37 +185,44 @@ func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
 // compares. sent is under way already, or nil.
 func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
 	h := s.h
-	for pause := link.NewBackoff(); ; sent = nil {
-		var err error
-		if sent == nil {
-			sent, err = s.send(life)
-		}
-		var st *protocol.State
-		if err == nil {
-			answer := h.o.Sender.Await(life, sent.Request)
-			if st, err = h.o.state(life, h.keys, answer); err == nil && st == nil {
-				return s.applied(sent, answer), nil
+	w := &writing{h: h, over: s.needsNoRecord}
+	w.done = func(*idem.Lock) bool { return w.refused && s.forAge() } // it is not too old, or what that was concluded from has changed
+	var c *conclusion
+	var answer commit.Reply
+	w.send = func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
+		next := *l
+		if c, sent = sent, nil; c == nil {
+			var err error
+			if c, err = s.send(ctx); err != nil {
+				return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 			}
-			h.o.Leases.DropIfGone(sent.SharedLease, err)
-			h.o.Leases.DropIfGone(sent.AnswerLease, err)
 		}
-		switch {
-		case err == nil && !h.mine(st):
-			return s.endedBefore(life, st)
-		case err == nil:
-			h.See(st.Lock)
-			if s.forAge() { // it is not too old, or what that was concluded from has changed
-				h.setEnding(false)
-				return nil, idem.ErrNotOld
-			}
-			continue
-		case errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && h.Lock().Cancel == nil && h.Lock().Parked == nil:
-			return nil, s.freeWithoutRecord(life)
-		}
-		if pause.Wait(life) != nil {
-			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
-		}
+		answer = h.o.Sender.Await(ctx, c.Request)
+		h.o.Leases.DropIfGone(c.SharedLease, answer.Err)
+		h.o.Leases.DropIfGone(c.AnswerLease, answer.Err)
+		return &next, answer, nil
 	}
+	found, st, err := w.run(life)
+	switch {
+	case err != nil && s.needsNoRecord(err):
+		return nil, s.freeWithoutRecord(life)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+	case st != nil:
+		return s.endedBefore(life, st)
+	case answer.Applied():
+		return s.applied(c, answer), nil
+	}
+	h.See(found)
+	h.setEnding(false)
+	return nil, idem.ErrNotOld
+}
+
+// needsNoRecord reports whether err says that etcd is full, and nothing depends on this end: the event may run again anyway. A kept answer waits for space
+// instead, and so does an unknown outcome.
+func (s *settling) needsNoRecord(err error) bool {
+	l := s.h.Lock()
+	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && l.Cancel == nil && l.Parked == nil
 }
 
 // endedBefore tells an end that is ours, whose answer got lost, from one that another process wrote. Where the event has run again since, our
@@ -244,8 +251,7 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 	return record, idem.ErrLockLost
 }
 
-// freeWithoutRecord is for a store that is full: it lets deletions through. It is only for an end that nothing depends on: the
-// event may run again anyway. A kept answer waits for space instead, and so does an unknown outcome; no process can claim meanwhile.
+// freeWithoutRecord is for a store that is full: it lets deletions through, and no process can claim meanwhile.
 func (s *settling) freeWithoutRecord(life context.Context) error {
 	switch err := s.h.Free(life); {
 	case err == nil:

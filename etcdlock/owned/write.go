@@ -29,7 +29,7 @@ type writing struct {
 // which the lock is not this one's any more. The error is that of send, or why the last attempt came to nothing.
 func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, err error) {
 	h := w.h
-	for pause := link.NewBackoff(); ; {
+	for pause, same := link.NewBackoff(), false; ; {
 		l := h.Lock()
 		next, answer, err := w.send(ctx, l)
 		switch {
@@ -52,12 +52,13 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 				return nil, st, nil
 			case w.done(st.Lock):
 				return st.Lock, nil, nil
-			default:
-				if w.lost = before; st.Lock.Revision != l.Revision {
-					h.See(st.Lock)
-					continue
-				}
-			} // etcd has ended its session, or is full
+			case st.Lock.Revision != l.Revision || w.refused && !same: // what is sent next may be another transaction
+				w.lost, same = before, st.Lock.Revision == l.Revision
+				h.See(st.Lock)
+				continue
+			default: // etcd is full, or has ended the session
+				w.lost = before
+			}
 		}
 		if w.over != nil && w.over(err) || pause.Wait(ctx) != nil {
 			return nil, nil, cmp.Or(err, context.Cause(ctx))
