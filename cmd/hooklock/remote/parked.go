@@ -58,11 +58,10 @@ func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState
 		none = "no dead letters"
 	}
 	if l.none = none; !d.screen.Terminal() || d.output == outputWide {
-		l.head, l.row = parkedHead, func(x *client.Execution) []string { return d.parkedRow(x, now) }
+		l.head = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
+		l.row = func(x *client.Execution) []string { return d.parkedRow(x, now) }
 	}
 }
-
-var parkedHead = []string{"EXECUTION", "STATE", "AGE", "TRIES", "NEXT", "WORKFLOW", "EVENT", "WHY"}
 
 func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
 	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", d.why(x)

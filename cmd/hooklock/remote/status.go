@@ -124,7 +124,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 	if s.UpstreamReuse.Setting != "" { // an older release does not say
 		t.Add("", ReuseText(&s.UpstreamReuse, s.At))
 	}
-	t.Add("config", s.Config.File+" sha256:"+shortHash(s.Config.SHA256)+", loaded "+ago(s.Config.LoadedAt)+" ago")
+	t.Add("config", s.Config.File+" sha256:"+s.Config.SHA256[:min(len(s.Config.SHA256), 12)]+", loaded "+ago(s.Config.LoadedAt)+" ago")
 	if refused := s.Config.Refused; refused != nil {
 		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+ago(refused.At)+" ago:")
 		for _, problem := range refused.Problems {
@@ -356,9 +356,6 @@ func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time)
 	}
 	mood(t, name, c.State == client.ContactAnswers, join(answered, failed), join(failed, answered))
 }
-
-// shortHash returns the beginning of a hash.
-func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // Reload reloads the configuration of a running hooklock, and prints what changed.
 func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
