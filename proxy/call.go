@@ -51,11 +51,9 @@ func (c *call) cut() {
 	if c.answer.Rest != nil {
 		_ = c.answer.Rest.Close()
 	}
-	c.Cancel(errBroken)
+	c.Cancel(errors.New("a panic cut the delivery short"))
 	c.end()
 }
-
-var errBroken = errors.New("a panic cut the delivery short")
 
 // attempt is the call of the upstream for an admitted delivery, with the evidence of how far it came. Its execution ends with that.
 type attempt struct {
