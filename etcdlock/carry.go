@@ -74,7 +74,7 @@ func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route str
 	return taken, err
 }
 
-// taking is one look at a line.
+// taking is one look at a queue.
 type taking struct {
 	*core
 	scope  idem.Scope
@@ -84,7 +84,7 @@ type taking struct {
 	parts  atomic.Int32 // of this look that are under way
 }
 
-// help runs a part of the look that goes on after its caller has given up. The line is not looked at again before it is over: a claim without an
+// help runs a part of the look that goes on after its caller has given up. The queue is not looked at again before it is over: a claim without an
 // answer may have taken the lock, and puts it down when it finds that out.
 func (t *taking) help(f func(context.Context)) bool {
 	t.parts.Add(1)
@@ -135,14 +135,14 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	switch {
 	case err != nil:
 		return nil, commit.Unavailable(err)
-	case client != nil: // all lines of its workflow are looked at when that is gone
+	case client != nil: // all queues of its workflow are looked at when that is gone
 		t.view.Slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
-	case t.view.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all lines are looked at when that is over
+	case t.view.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
 		t.view.Slots.LeaveLine(head.Execution)
 		return nil, nil
-	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another line or other processes are for it
+	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another queue or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
@@ -208,7 +208,7 @@ func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error)
 	return a, nil
 }
 
-// fromQueue claims the first of the line.
+// fromQueue claims for the head of the queue.
 func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
 	around, err := t.around(ctx, l)
 	if err != nil {

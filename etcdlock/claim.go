@@ -260,7 +260,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	return result.held, nil, nil
 }
 
-// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see pauses.
+// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see view.Pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
 	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {

@@ -24,7 +24,7 @@
 // # What is promised
 //
 // At most one live holder per workflow and at most one live execution per event, across all processes on one etcd. Each step is
-// one etcd transaction (table.go), so it happens or it does not. A holder's token is its lock's create revision: it is larger
+// one etcd transaction (etcdlock/protocol), so it happens or it does not. A holder's token is a revision of its lock's key, larger
 // than that of every earlier holder of the workflow. The first end of an execution stays: no later one replaces it.
 //
 // A transaction whose answer got lost may still be applied seconds later. Those that create something carry the session's epoch,

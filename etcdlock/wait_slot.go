@@ -111,8 +111,8 @@ func (t *slotTurn) full() *idem.Seen {
 	return nil
 }
 
-// slotFor reports whether it is the turn of a parked execution that is the first of its line. Otherwise it takes a turn for it, and the line is ripe
-// again when it may be its turn.
+// slotFor reports whether it is the turn of a parked execution that is the head of its queue. Otherwise it takes a turn for it, and the queue is
+// ready again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
 	if t.view.Slots.Size(l) == 0 {
 		return true

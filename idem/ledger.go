@@ -118,7 +118,7 @@ type Held interface {
 	// ErrCancelled.
 	Begin() error
 	// OnStop registers the function that is called, at most once and never before OnStop returns on the same goroutine, when the execution has
-	// to stop: the lock was lost (ErrLockLost) or the execution was cancelled (ErrCancelled). It must not block.
+	// to stop: the lock was lost (ErrLockLost) or the execution was cancelled (ErrCancelled). It must not block. It replaces the one before it.
 	OnStop(func(cause error))
 	// Settle moves the execution from its lock into its event's record. It returns the record as written; a cancel that was requested turns an
 	// unknown outcome into ABORTED. ErrLockLost: the execution had been ended elsewhere; the record, if not nil, says how. ErrNotRecorded:

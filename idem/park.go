@@ -96,11 +96,12 @@ type Parked struct {
 	// Failures are the tries that count against the policy's Attempts.
 	Failures int `json:"failures,omitempty"`
 	// Trying: a try began, and its end is not written down. A worker that takes the execution over treats its outcome as unknown.
-	Trying      bool      `json:"trying,omitempty"`
-	NextAttempt time.Time `json:"nextAttempt,omitzero"` // for operators: the worker keeps its own time
-	Last        *Evidence `json:"last,omitempty"`       // of the latest try that ended
-	Effect      Outcome   `json:"effect,omitempty"`     // of all tries that ended; "" = none has
-	Blocked     string    `json:"blocked,omitempty"`    // why it needs a decision; "" = it does not
+	Trying bool `json:"trying,omitempty"`
+	// NextAttempt is for operators. A worker reads only that it is zero: it is tried now, is blocked, or an operator wants a try now.
+	NextAttempt time.Time `json:"nextAttempt,omitzero"`
+	Last        *Evidence `json:"last,omitempty"`    // of the latest try that ended
+	Effect      Outcome   `json:"effect,omitempty"`  // of all tries that ended; "" = none has
+	Blocked     string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
 	// Failed are the newest answers that said that a try failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
 	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes once.

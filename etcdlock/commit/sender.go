@@ -216,7 +216,7 @@ const (
 	// they would only delay the end by one commit.
 	endWindow = time.Millisecond
 	// BatchWindow is for how long enqueue requests wait together if other deliveries of this process wait for the lock, which another process has. Their
-	// entries are then next to each other in the queue, and the lock leaves the process less often (docs/adr/0015-the-baton.md).
+	// entries are then next to each other in the queue, and the lock leaves the process less often (docs/adr/0015-hand-off.md).
 	BatchWindow = 50 * time.Millisecond
 )
 

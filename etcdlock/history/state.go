@@ -63,7 +63,7 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 	return at, nil
 }
 
-// What stateOf reads beyond lockRecordAndQueue.
+// What State reads beyond protocol.LockRecordAndQueue.
 const (
 	readHold   = protocol.ReadLine + 1
 	readCopies = protocol.ReadLine + 2

@@ -16,7 +16,7 @@ import (
 //	the answer got lost           as if it waited in another process
 //
 // The transaction proves that the entry is there, and lives on a session that does. That it is the head this process knows: it was once, and no entry can come
-// before it (see queue). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
+// before it (see view.Queues). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
 // claimed.
 
 // Handed returns the lock that the entry of a waiter was handed; nil = none.
@@ -70,7 +70,7 @@ type handOver struct {
 }
 
 // nextAfter returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
-// epoch, see pauses.
+// epoch, see view.Pauses.
 func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if h.handing {
 		h.o.Queues.Unlearn(h.keys.L)

@@ -50,7 +50,7 @@ func (w *Sweeper) Died(names []string) {
 	link.Wake(w.wake)
 }
 
-// Suspend lets no sweep begin until resume is called. Other methods of w wait, too.
+// Suspend lets no sweep of a test begin until resume is called. Other methods of w wait, too.
 func (w *Sweeper) Suspend() (resume func()) {
 	w.mu.Lock()
 	return w.mu.Unlock

@@ -46,7 +46,7 @@ func (e *Entry) key() string { return e.queue.layout.Queued(e.Scope) }
 // Predecessor returns the entry before e's when that was made, and its revision; "" = it has to look.
 func (e *Entry) Predecessor() (entry string, since int64) { return e.before, e.since }
 
-// queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. The mutex of queues owns it.
+// queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. Queues.mu guards it.
 //
 // To read a queue costs etcd a look at each entry in it and at each that left since the last compaction, so it is read once: the watch reports the entries that
 // come afterwards. What was read stays true: later entries have larger revisions, so the head stays the head until it leaves, and then it is the next one. If

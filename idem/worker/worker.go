@@ -161,7 +161,7 @@ func (w *Worker) Reloaded() {
 	}
 }
 
-// Reached implements Worker.
+// Reached implements guard.Worker.
 func (w *Worker) Reached() {
 	if w.slots.seemsAway.Load() {
 		w.slots.reached()
@@ -233,7 +233,7 @@ func leftBy(t *idem.Taken) idem.Failure {
 	return idem.Failure{Code: string(idem.DecisionLockLost), Detail: "the process that tried it is gone; how far it came is unknown"}
 }
 
-// TakeOver implements Worker.
+// TakeOver implements guard.Worker.
 func (w *Worker) TakeOver(x *guard.ParkedExecution, t guard.Tried) {
 	r := w.begin(x)
 	w.tasks.Go(func() { r.run(&t, nil) })

@@ -327,7 +327,7 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 // keep is what Reuses returned for the body; without it the connection is a new one, and ends behind the answer.
 //
 // It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer provably had no byte of
-// it. When ctx ends, the call ends at once and its connection is closed; ctx governs ans.Rest, too. The error is a *SendError, which says how
+// it. When x ends, the exchange ends at once and its connection is closed; x governs ans.Rest, too. The error is a *SendError, which says how
 // far the exchange came; the content of ans is then of no use, but for Evidence.
 func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
