@@ -40,14 +40,14 @@ const (
 	opAuthenticate = "authenticate"
 )
 
-// measured runs one request to a member, and reports it.
-func (p *Pool) measured(m *member, name string, request func() error) error {
-	if p.report == nil {
+// measured runs one request to the member, and reports it.
+func (m *member) measured(name string, request func() error) error {
+	if m.report == nil {
 		return request()
 	}
 	since := time.Now()
 	err := request()
-	p.report(Operation{Name: name, Host: m.host, Port: m.port, Took: time.Since(since), Code: codeOf(err)})
+	m.report(Operation{Name: name, Host: m.host, Port: m.port, Took: time.Since(since), Code: codeOf(err)})
 	return err
 }
 

@@ -36,7 +36,6 @@ type Pool struct {
 	members []*member
 	owned   bool
 	onBack  func(before, now int64)
-	report  func(Operation) // nil = nothing is measured
 
 	mu    sync.Mutex
 	used  int           // the member that is used
@@ -48,7 +47,8 @@ type Pool struct {
 // it exists, and Open must not need etcd.
 type member struct {
 	dial       func() (*clientv3.Client, error)
-	host, port string // as configured; "" for an etcd in this process
+	host, port string          // as configured; "" for an etcd in this process
+	report     func(Operation) // nil = nothing is measured
 
 	mu     sync.Mutex
 	client *clientv3.Client
@@ -88,12 +88,12 @@ type Target struct {
 
 // OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack, report: o.OnOperation}
+	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
 			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
 		}
-		p.members = []*member{{client: o.Client}}
+		p.members = []*member{{client: o.Client, report: o.OnOperation}}
 		return p, nil
 	}
 	if len(o.Endpoints) == 0 {
@@ -101,13 +101,13 @@ func OpenPool(o *Target) (*Pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{}
+		m := &member{report: o.OnOperation}
 		m.host, m.port = HostPort(endpoint)
 		m.dial = func() (c *clientv3.Client, err error) {
 			if o.Username == "" {
 				return Dial(o, endpoint, AttemptTimeout)
 			}
-			err = p.measured(m, opAuthenticate, func() error { c, err = Dial(o, endpoint, AttemptTimeout); return err })
+			err = m.measured(opAuthenticate, func() error { c, err = Dial(o, endpoint, AttemptTimeout); return err })
 			return c, err
 		}
 		if o.Username == "" {
@@ -186,8 +186,8 @@ func (p *Pool) try(parent context.Context, name string, limit time.Duration, req
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
 	once := func() error { return request(ctx, c) }
-	if err = p.measured(p.members[at], name, once); staleToken(err) {
-		err = p.measured(p.members[at], name, once)
+	if err = p.members[at].measured(name, once); staleToken(err) {
+		err = p.members[at].measured(name, once)
 	}
 	if err != nil && parent.Err() == nil && !Definite(err) {
 		p.failover(at)

@@ -87,7 +87,7 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	if on == OfWaits {
 		watcher = member.watcher(client)
 	}
-	if err = p.follow(ctx, at, watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
+	if err = follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
 		return err
 	}
 	if staleToken(err) {
@@ -98,7 +98,7 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 }
 
 // follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx cancels it.
-func (p *Pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, watches []Watch) error {
+func follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
 	var following sync.WaitGroup
@@ -110,7 +110,7 @@ func (p *Pool) follow(ctx context.Context, at int, watcher clientv3.Watcher, wat
 	select {
 	case err := <-ended:
 		return err
-	case <-p.left(at):
+	case <-left:
 	case <-ctx.Done():
 	}
 	return nil
