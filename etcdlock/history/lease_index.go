@@ -67,28 +67,36 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 	return err
 }
 
+// leaseIndexes are the leases with records and arrivals, as an index of these.
+type leaseIndexes struct {
+	o    *Options
+	rows func(kind string, lease clientv3.LeaseID) []protocol.Row // of leases of this process whose index is not written yet; nil = there are none
+	// busy holds a token while missing indexes are written.
+	busy chan struct{}
+}
+
 // reindex writes, in the background, the index of leases whose processes have ended without writing it, from what is on them. One search at a
 // time does so.
-func (s *Reader) reindex(spans []leaseSpan) {
+func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	now := s.o.Clock.Now()
 	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
 	if len(spans) == 0 {
 		return
 	}
 	select {
-	case s.reindexing <- struct{}{}:
+	case s.busy <- struct{}{}:
 	default:
 		return
 	}
 	if !s.o.Spawn(func(ctx context.Context) {
-		defer func() { <-s.reindexing }()
+		defer func() { <-s.busy }()
 		for i := range spans {
 			if rows, whole := s.rowsOn(ctx, &spans[i]); whole {
 				s.o.IndexLease(ctx, spans[i].kind, spans[i].lease, rows)
 			}
 		}
 	}) {
-		<-s.reindexing
+		<-s.busy
 	}
 }
 
@@ -98,7 +106,7 @@ func (st *leaseSpan) over(now time.Time) bool {
 }
 
 // rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is not found.
-func (s *Reader) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
+func (s *leaseIndexes) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
 	attached, err := s.o.Pool.Lease(ctx, st.lease, clientv3.WithAttachedKeys())
 	if err != nil {
 		return nil, false

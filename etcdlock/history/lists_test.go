@@ -67,7 +67,7 @@ func fill(tb testing.TB, n int) *archive {
 		w.Finish(tb.Context())
 	}
 	etcdtest.Eventually(tb, "the indexes are written", func() bool {
-		all, err := s.spans(tb.Context(), protocol.KindRecords)
+		all, err := s.leases.spans(tb.Context(), protocol.KindRecords)
 		return err == nil && len(slices.DeleteFunc(all, func(st leaseSpan) bool { return st.index != nil })) <= 1
 	})
 	return a
@@ -238,7 +238,7 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 	open, _ := leaseOf(t, e, s, protocol.KindRecords, "runs", now.Add(-time.Minute))
 	later := recordOn(t, e, s, open, "mine", "later")
 	indexed := func() (leases []clientv3.LeaseID) {
-		all, err := s.spans(within(t, patience), protocol.KindRecords)
+		all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,8 +261,8 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 		search(when, idem.ExecutionQuery{Workflow: "theirs"}, second)
 		search(when, idem.ExecutionQuery{Text: "SEC"}, second)
 		search(when, idem.ExecutionQuery{Status: idem.Failed})
-		s.reindexing <- struct{}{}
-		<-s.reindexing
+		s.leases.busy <- struct{}{}
+		<-s.leases.busy
 		if got := indexed(); slices.Contains(got, open) || !slices.Contains(got, lease) || !slices.Contains(got, full) {
 			t.Fatalf("%s: %v are indexed, want %v and %v: keys may be put on %v", when, got, lease, full, open)
 		}

@@ -44,7 +44,7 @@ type leaseSpan struct {
 }
 
 // spans returns all leases with keys of that kind; those first that may have the newest.
-func (s *Reader) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
+func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
 	prefix := s.o.Layout.All(protocol.KindLeases + kind)
 	kvs, _, err := s.o.Pool.Keys(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -125,7 +125,7 @@ type past struct {
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
 	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, siftChunk: 16, chunk: 1}
 	for _, kind := range kinds {
-		all, err := s.spans(ctx, kind)
+		all, err := s.leases.spans(ctx, kind)
 		if err != nil {
 			return nil, err
 		}

@@ -37,11 +37,16 @@ type Options struct {
 type Reader struct {
 	o      *Options
 	counts *Duplicates
-	// reindexing holds a token while missing indexes are written.
-	reindexing chan struct{}
+	leases *leaseIndexes
 }
 
 // NewReader returns a reader that adds the counts of this process.
 func NewReader(o *Options, counts *Duplicates) *Reader {
-	return &Reader{o, counts, make(chan struct{}, 1)}
+	rows := func(kind string, lease clientv3.LeaseID) []protocol.Row {
+		if kind == protocol.KindRecords {
+			return o.Rows(lease)
+		}
+		return counts.leases.Rows(lease)
+	}
+	return &Reader{o, counts, &leaseIndexes{o, rows, make(chan struct{}, 1)}}
 }

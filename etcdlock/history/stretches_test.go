@@ -228,7 +228,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 			b = append(b, lease{id, revision})
 		}
 	}
-	all, err := s.spans(within(t, patience), protocol.KindRecords)
+	all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 	mayTakeMore := func(s *Reader) (n int) {
 		t.Helper()
-		all, err := s.spans(within(t, patience), protocol.KindRecords)
+		all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,10 +103,10 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 
 // sift reads the indexes of some leases and returns those that may have a match, with the names of the keys that may match.
 func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
-	p.store.reindex(spans)
+	p.store.leases.reindex(spans)
 	var asked []*leaseSpan
 	for i := range spans {
-		if p.store.ownIndex(&spans[i]); spans[i].index != nil {
+		if p.store.leases.own(&spans[i]); spans[i].index != nil {
 			asked = append(asked, &spans[i])
 		}
 	}
@@ -199,16 +199,12 @@ func (st *leaseSpan) mayHave(name string) bool {
 	return st.names == nil || st.names[name[:min(len(name), protocol.RowBytes)]]
 }
 
-// ownIndex takes the index of a lease from memory if this process has it.
-func (s *Reader) ownIndex(st *leaseSpan) {
+// own takes the index of a lease from memory if this process has it.
+func (s *leaseIndexes) own(st *leaseSpan) {
 	if st.index != nil {
 		return
 	}
-	rows := s.counts.leases.Rows(st.lease)
-	if st.kind == protocol.KindRecords {
-		rows = s.o.Rows(st.lease)
-	}
-	if len(rows) > 0 {
+	if rows := s.rows(st.kind, st.lease); len(rows) > 0 {
 		st.index, st.own = protocol.EncodeLeaseIndex(rows)
 	}
 }
