@@ -60,13 +60,13 @@ func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 
 // handOver is what a settle writes for the head of the queue.
 type handOver struct {
-	first   *protocol.InLine
-	then    protocol.Line // the entries known behind it; none = the transaction reads them
-	keys    protocol.Keys
-	lock    idem.Lock
-	value   protocol.Leased
-	session *session.Session // of the execution that ends
-	epoch   int64
+	first  *protocol.InLine
+	then   protocol.Line // the entries known behind it; none = the transaction reads them
+	keys   protocol.Keys
+	lock   idem.Lock
+	value  protocol.Leased
+	ending *session.Session // of the execution that ends
+	epoch  int64
 }
 
 // nextAfter returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
@@ -89,11 +89,11 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 		return nil
 	}
 	_, of, _ := h.now()
-	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, session: of}
-	if next.session == nil || next.session.Err() != nil {
+	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, ending: of}
+	if next.ending == nil || next.ending.Err() != nil {
 		return nil
 	}
-	next.epoch = next.session.Epoch()
+	next.epoch = next.ending.Epoch()
 	if h.o.Pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}

@@ -150,7 +150,7 @@ func (s *settling) txn(
 	case l.Parked != nil:
 		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
-		k.S, at.Epoch = next.session.Key, next.epoch
+		k.S, at.Epoch = next.ending.Key, next.epoch
 		return protocol.HandOver(k, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
 	}
 	return protocol.Settle(k, at, rec, cool, mark)
