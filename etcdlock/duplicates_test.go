@@ -188,7 +188,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	for range 5 {
 		s.Duplicate(id, time.Hour)
 		written(t, s)
-		got, err := e.Client.Get(ctx, s.layout.Counts(id), clientv3.WithPrefix())
+		got, err := e.Client.Get(ctx, s.layout.Duplicates(id), clientv3.WithPrefix())
 		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
 			t.Fatalf("%+v %v", got, err)
 		}
@@ -205,7 +205,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	}
 	s.Duplicate(id, time.Hour)
 	written(t, s)
-	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Counts(id), "/")); err != nil || n != 1 {
+	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Duplicates(id), "/")); err != nil || n != 1 {
 		t.Errorf("%d counts: %v", n, err)
 	}
 }

@@ -48,7 +48,7 @@ func NewDuplicates(o *Options) *Duplicates {
 func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tallyLocked(d.o.Layout.Counts(id), retention); t != nil {
+	if t := d.tallyLocked(d.o.Layout.Duplicates(id), retention); t != nil {
 		t.n++
 		d.enqueueLocked(&t.note)
 	}
@@ -107,7 +107,7 @@ const maxCounts = 1000
 
 // ReadCounts returns the read of all processes' counts of the duplicates of an execution; see Count.
 func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
-	return clientv3.OpGet(s.o.Layout.Counts(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+	return clientv3.OpGet(s.o.Layout.Duplicates(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
 // Count adds up the duplicates of an execution: what all processes have written, and for this one what it knows itself.
@@ -115,8 +115,8 @@ func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n i
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := ""
-	if t := d.tallies[d.o.Layout.Counts(id)]; t != nil {
-		own, n = d.ownLocked(d.o.Layout.Counts(id)), t.n
+	if t := d.tallies[d.o.Layout.Duplicates(id)]; t != nil {
+		own, n = d.ownLocked(d.o.Layout.Duplicates(id)), t.n
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {

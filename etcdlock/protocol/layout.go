@@ -41,7 +41,7 @@ const (
 	KindRequests     = "requests/"   // <execution>: the stored request, if it is parked
 	KindParked       = "parked/"     // <execution>: the index of what is parked, and of requests that are kept with a record
 	KindAges         = "ages/"       // <execution>: expires when it has been parked for too long
-	kindCounts       = "duplicates/" // <execution>/<process>
+	kindDuplicates   = "duplicates/" // <execution>/<process>
 	KindArrivals     = "arrivals/"   // <name><process>
 	KindPauses       = "pauses/"     // route/<name> or workflow/<pattern>
 	KindSeen         = "seen/"       // <kind>/<route>
@@ -64,8 +64,10 @@ func (y Layout) Of(kind string, id idem.ExecutionID) string { return y.Root + ki
 // OfLimit returns the prefix of the taken slots of a limit (KindSlots), or of its slot waiters (KindTurns).
 func (y Layout) OfLimit(kind, limit string) string { return y.Root + kind + pathOf(limit) + "/" }
 
-// Counts returns the prefix of the counts of duplicates of an execution, one for each process.
-func (y Layout) Counts(id idem.ExecutionID) string { return y.Root + kindCounts + string(id) + "/" }
+// Duplicates returns the prefix of the counts of duplicates of an execution, one for each process.
+func (y Layout) Duplicates(id idem.ExecutionID) string {
+	return y.Root + kindDuplicates + string(id) + "/"
+}
 
 // Arrivals returns the prefix of the arrivals of an event, one key for each process.
 func (y Layout) Arrivals(s idem.Scope) string {

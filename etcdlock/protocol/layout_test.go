@@ -96,7 +96,7 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.All(KindAges):                        "ages/",
 		k.G:                                    "ages/exec_a",
 		k.M:                                    "marks/" + w + "/stripe%2Facme/0af",
-		y.Counts("exec_a"):                     "duplicates/exec_a/",
+		y.Duplicates("exec_a"):                 "duplicates/exec_a/",
 		y.Arrivals(s):                          "arrivals/" + name,
 		y.All(KindPauses):                      "pauses/",
 		y.Pause(idem.PauseScope{Route: "a/b"}): "pauses/route/a%2Fb",
