@@ -17,11 +17,11 @@ var errUpstreamTimeout = errors.New("upstream.timeout passed")
 // call is one call of the upstream, and what came of it. It ends when the upstream is silent for too long, and with the execution; one without an
 // execution ends with the process. A delivery makes one at a time, in the same memory.
 type call struct {
-	wire.Call
-	timeout time.Duration
-	among   *passing  // nil if the call follows an execution
-	began   time.Time // zero: there was none
-	over    time.Time // zero: it was not
+	*wire.Call // apart: its timer may run for long after a delivery that the collector is to have
+	timeout    time.Duration
+	among      *passing  // nil if the call follows an execution
+	began      time.Time // zero: there was none
+	over       time.Time // zero: it was not
 
 	answer wire.Answer
 	fields []wire.Field // those of answer that are for the sender
@@ -41,7 +41,7 @@ func (c *call) progress() { c.Give(c.timeout) }
 // end ends the call.
 func (c *call) end() {
 	if c.among != nil {
-		c.among.leave(&c.Call)
+		c.among.leave(c.Call)
 	}
 	c.End()
 }
@@ -104,7 +104,7 @@ func (d *delivery) send(x *guard.Execution) error {
 	trusted := d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
 	keeps := d.h.o.Upstream.Reuses(d.req.body, trusted) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
-	err := d.h.o.Upstream.Send(&d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
+	err := d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 	d.noteCall()
 	return err
 }

@@ -73,7 +73,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 	d, _ := p.pool.Get().(*delivery)
 	if d == nil {
 		d = new(delivery)
-		d.call.Late = errUpstreamTimeout
+		d.call.Call = &wire.Call{Late: errUpstreamTimeout}
 	}
 	d.h = h
 	d.memory = h.o.Budget.Open()

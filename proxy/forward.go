@@ -21,7 +21,7 @@ type passage struct{ *delivery }
 func (d *delivery) pass(at time.Time) passage {
 	d.call.begin(at, d.h.o.Timeout)
 	d.call.among = &d.h.passing
-	d.call.among.enter(&d.call.Call)
+	d.call.among.enter(d.call.Call)
 	return passage{d}
 }
 
@@ -31,7 +31,7 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return p.upgrade(ctx)
 	}
-	err := d.h.o.Unmatched.Stream(&d.call.Call, p.headOf(false), p.bodyOf(ctx), &d.call.answer)
+	err := d.h.o.Unmatched.Stream(d.call.Call, p.headOf(false), p.bodyOf(ctx), &d.call.answer)
 	d.noteCall()
 	return p.ended(err)
 }
@@ -44,7 +44,7 @@ func (d *delivery) bypass() *ending {
 
 // upgrade forwards a request for another protocol, and then that.
 func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
-	switched, err := p.h.o.Unmatched.Upgrade(&p.call.Call, p.headOf(true), &p.call.answer)
+	switched, err := p.h.o.Unmatched.Upgrade(p.call.Call, p.headOf(true), &p.call.answer)
 	p.noteCall()
 	if switched == nil {
 		return p.ended(err)
