@@ -136,8 +136,8 @@ func TestTheSweepReapsWhatADeadProcessLeft(t *testing.T) {
 	everythingIsReaped(t, e, func(*idem.Lock) {})
 }
 
-// A sweep reads its locks at one revision, which etcd may have compacted before it comes to the last of them.
-func TestASweepThatEtcdCompactsUnderBeginsAgain(t *testing.T) {
+// A sweep may take longer than etcd keeps the revision at which it began.
+func TestASweepThatEtcdCompactsUnderComesToTheLastLock(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	var once sync.Once

@@ -38,7 +38,8 @@ func (l *listener) Range(_ context.Context, r *pb.RangeRequest, _ ...grpc.CallOp
 // MaxReads bounds the reads of one request; etcd takes 128.
 const MaxReads = 100
 
-// Read reads several things at one revision. It repeats until etcd answers; it returns the error of ctx, or rpctypes.ErrCompacted.
+// Read reads several things at one revision. It repeats until etcd answers; it returns the error of ctx, rpctypes.ErrCompacted, rpctypes.ErrFutureRev
+// after etcd has gone back, or rpctypes.ErrTooManyOps.
 func (p *Pool) Read(ctx context.Context, ops ...clientv3.Op) (answers []*pb.ResponseOp, revision int64, err error) {
 	reads := make([]*pb.RequestOp, len(ops))
 	for i, op := range ops {
@@ -63,7 +64,7 @@ func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*p
 		if err == nil {
 			return response.Responses, response.Header.Revision, nil
 		}
-		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrTooManyOps) {
+		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) && !errors.Is(err, rpctypes.ErrTooManyOps) {
 			err = pause.Wait(ctx)
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
+
+	"hooklock/etcdlock/etcdtest"
 )
 
 func TestAReadKeepsAllOptionsOfTheClientsOp(t *testing.T) {
@@ -54,5 +56,29 @@ func TestARequestIsSplitOnlyWhereThatHelps(t *testing.T) {
 	}
 	if err := inParts(nil, takes(7, nil)); err != nil || len(sent) != 1 {
 		t.Errorf("nothing is sent as it is: %v, %v", sent, err)
+	}
+}
+
+// Both come after etcd has gone on, or back, under a scan: to ask again, or another member, does not help.
+func TestAReadAtARevisionThatEtcdDoesNotHaveEndsAtOnce(t *testing.T) {
+	e := etcdtest.Start(t)
+	pool, err := OpenPool(&Target{Endpoints: []string{e.Endpoint, e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	for range 3 {
+		if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Compact(t)
+	for revision, want := range map[int64]error{1: rpctypes.ErrCompacted, 1 << 40: rpctypes.ErrFutureRev} {
+		if _, _, err := pool.Read(etcdtest.Within(t, etcdtest.Patience), clientv3.OpGet("k", clientv3.WithRev(revision))); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if _, at, _ := pool.Current(); at != 0 {
+			t.Errorf("%v: it went to another member, and every watch ended", want)
+		}
 	}
 }

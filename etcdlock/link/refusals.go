@@ -15,7 +15,8 @@ var never = []error{
 	ErrNotSent,
 	rpctypes.ErrLeaseNotFound, // one missing lease fails the whole request
 	rpctypes.ErrTooManyOps, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey, rpctypes.ErrRequestTooLarge,
-	rpctypes.ErrTooManyRequests, // refused before it was proposed
+	rpctypes.ErrTooManyRequests,                  // refused before it was proposed
+	rpctypes.ErrCompacted, rpctypes.ErrFutureRev, // of a read
 	rpctypes.ErrPermissionDenied, rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed,
 }
 

@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Scan is a range of keys that is read in order, all at one revision.
+// Scan is a range of keys that is read in order.
 type Scan struct {
 	// From is the first key, and End the first one behind the range.
 	From, End string
@@ -16,7 +16,9 @@ type Scan struct {
 	Batch int64
 	// KeysOnly leaves the values out.
 	KeysOnly bool
-	// Revision to read at. 0 = that of the first read, which All writes here.
+	// Fresh reads each batch as it is then. False: all are read at one revision, which etcd may compact meanwhile.
+	Fresh bool
+	// Revision to read at, unless Fresh. 0 = that of the first read, which All writes here.
 	Revision int64
 }
 
@@ -25,7 +27,7 @@ func Below(prefix string, batch int64) *Scan {
 	return &Scan{From: prefix, End: clientv3.GetPrefixRangeEnd(prefix), Batch: batch}
 }
 
-// All yields the keys of a scan. An error is the last thing that it yields: that of ctx, or rpctypes.ErrCompacted.
+// All yields the keys of a scan. An error is the last thing that it yields; see Read.
 func (p *Pool) All(ctx context.Context, s *Scan) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		for from, more := s.From, true; more; {
@@ -38,7 +40,7 @@ func (p *Pool) All(ctx context.Context, s *Scan) iter.Seq2[*mvccpb.KeyValue, err
 				yield(nil, err)
 				return
 			}
-			if s.Revision == 0 {
+			if s.Revision == 0 && !s.Fresh {
 				s.Revision = at
 			}
 			page := answers[0].GetResponseRange()

@@ -137,9 +137,10 @@ func (w *Sweeper) Run(ctx context.Context) {
 
 // sweep goes through the locks below prefix. One that it cannot reap now is left to the next sweep, or to a caller that meets it.
 func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
-	for kv, err := range w.reaper.o.Pool.All(ctx, link.Below(prefix, SweepPage)) {
-		if err != nil { // etcd has compacted what it was about to read
-			w.Everything()
+	keys := link.Below(prefix, SweepPage)
+	keys.Fresh = true
+	for kv, err := range w.reaper.o.Pool.All(ctx, keys) {
+		if err != nil { // ctx has ended
 			return
 		}
 		if l, err := protocol.LockAt(kv); err == nil && mayBeDead(l) { // else of a newer release, which sweeps, too
