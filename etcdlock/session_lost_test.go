@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 )
 
@@ -30,5 +31,28 @@ func TestALostSessionIsReportedAndOneThatWasLeftIsNot(t *testing.T) {
 		if more := <-events; !more.Opened {
 			t.Errorf("%+v although nothing was lost", more)
 		}
+	}
+}
+
+// What holds a lock, a hold or the session of another process, is watched with the session: between two of them, its end is not reported.
+func TestWhatWasReadUnderTheSessionBeforeIsReadAgain(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	o := Options{Endpoints: []string{e.Endpoint}}
+	events := sessionsOf(&o)
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	awaitOpened(t, events)
+	before := currentSession(t, s)
+	read := before.Epoch()
+	endSession(t, e, before)
+	<-events
+	awaitOpened(t, events)
+	ctx := within(t, patience)
+	if s.view.Watcher.Wait(ctx, nil, nil, read, s.layout.Alive(protocol.HoldAlive("exec_ended_between"))); ctx.Err() != nil {
+		t.Error("it waits for what is not reported")
 	}
 }

@@ -338,6 +338,7 @@ func (s *core) writeIndexes(ctx context.Context) {
 
 // sessionOpened hands the running locks of the session before over to the new one.
 func (s *core) sessionOpened(session *session.Session) {
+	s.view.Missed(session.Epoch()) // between two sessions, none was followed
 	adopted := s.own.Adopt(session)
 	s.sweeper.Everything()
 	s.release.Look()

@@ -55,7 +55,7 @@ func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
 	}
 }
 
-// list reads the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx, or ErrGone.
+// list reads the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 	k.o.On.Blind(0)
 	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")
@@ -65,6 +65,9 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
 	)
 	if err != nil {
+		if ctx.Err() == nil { // no session without what it follows
+			s.End(err)
+		}
 		return 0, err
 	}
 	for _, kv := range answers[1].GetResponseRange().Kvs {

@@ -93,7 +93,7 @@ func (v *View) Unheld(id idem.ExecutionID, revision int64) {
 	v.Parked.MarkOf(id)
 }
 
-// Missed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = it goes on.
+// Missed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = and may be from now on.
 func (v *View) Missed(revision int64) {
 	v.Watcher.Break(revision)
 	v.Parked.MarkAll()

@@ -290,7 +290,7 @@ func (h *Watcher) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.breakLocked(0)
-	h.from, h.order = 0, nil
+	h.from, h.begin, h.order = 0, 0, nil
 	clear(h.recent)
 }
 
