@@ -185,7 +185,8 @@ func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
 // compares. sent is under way already, or nil.
 func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
 	h := s.h
-	w := &writing{h: h, over: s.needsNoRecord}
+	unrecorded := false
+	w := &writing{h: h, over: func(err error) bool { unrecorded = s.needsNoRecord(err); return unrecorded }}
 	w.done = func(*idem.Lock) bool { return w.refused && s.forAge() } // it is not too old, or what that was concluded from has changed
 	var c *conclusion
 	var answer commit.Reply
@@ -204,7 +205,7 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	}
 	found, st, err := w.run(life)
 	switch {
-	case err != nil && s.needsNoRecord(err):
+	case err != nil && unrecorded:
 		return nil, s.freeWithoutRecord(life)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
