@@ -40,11 +40,7 @@ func TestWhatWasReadUnderTheSessionBeforeIsReadAgain(t *testing.T) {
 	e := etcdtest.Start(t)
 	o := Options{Endpoints: []string{e.Endpoint}}
 	events := sessionsOf(&o)
-	s, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeStore(t, s)
+	s := openStore(t, o)
 	awaitOpened(t, events)
 	before := currentSession(t, s)
 	read := before.Epoch()

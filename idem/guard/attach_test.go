@@ -31,7 +31,7 @@ func TestTheLedgerHasTheLastWordBeforeTheUpstreamIsCalled(t *testing.T) {
 	}
 }
 
-// followed is a Ledger in which a copy runs, and which answers who follows it one after the other; then it hangs.
+// followed is a Ledger in which a copy runs, and which answers its followers one after the other; then it hangs.
 type followed struct {
 	counting
 	ends   []queued

@@ -14,10 +14,10 @@ import (
 // line is a Ledger in which exec_holder runs, and whose queue does what the test says.
 type line struct {
 	quiet
-	ahead    *idem.Lock  // who has the lock that somebody waits for here
+	ahead    *idem.Lock  // the lock that executions here wait for
 	asked    int         // claims
 	lock     idem.Lock   // what stands in the way of a claim
-	enqueued []idem.Lock // who took a place
+	enqueued []idem.Lock // those that took a place
 	prevs    []int64     // the revisions of the event's record that they knew
 	behind   []int64     // the locks that they saw
 	answers  []queued    // to each place that is taken, one after the other; the last one again and again

@@ -46,7 +46,7 @@ func TestATryCountsOnce(t *testing.T) {
 	}
 }
 
-// settledLock is a parked execution whose end is a dead letter, because somebody has skipped it meanwhile.
+// settledLock is a parked execution whose end is a dead letter, because an operator has skipped it meanwhile.
 type settledLock struct {
 	carriedLock
 	kept bool
@@ -77,7 +77,7 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	}
 }
 
-// agedLock is a parked execution to which somebody has just given its time again: the ledger knows, and what it hears of ages comes later.
+// agedLock is a parked execution to which an operator has just given its time again: the ledger knows, and what it hears of ages comes later.
 type agedLock struct {
 	carriedLock
 	idem.ParkLedger
@@ -165,7 +165,7 @@ func (d *deadLock) DeadLetter(_ context.Context, end idem.End) (*idem.Record, er
 	return &idem.Record{End: end, RequestKept: true}, nil
 }
 
-// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and nobody completed what it went on with.
+// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and no client completed what it went on with.
 func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed", false: "the process that tried it is gone"} {
 		held, policy := &deadLock{}, testPolicy()

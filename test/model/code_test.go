@@ -123,7 +123,7 @@ func TestTheCompareHelpersMeanWhatTheModelTakesThemFor(t *testing.T) {
 }
 
 // besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step of its own in the model, and a diagnosis
-// writes below a prefix of its own, where nobody reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and
+// writes below a prefix of its own, which no process reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and
 // what is too many of what no transaction compares.
 func besideTheTable(file, function string) bool {
 	switch file {
