@@ -29,6 +29,8 @@ type Explanation struct {
 	Workflow, EventID        string
 	Source, Key, Fingerprint string
 	Note                     string
+	// Unread are the sources of the route's templates that have no value in the delivery, each with the reason.
+	Unread []naming.Unread
 	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes through, and has no names.
 	Preset, Handshake string
 	// Signature is the result of its check, with the reason; it holds no secret. Empty if none is needed.
@@ -85,6 +87,7 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 		if x.verify(route, q.asSigned(), now); x.Handshake == "" {
 			names, err := route.Keys.Name(m)
 			x.name(route, &names, err)
+			x.Unread = route.Keys.Unread(m)
 			x.order(route, &names, err)
 			x.park(route, &q)
 		}

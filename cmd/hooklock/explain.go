@@ -111,6 +111,9 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	for _, l := range x.Labels {
 		row("label "+l.Name, l.Value)
 	}
+	for _, u := range x.Unread {
+		row("no value in", fmt.Sprintf("{%s}: %s", u.Source, u.Why))
+	}
 	row("key", x.Key)
 	row("fingerprint", x.Fingerprint)
 	row("order", x.Order)

@@ -248,6 +248,19 @@ func TestExplainSaysWhatIsWrongWithASignatureAndNeverTheSecret(t *testing.T) {
 	}
 }
 
+func TestExplainSaysWhyATemplateHasNoValue(t *testing.T) {
+	const route = "routes: [{name: x, path: /x, event_id: '{xml.order.number}'}]"
+	for body, want := range map[string]string{
+		"<?xml version='1.0' encoding='ISO-8859-1'?><order><number>\xe9</number></order>": "event ID       é\n",
+		"<?xml version='1.0' encoding='klingon'?><order><number>1</number></order>":       "{xml.order.number}: the body cannot be read: ",
+		"<order><id>1</id></order>": "{xml.order.number}: the document has no such element",
+	} {
+		if _, out := inFolder(t, route, "explain", "--path", "/x", "-d", body); !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
 func TestShowNamesThePresetAsTheOrigin(t *testing.T) {
 	_, out := inFolder(t, "routes: [{name: x, path: /x, preset: svix, verify: {secret_file: /nonexistent}}]", "config", "show", "--origin")
 	for _, want := range []string{"event_id: \"{preset}\" # preset standard-webhooks", "tolerance: 5m # scheme standard-webhooks"} {

@@ -3,6 +3,8 @@ package naming
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
+	"fmt"
 	"io"
 )
 
@@ -20,14 +22,10 @@ type xmlStep struct {
 
 // read goes through the whole body, because only a whole one is XML, and to see whether the element is given twice.
 func (x xmlSource) read(m *Message) ([]byte, result) {
-	if !bytes.Contains(m.Body, []byte{'<'}) {
-		return nil, missing
-	}
-	w := xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
-	if !w.run(xml.NewDecoder(bytes.NewReader(m.text()))) {
-		return nil, missing
-	}
+	w, err := x.walk(m)
 	switch {
+	case err != nil:
+		return nil, missing
 	case w.twice:
 		return nil, ambiguous
 	case w.nested:
@@ -39,6 +37,24 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 	from := len(s.values)
 	return s.keep(append(s.values, bytes.TrimSpace(w.text)...), from), found
 }
+
+// walk goes through the body. Its error says why that is no XML document that all readers read alike.
+func (x xmlSource) walk(m *Message) (*xmlWalk, error) {
+	if !bytes.Contains(m.Body, []byte{'<'}) {
+		return nil, errXMLNone
+	}
+	w := &xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
+	return w, w.run(newXMLDecoder(m))
+}
+
+// Why a body is no document that can be read, beside its encoding.
+var (
+	errXMLNone    = errors.New("it is not XML")
+	errXMLRoots   = errors.New("it has no single root element")
+	errXMLDeep    = fmt.Errorf("its elements are nested deeper than %d", maxDepth)
+	errXMLOutside = errors.New("it has text outside of its root element")
+	errXMLDoctype = errors.New("it has a document type, whose entities each reader may read differently")
+)
 
 // xmlWalk is one pass through a document.
 type xmlWalk struct {
@@ -53,43 +69,50 @@ type xmlWalk struct {
 	nested bool   // it has elements inside
 }
 
-// run reports whether all of it is one XML document without a document type: what entities mean is up to the reader.
-func (w *xmlWalk) run(d *xml.Decoder) bool {
+// run returns nil if all of it is one XML document without a document type: what entities mean is up to the reader.
+func (w *xmlWalk) run(d *xml.Decoder) error {
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
-			return w.roots == 1
+		switch {
+		case err == io.EOF && w.roots == 1:
+			return nil
+		case err == io.EOF:
+			return errXMLRoots
+		case err != nil:
+			return err
 		}
-		if err != nil {
-			return false
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			w.enter(t.Name.Local)
-			if w.roots > 1 || w.depth > maxDepth {
-				return false
-			}
-		case xml.EndElement:
-			w.leave()
-		case xml.CharData:
-			if w.depth == 0 && len(bytes.TrimSpace(t)) > 0 {
-				return false
-			}
-			if w.inside() && len(w.text) <= maxXMLText {
-				w.text = append(w.text, t...)
-			}
-		case xml.Comment, xml.ProcInst: // some readers take the text before it, some all of it
-			w.twice = w.twice || w.inside()
-		case xml.Directive:
-			return false
+		if err := w.take(token); err != nil {
+			return err
 		}
 	}
+}
+
+// take goes on by one token.
+func (w *xmlWalk) take(token xml.Token) error {
+	switch t := token.(type) {
+	case xml.StartElement:
+		return w.enter(t.Name.Local)
+	case xml.EndElement:
+		w.leave()
+	case xml.CharData:
+		if w.depth == 0 && len(bytes.TrimSpace(t)) > 0 {
+			return errXMLOutside
+		}
+		if w.inside() && len(w.text) <= maxXMLText {
+			w.text = append(w.text, t...)
+		}
+	case xml.Comment, xml.ProcInst: // some readers take the text before it, some all of it
+		w.twice = w.twice || w.inside()
+	case xml.Directive:
+		return errXMLDoctype
+	}
+	return nil
 }
 
 // inside reports whether the wanted element, or one in it, is open.
 func (w *xmlWalk) inside() bool { return w.on == len(w.steps) }
 
-func (w *xmlWalk) enter(name string) {
+func (w *xmlWalk) enter(name string) error {
 	if w.depth == 0 {
 		w.roots++
 	}
@@ -98,6 +121,13 @@ func (w *xmlWalk) enter(name string) {
 		w.meet()
 	}
 	w.depth++
+	switch {
+	case w.roots > 1:
+		return errXMLRoots
+	case w.depth > maxDepth:
+		return errXMLDeep
+	}
+	return nil
 }
 
 func (w *xmlWalk) meet() {
