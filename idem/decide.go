@@ -183,7 +183,7 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Final:
 		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
-	case rec.Outcome == Unknown && r.Policy.OnUnknown == UnknownBlock:
+	case r.Policy.BlocksUnknown(rec):
 		return Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
 	}
 	return r.decideLock(seen, rec, now)

@@ -134,7 +134,7 @@ func (p *Parked) Outcome() Outcome {
 func (p *Parked) AfterTry(last *Evidence) Parked {
 	next := *p
 	next.Trying, next.Last = false, last
-	if last != nil && last.Status != 0 && !Succeeded(last.Status) {
+	if last.answeredFailure() {
 		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
 		next.Failed = next.Failed[max(0, len(next.Failed)-maxFailed):]
 	}

@@ -182,15 +182,3 @@ func (p *Policy) RetentionOf(byPayload bool) time.Duration {
 	}
 	return p.Retention
 }
-
-// Succeeded reports whether an answer says that the event went through. A redirect does not: Hooklock follows none.
-func Succeeded(status int) bool { return status >= 200 && status < 300 }
-
-// Retried reports whether an answer says that the event may go through later.
-func Retried(status int) bool {
-	switch status {
-	case 408, 409, 425, 429:
-		return true
-	}
-	return status >= 500
-}

@@ -87,33 +87,28 @@ func (a *attempt) park() *ending {
 	return a.parkedAs(x.Lock().Execution, on)
 }
 
-// parkedOn returns the reason to park such a delivery, and what is known of its call.
-func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
-	last := &idem.Evidence{At: a.h.o.Now(), Code: string(a.why.decision), Detail: a.why.cause}
+// judge says what the call means for its event.
+func (a *attempt) judge() idem.Judgement {
 	p, answer := &a.route.Policy, &a.call.answer
-	switch {
-	case a.err != nil && !a.sent:
-		last.Outcome = idem.NotExecuted
-		return idem.ParkUnreachable, last
-	case a.err != nil:
-		last.Outcome = idem.Unknown
-		return idem.ParkUnknown, last
-	case !answer.Whole || p.Keep.Has(answer.Status):
+	if a.err != nil {
+		return idem.Judge(p, idem.Try{Sent: a.sent})
+	}
+	hold, _ := holdFor(p, answer)
+	return idem.Judge(p, idem.Try{Status: answer.Status, Sent: true, Held: hold > 0})
+}
+
+// parkedOn returns the reason to park such a delivery, and what is known of its call; "": there is none.
+func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
+	answer := &a.call.answer
+	if a.err == nil && !answer.Whole {
 		return "", nil
 	}
-	if hold, _ := holdFor(p, answer); hold > 0 {
-		return "", nil
+	j := a.judge()
+	last := &idem.Evidence{Outcome: j.Outcome, At: a.h.o.Now(), Code: string(a.why.decision), Detail: a.why.cause}
+	if a.err == nil {
+		last.Status, last.Code, last.Detail = answer.Status, idem.CodeUpstreamStatus, ""
 	}
-	last.Status, last.Code, last.Detail = answer.Status, "upstream_status", ""
-	if p.Unknown.Has(answer.Status) {
-		last.Outcome = idem.Unknown
-		return idem.ParkUnknown, last
-	}
-	last.Outcome = idem.Executed
-	if idem.Retried(answer.Status) {
-		return idem.ParkFailed, last
-	}
-	return "", nil
+	return j.ParkOn, last
 }
 
 // handOver reports to the park worker how the call of the execution ended.
@@ -129,9 +124,4 @@ func (a *attempt) handOver() {
 }
 
 // noteTry notes for the report how a try ended.
-func (a *attempt) noteTry() {
-	a.report.Outcome = idem.Executed
-	if _, last := a.parkedOn(); last != nil {
-		a.report.Outcome = last.Outcome
-	}
-}
+func (a *attempt) noteTry() { a.report.Outcome = a.judge().Outcome }

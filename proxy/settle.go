@@ -73,10 +73,10 @@ func (a *attempt) settleUnanswered() *ending {
 
 // giveUp ends the execution without an answer.
 func (a *attempt) giveUp() guard.Ending {
-	if a.sent {
-		return a.execution.Abandon(a.why.recorded())
+	if a.judge().Attached == idem.ToRelease {
+		return a.execution.Release(a.why.recorded())
 	}
-	return a.execution.Release(a.why.recorded())
+	return a.execution.Abandon(a.why.recorded())
 }
 
 // tell returns the ending of a delivery whose call brought no answer.

@@ -96,7 +96,7 @@ func (c *Cache) seenAt(now time.Time) moment {
 // remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
 // lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
 func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
-	if rec.Settled() || !rec.Final && rec.Outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock {
+	if rec.Settled() || p.BlocksUnknown(rec) {
 		c.add(rec, seenAt, life)
 	}
 }

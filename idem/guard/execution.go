@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -102,17 +101,8 @@ func (x *Execution) Complete(answer idem.Answer) Ending {
 }
 
 func (x *Execution) complete(answer idem.Answer) Ending {
-	end := idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: &answer}
-	switch {
-	case x.policy.Unknown.Has(answer.Status):
-		end.Outcome = idem.Unknown
-		end.Error = &idem.Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", answer.Status)}
-	case idem.Succeeded(answer.Status):
-		end.Status = idem.Success
-	default:
-		end.Error = &idem.Failure{Code: "upstream_status", Detail: fmt.Sprintf("the upstream answered %d", answer.Status)}
-	}
-	end.Kept = end.Outcome == idem.Executed && x.policy.Idempotency && x.policy.Keep.Has(answer.Status)
+	judged := idem.Judge(x.policy, idem.Try{Status: answer.Status, Sent: true})
+	end := idem.End{Status: judged.Status, Outcome: judged.Outcome, Kept: judged.Kept, Error: judged.AnswerFailure(answer.Status), Answer: &answer}
 	if !end.Kept && x.policy.InFlight != idem.Attach || answer.Bytes > int64(x.policy.ReplayBody) {
 		answer.Whole, answer.Header, answer.Body = false, nil, nil
 	}

@@ -61,24 +61,16 @@ func whileParked(l *idem.Lock, k situation) (do action, rest time.Duration) {
 
 // nextStep is what follows a try.
 type nextStep struct {
-	kind  stepKind
-	pause time.Duration // of stepRetry; 0 = the worker's own
-	why   string        // of stepBlock and stepDead
-	code  string
+	kind   idem.Disposition
+	failed bool          // the try counts against the policy's attempts
+	pause  time.Duration // of ToTryAgain; 0 = the worker's own
+	why    string        // of ToBlock and ToDeadLetter
+	code   string
 }
-
-type stepKind uint8
-
-const (
-	stepEnd   stepKind = iota + 1 // the answer settles it
-	stepRetry                     // it is tried again
-	stepBlock                     // its queue waits for a decision
-	stepDead                      // it is a dead letter
-)
 
 // evidenceOf returns what the ledger stores of t.
 func evidenceOf(t *guard.Tried, p *idem.Policy, now time.Time) *idem.Evidence {
-	e := &idem.Evidence{Outcome: outcomeOf(t, p), At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
+	e := &idem.Evidence{Outcome: judge(p, 0, t).Outcome, At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
 	if t.Answer != nil {
 		e.Status, e.Text = t.Answer.Status, failedText(p.Park, t.Answer.Body)
 	}
@@ -102,45 +94,35 @@ func failedText(p *idem.ParkPolicy, body []byte) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
-func outcomeOf(t *guard.Tried, p *idem.Policy) idem.Outcome {
-	switch {
-	case t.Answer != nil && p.Unknown.Has(t.Answer.Status):
-		return idem.Unknown
-	case t.Answer != nil:
-		return idem.Executed
-	case t.Sent:
-		return idem.Unknown
+// judge says what a try means of an execution of which so many had failed before.
+func judge(p *idem.Policy, failures int, t *guard.Tried) idem.Judgement {
+	try := idem.Try{Sent: t.Sent, Held: t.Hold > 0, Hopeless: t.Hopeless, Last: p.Park != nil && failures+1 >= p.Park.Attempts}
+	if t.Answer != nil {
+		try.Status, try.Sent = t.Answer.Status, true
 	}
-	return idem.NotExecuted
+	return idem.Judge(p, try)
 }
 
 // after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
-func after(p *idem.Policy, failures int, t *guard.Tried) (step nextStep, failed bool) {
-	park := p.Park
+func after(p *idem.Policy, failures int, t *guard.Tried) nextStep {
+	j := judge(p, failures, t)
+	step := nextStep{kind: j.Accepted, failed: j.Counts, code: j.Code}
 	switch {
-	case t.Hold > 0:
-		return nextStep{kind: stepEnd}, false
+	case step.kind == idem.ToTryAgain:
+		step.pause = min(t.RetryAfter, mostAsked)
+		if j.Outcome == idem.Unknown { // the upstream may still be at work
+			step.pause = max(p.ReleaseDelay, step.pause)
+		}
 	case t.Hopeless:
-		return nextStep{kind: stepDead, code: t.Failure.Code, why: t.Failure.Detail}, true
+		step.code, step.why = t.Failure.Code, t.Failure.Detail
+	case j.Code == idem.CodeAttemptsExhausted:
+		step.why = fmt.Sprintf("%d failed, the last: %s", failures+1, textOf(t))
+	case j.Code == idem.CodeUpstreamStatus:
+		step.why = textOf(t)
+	case j.Code != "":
+		step.why = "it is unknown whether the upstream executed it: " + t.Failure.Detail
 	}
-	switch outcome := outcomeOf(t, p); {
-	case outcome == idem.NotExecuted: // that is not its fault, and does not count
-		return nextStep{kind: stepRetry}, false
-	case outcome == idem.Unknown && p.OnUnknown == idem.UnknownBlock:
-		return nextStep{kind: stepBlock, code: idem.DecisionUnknown.Row().Code, why: "it is unknown whether the upstream executed it: " + t.Failure.Detail}, true
-	case outcome == idem.Unknown:
-		step = nextStep{kind: stepRetry, pause: max(p.ReleaseDelay, min(t.RetryAfter, mostAsked))}
-	case idem.Retried(t.Answer.Status):
-		step = nextStep{kind: stepRetry, pause: min(t.RetryAfter, mostAsked)}
-	case idem.Succeeded(t.Answer.Status) || p.Keep.Has(t.Answer.Status):
-		return nextStep{kind: stepEnd}, false
-	default:
-		return giveUp(park, "upstream_status", textOf(t)), true
-	}
-	if failures+1 >= park.Attempts {
-		return giveUp(park, "attempts_exhausted", fmt.Sprintf("%d failed, the last: %s", failures+1, textOf(t))), true
-	}
-	return step, true
+	return step
 }
 
 // textOf says for operators how the try failed.
@@ -149,14 +131,6 @@ func textOf(t *guard.Tried) string {
 		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
 	}
 	return t.Failure.Detail
-}
-
-// giveUp decides what follows the last try.
-func giveUp(p *idem.ParkPolicy, code, why string) nextStep {
-	if p.OnFailure == idem.FailureSkip {
-		return nextStep{kind: stepDead, code: code, why: why}
-	}
-	return nextStep{kind: stepBlock, code: code, why: why}
 }
 
 // pauseAfter returns how long a worker waits after n failed tries in a row: doubled each time, with jitter, so that many do not come back

@@ -208,7 +208,7 @@ func (r *run) follow(t *guard.Tried) (over bool) {
 		return true
 	case errors.Is(t.Stopped, idem.ErrCancelled):
 		if t.Sent {
-			_ = r.rest(t, nextStep{kind: stepRetry}, policy, false) // that it may have run stays known
+			_ = r.rest(t, nextStep{kind: idem.ToTryAgain}, policy) // that it may have run stays known
 		}
 		return r.stopped(idem.ErrCancelled)
 	case errors.Is(t.Stopped, idem.ErrPaused): // nothing was sent, and it rests as it is
@@ -223,15 +223,15 @@ func (r *run) follow(t *guard.Tried) (over bool) {
 	case policy == nil || policy.Park == nil: // the route is gone, or parks no more
 		policy = fallback(policy)
 	}
-	r.w.slots.outcome(outcomeOf(t, policy) != idem.NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-	step, failed := after(policy, lock.Parked.Failures, t)
+	r.w.slots.outcome(judge(policy, 0, t).Outcome != idem.NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
+	step := after(policy, lock.Parked.Failures, t)
 	switch step.kind {
-	case stepEnd:
+	case idem.ToSettle, idem.ToLetGo:
 		return r.done(t, policy)
-	case stepDead:
+	case idem.ToDeadLetter:
 		return r.dead(t, step)
 	}
-	if r.rest(t, step, policy, failed) {
+	if r.rest(t, step, policy) {
 		return true
 	}
 	if errors.Is(t.Stopped, guard.ErrShutdown) { // the worker that takes it over finds how far this try came, as after any other
@@ -304,7 +304,7 @@ func (r *run) superseded(by *idem.Stale) bool {
 }
 
 // rest writes down what the execution waits for.
-func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy, failed bool) (over bool) {
+func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
 	r.inRow++
 	pause := max(step.pause, pauseAfter(r.inRow))
 	last := evidenceOf(t, orNone(policy), r.w.o.Now())
@@ -312,12 +312,12 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy, failed bo
 		now := r.w.o.Now()
 		p := *r.held.Lock().Parked
 		if !tells(&p, last) { // a request whose answer got lost has written it
-			if failed {
+			if step.failed {
 				p.Failures++
 			}
 			p = p.AfterTry(last)
 		}
-		if r.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == stepBlock {
+		if r.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == idem.ToBlock {
 			p.Blocked, p.NextAttempt = step.why, time.Time{}
 			if p.Blocked == "" {
 				p.Blocked = step.code
@@ -329,7 +329,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy, failed bo
 		switch {
 		case err == nil:
 			what := EventRetry
-			if step.kind == stepBlock {
+			if step.kind == idem.ToBlock {
 				what = EventBlocked
 			}
 			r.report(what, step.code, step.why, nil)

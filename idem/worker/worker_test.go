@@ -39,7 +39,7 @@ func TestATryCountsOnce(t *testing.T) {
 			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
 			r := &run{w: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
-			if r.rest(tried, nextStep{kind: stepRetry}, testPolicy(), true) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
+			if r.rest(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
 			}
 		})

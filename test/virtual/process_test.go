@@ -266,19 +266,8 @@ func status(got called) int {
 
 // parkedOn is what a delivery may be parked for after such a call, and what is known of it.
 func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
-	last := &idem.Evidence{At: time.Now(), Status: status(got), Detail: got.cause}
-	switch {
-	case got.answer == nil && !got.sent:
-		last.Outcome = idem.NotExecuted
-		return idem.ParkUnreachable, last
-	case got.answer == nil:
-		last.Outcome = idem.Unknown
-		return idem.ParkUnknown, last
-	case !policy.Keep.Has(got.answer.Status) && got.hold == 0 && idem.Retried(got.answer.Status):
-		last.Outcome = idem.Executed
-		return idem.ParkFailed, last
-	}
-	return "", nil
+	j := idem.Judge(policy, idem.Try{Status: status(got), Sent: got.sent || got.answer != nil, Held: got.hold > 0})
+	return j.ParkOn, &idem.Evidence{Outcome: j.Outcome, At: time.Now(), Status: status(got), Detail: got.cause}
 }
 
 // try is one try of a parked event. It implements worker.Options.Try.
