@@ -400,9 +400,9 @@ func (s *Sender) deliver(batch []*Request) {
 			s.answer(r, Reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
 		}
 	case len(batch) > 1 && link.MemberAlone(err):
-		for _, r := range batch {
-			s.deliver([]*Request{r})
-		}
+		half := len(batch) / 2
+		s.deliver(batch[:half])
+		s.deliver(batch[half:])
 	default:
 		for _, r := range batch {
 			s.answer(r, Reply{Err: err})

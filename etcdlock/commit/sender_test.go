@@ -35,7 +35,11 @@ func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 // gatedSender sends into a real etcd when the test lets it.
 func gatedSender(t *testing.T) (*Sender, *gateKV, *etcdtest.Etcd) {
 	t.Helper()
-	e := etcdtest.Start(t)
+	return gatedSenderAt(t, etcdtest.Start(t))
+}
+
+func gatedSenderAt(t *testing.T, e *etcdtest.Etcd) (*Sender, *gateKV, *etcdtest.Etcd) {
+	t.Helper()
 	client := etcdtest.Dial(t, e.Endpoint)
 	kv := &gateKV{KV: client.KV, Through: etcdtest.ThroughOf(client), gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
 	client.KV = kv
@@ -299,6 +303,34 @@ func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	}
 	if answer := <-bad.Reply; !link.Definite(answer.Err) {
 		t.Fatalf("got %v", answer.Err)
+	}
+}
+
+// etcd refuses a request above --max-request-bytes, and gRPC one that is 512 KiB larger, in words of its own.
+func TestAGroupThatIsRefusedForItsSizeRefusesNoNeighbour(t *testing.T) {
+	for name, size := range map[string]int{"by etcd": 33 << 10, "by gRPC": 600 << 10} {
+		t.Run(name, func(t *testing.T) {
+			s, kv, _ := gatedSenderAt(t, etcdtest.StartWithRequestBytes(t, 32<<10))
+			s.Send(putRequest("a", "a"))
+			s.Send(putRequest("b", "b"))
+			<-kv.sizes
+			<-kv.sizes
+			bad := NewRequest("bad", protocol.Note("bad", protocol.Leased{Value: make([]byte, size)}), 1)
+			s.Send(bad)
+			var good []*Request
+			for i := range 7 {
+				r := NewRequest(fmt.Sprintf("w%d", i), protocol.Note(fmt.Sprintf("k%d", i), protocol.Leased{Value: make([]byte, 20<<10)}), 1)
+				good = append(good, r)
+				s.Send(r)
+			}
+			for range 30 {
+				kv.gate <- struct{}{}
+			}
+			applied(t, good...)
+			if answer := <-bad.Reply; !link.Definite(answer.Err) || !link.TooLarge(answer.Err) {
+				t.Fatalf("got %v", answer.Err)
+			}
+		})
 	}
 }
 

@@ -45,6 +45,12 @@ func StartWithTxnOps(tb testing.TB, n uint) *Etcd {
 	return start(tb, func(c *embed.Config) { c.MaxTxnOps = n }, nil)
 }
 
+// StartWithRequestBytes is Start with a limit of one request, --max-request-bytes.
+func StartWithRequestBytes(tb testing.TB, n uint) *Etcd {
+	tb.Helper()
+	return start(tb, func(c *embed.Config) { c.MaxRequestBytes = n }, nil)
+}
+
 // start runs a member with what change makes of its configuration. t is what clients need for it, nil where it is plain.
 func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()

@@ -64,7 +64,7 @@ func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*p
 		if err == nil {
 			return response.Responses, response.Header.Revision, nil
 		}
-		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) && !errors.Is(err, rpctypes.ErrTooManyOps) {
+		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) && !errors.Is(err, rpctypes.ErrTooManyOps) && !TooLarge(err) {
 			err = pause.Wait(ctx)
 		}
 		if err != nil {
@@ -91,19 +91,23 @@ func (p *Pool) ReadEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.R
 	return answers, revision, nil
 }
 
-// CommitParts commits writes together, or in parts if etcd takes fewer at a time.
+// CommitParts commits writes together, or in parts if etcd takes fewer at a time. A write that etcd refuses for its own size is left out: it would be refused
+// for ever, and with it those that travel beside it.
 func (p *Pool) CommitParts(ctx context.Context, writes []*pb.RequestOp) error {
 	return inParts(writes, func(part []*pb.RequestOp) error {
 		_, err := p.Commit(ctx, AttemptTimeout, nil, part)
+		if len(part) == 1 && TooLarge(err) {
+			return nil
+		}
 		return err
 	})
 }
 
-// inParts calls send with all of some, or with halves of it if etcd takes fewer operations in one request: --max-txn-ops is set by its
-// operator.
+// inParts calls send with all of some, or with halves of it if etcd takes fewer operations or bytes in one request: its operator sets --max-txn-ops and
+// --max-request-bytes.
 func inParts[T any](some []T, send func([]T) error) error {
 	err := send(some)
-	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) {
+	if len(some) < 2 || !errors.Is(err, rpctypes.ErrTooManyOps) && !TooLarge(err) {
 		return err
 	}
 	half := len(some) / 2

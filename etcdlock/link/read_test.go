@@ -45,6 +45,9 @@ func TestARequestIsSplitOnlyWhereThatHelps(t *testing.T) {
 	if err := inParts(numbers, takes(2, rpctypes.ErrTooManyOps)); err != nil || !slices.Equal(slices.Concat(sent...), numbers) {
 		t.Errorf("sent %v, %v", sent, err)
 	}
+	if err := inParts(numbers, takes(3, rpctypes.ErrRequestTooLarge)); err != nil || !slices.Equal(slices.Concat(sent...), numbers) {
+		t.Errorf("sent %v, %v", sent, err)
+	}
 	if err := inParts(numbers, takes(7, rpctypes.ErrTooManyOps)); err != nil || len(sent) != 1 {
 		t.Errorf("sent %v, %v", sent, err)
 	}
@@ -80,5 +83,25 @@ func TestAReadAtARevisionThatEtcdDoesNotHaveEndsAtOnce(t *testing.T) {
 		if _, at, _ := pool.Current(); at != 0 {
 			t.Errorf("%v: it went to another member, and every watch ended", want)
 		}
+	}
+}
+
+func TestAWriteThatEtcdRefusesForItsSizeHoldsNoOtherBack(t *testing.T) {
+	e := etcdtest.StartWithRequestBytes(t, 32<<10)
+	pool, err := OpenPool(&Target{Endpoints: []string{e.Endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	var writes []*pb.RequestOp
+	for i, size := range []int{20 << 10, 33 << 10, 20 << 10, 600 << 10, 20 << 10} {
+		put := &pb.PutRequest{Key: []byte{'k', byte('0' + i)}, Value: make([]byte, size)}
+		writes = append(writes, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: put}})
+	}
+	if err := pool.CommitParts(etcdtest.Within(t, etcdtest.Patience), writes); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.Count(etcdtest.Within(t, etcdtest.Patience), "k"); err != nil || n != 3 {
+		t.Errorf("%d of 3 were written, %v", n, err)
 	}
 }

@@ -2,8 +2,11 @@ package link
 
 import (
 	"errors"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 )
 
 // ErrNotSent says that the request provably never left this process.
@@ -27,14 +30,24 @@ func Definite(err error) bool {
 			return true
 		}
 	}
-	return false
+	return TooLarge(err)
+}
+
+// TooLarge reports whether err says that the request was refused for its size: by etcd above --max-request-bytes, or by gRPC, at either end, which takes
+// 512 KiB more. It was not applied, and the same request would be refused again.
+func TooLarge(err error) bool {
+	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
+		return true
+	}
+	s, _ := grpcstatus.FromError(err) // an error of gRPC itself: clientv3 leaves it as it is
+	return s.Code() == codes.ResourceExhausted && strings.HasPrefix(s.Message(), "grpc: ") && strings.Contains(s.Message(), "larger than max")
 }
 
 // Fencing reports whether a transaction that got err may still be on its way. etcd returns ErrNoSpace after it has applied or refused it, so
 // then reading is enough; and under that alarm a fence would be refused itself.
 func Fencing(err error) bool { return !errors.Is(err, rpctypes.ErrNoSpace) }
 
-// MemberAlone reports whether a definite error of a batch may be the fault of one of its members.
+// MemberAlone reports whether a definite error of a batch may be the fault of one of its members, or of the size of all.
 func MemberAlone(err error) bool {
 	return Definite(err) && !errors.Is(err, ErrNotSent) && !errors.Is(err, rpctypes.ErrTooManyRequests)
 }

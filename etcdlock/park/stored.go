@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -48,5 +46,5 @@ func Send(
 
 // TooLarge reports whether another attempt to park would be refused as well.
 func TooLarge(err error) bool {
-	return errors.Is(err, protocol.ErrTooLarge) || errors.Is(err, rpctypes.ErrRequestTooLarge)
+	return errors.Is(err, protocol.ErrTooLarge) || link.TooLarge(err)
 }
