@@ -57,6 +57,9 @@ type Options struct {
 	// hold, a person has forced its lock open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to its
 	// end. recorded is false where that will never be in etcd, because it is full; the lock is free then. It must not block.
 	OnEnded func(ended *idem.Record, recorded bool)
+	// OnReduced is called when etcd has refused a record for its size (--max-request-bytes), with the bytes of the request: less is recorded then, of the answer
+	// its status alone. It must not block.
+	OnReduced func(record *idem.Record, bytes int)
 	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
 	// be out of date afterwards. Calls do not overlap. It must not block.
 	OnSession func(SessionEvent)
@@ -227,7 +230,7 @@ func Open(o Options) (*Store, error) {
 	s.keeper = s.newKeeper()
 	s.own = owned.New(&owned.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
-		View: s.view, Ended: s.ended,
+		View: s.view, Ended: s.ended, Reduced: o.OnReduced,
 	})
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}

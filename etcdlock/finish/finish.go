@@ -63,6 +63,25 @@ func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, wr
 	return request, nil
 }
 
+// Reduce leaves out of r and of l, with which it is written, what they can do without. refusals is how often etcd has refused them for their size: after the
+// first refusal duplicates get the status alone of the answer, after the next ones what only tells of the execution is missing too. It changes r, and returns
+// l or a copy of it.
+func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
+	if refusals > 0 && r.Answer != nil {
+		r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
+	}
+	if refusals < 2 {
+		return l
+	}
+	small := *l
+	small.Steps, small.Plan, small.Labels = nil, nil, nil
+	r.Steps, r.Labels, r.Failed = nil, nil, nil
+	if r.Error != nil {
+		r.Error = &idem.Failure{Code: r.Error.Code}
+	}
+	return &small
+}
+
 // record returns r as it is stored, with the leases that it is on. An answer that does not settle its event stays in the record, which the next attempt
 // replaces: apart, those of a hundred attempts would be there at a time.
 func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, writer string) (stored protocol.Leased, err error) {

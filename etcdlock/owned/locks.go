@@ -31,6 +31,9 @@ type Options struct {
 	*view.View
 	// Ended is called after an end that no call of idem.Held returns. recorded is false if it will never be in etcd. It must not block.
 	Ended func(record *idem.Record, recorded bool)
+	// Reduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request. It must not
+	// block. Nil = not called.
+	Reduced func(record *idem.Record, bytes int)
 }
 
 // Locks are the locks that this process holds. It is safe for concurrent use.

@@ -40,6 +40,8 @@ type settling struct {
 	h      *Lock
 	end    idem.End
 	letter bool // its request is kept, where it is parked
+
+	refusals int // how often etcd has refused its record for its size
 }
 
 // run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer, takes no goroutine.
@@ -86,13 +88,15 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 type conclusion struct {
 	*commit.Request
 	record  *idem.Record
-	written int // bytes of the record
+	written int  // bytes of the record
+	handsOn bool // the lock of the next execution travels with it
 }
 
 func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	h := s.h
 	l := h.Lock()
 	c := &conclusion{record: protocol.RecordOf(l, s.end)}
+	l = finish.Reduce(s.refusals, l, c.record)
 	if l.Parked != nil && s.letter && c.record.Status == idem.Failed {
 		c.record.RequestKept = true
 	}
@@ -113,7 +117,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	switch {
 	case next != nil:
 		r.Size += len(next.value.Value)
-		h.handing = true
+		h.handing, c.handsOn = true, true
 		r.OnApplied = func(answer commit.Reply) { h.locks.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
 		h.o.Queues.HandOffSent(h.keys.L, r.Done)
@@ -201,6 +205,9 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 		answer = h.o.Sender.Await(ctx, c.Request)
 		h.o.Leases.DropIfGone(c.SharedLease, answer.Err)
 		h.o.Leases.DropIfGone(c.AnswerLease, answer.Err)
+		if link.TooLarge(answer.Err) {
+			s.refused(c)
+		}
 		return &next, answer, nil
 	}
 	found, st, err := w.run(life)
@@ -217,6 +224,17 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	h.See(found)
 	h.setEnding(false)
 	return nil, idem.ErrNotOld
+}
+
+// refused is called when etcd has refused c for its size: it would do so for ever. The next attempt hands no lock over, and if this one did not either, less is
+// recorded.
+func (s *settling) refused(c *conclusion) {
+	if c.handsOn {
+		return
+	}
+	if s.refusals++; s.refusals == 1 && s.h.o.Reduced != nil {
+		s.h.o.Reduced(c.record, c.Size)
+	}
 }
 
 // needsNoRecord reports whether err says that etcd is full, and nothing depends on this end: the event may run again anyway. A kept answer waits for space

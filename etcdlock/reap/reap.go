@@ -6,6 +6,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -58,16 +59,18 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	if r.o.Holds(dead.Execution) || dead.IsParked() {
 		return nil
 	}
-	k := r.o.Layout.Keys(dead)
+	k, refusals := r.o.Layout.Keys(dead), 0
 	return r.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		request, err := r.request(ctx, dead, k)
+		request, err := r.request(ctx, dead, k, refusals)
 		if err != nil {
 			return false, err
 		}
 		answer := r.o.Sender.Do(ctx, request)
 		switch {
 		case answer.Err != nil:
-			r.o.Leases.DropIfGone(request.SharedLease, answer.Err)
+			if r.o.Leases.DropIfGone(request.SharedLease, answer.Err); link.TooLarge(answer.Err) {
+				refusals = 2 // it has no answer
+			}
 		case !answer.Succeeded:
 			r.Met(dead.Alive, answer)
 		case !dead.Cooling && r.o.Reaped != nil:
@@ -77,7 +80,8 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	})
 }
 
-func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) (*commit.Request, error) {
+// request ends the execution of dead. refusals is how often etcd has refused that for its size, see finish.Reduce.
+func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request, error) {
 	at := protocol.Seen{L: dead.Revision}
 	if dead.Cooling {
 		return commit.NewRequest(k.L, protocol.ReapCooling(k, at), 0).AddSlots(k), nil
@@ -86,7 +90,8 @@ func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys) 
 	if err != nil {
 		return nil, err
 	}
-	return r.o.Request(ctx, dead, protocol.RecordOf(dead, end), r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	record := protocol.RecordOf(dead, end)
+	return r.o.Request(ctx, finish.Reduce(refusals, dead, record), record, r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.Reap(k, at, record, cool)
 	}, k)
 }

@@ -56,9 +56,12 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	} {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
-	lines["lock.expired"] = func() {
-		r.Reaped(&idem.Lock{Entry: idem.Entry{Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1", Attempt: 1, Holder: "h", StartedAt: began}})
+	entry := idem.Entry{
+		Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1",
+		Attempt: 1, Holder: "h", StartedAt: began,
 	}
+	lines["lock.expired"] = func() { r.Reaped(&idem.Lock{Entry: entry}) }
+	lines["record.reduced"] = func() { r.Reduced(&idem.Record{Entry: entry}, 40_000) }
 	for event, write := range lines {
 		write()
 		line := r.last(t)

@@ -177,7 +177,7 @@ func (s *Service) openStore(context.Context) error {
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep = s.rekeep
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
-	o.OnReaped, o.OnEnded = s.telemetry.Reaped, s.telemetry.Ended
+	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.Ended, s.telemetry.Reduced
 	o.OnPause = s.telemetry.Paused
 	o.Counted = s.report.Take
 	o.OnOperation = func(op link.Operation) {
