@@ -169,7 +169,10 @@ func FuzzXMLBody(f *testing.F) {
 			XMLName xml.Name
 			IDs     []string `xml:"id"`
 		}
-		if err := newXMLDecoder(&Message{Body: body}).Decode(&doc); err != nil || doc.XMLName.Local != "a" || len(doc.IDs) != 1 || strings.TrimSpace(doc.IDs[0]) != got {
+		begin, rest := xmlInput(&Message{Body: body})
+		d := xml.NewDecoder(begin)
+		d.CharsetReader = rest
+		if err := d.Decode(&doc); err != nil || doc.XMLName.Local != "a" || len(doc.IDs) != 1 || strings.TrimSpace(doc.IDs[0]) != got {
 			t.Fatalf("%q: %q, encoding/xml says %q %v", body, got, doc.IDs, err)
 		}
 	})

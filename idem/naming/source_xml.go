@@ -2,10 +2,10 @@ package naming
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
+
+	"hooklock/idem/naming/xmlscan"
 )
 
 // maxXMLText bounds how much of an element is collected: white space around a value does not count for MaxValue, but it is read.
@@ -44,25 +44,16 @@ func (x xmlSource) walk(m *Message) (*xmlWalk, error) {
 		return nil, errXMLNone
 	}
 	w := &xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
-	return w, w.run(newXMLDecoder(m))
+	return w, w.run(newXMLScanner(m))
 }
 
-// Why a body is no document that can be read, beside its encoding.
-var (
-	errXMLNone    = errors.New("it is not XML")
-	errXMLRoots   = errors.New("it has no single root element")
-	errXMLDeep    = fmt.Errorf("its elements are nested deeper than %d", maxDepth)
-	errXMLOutside = errors.New("it has text outside of its root element")
-	errXMLDoctype = errors.New("it has a document type, whose entities each reader may read differently")
-)
+var errXMLNone = errors.New("it is not XML")
 
 // xmlWalk is one pass through a document.
 type xmlWalk struct {
 	steps []xmlStep
 	met   []int // for each step, how many of its elements were met
-	depth int   // of the element that is open
 	on    int   // how many steps the open elements follow
-	roots int
 
 	text   []byte // of the wanted element
 	twice  bool   // it is there twice, or its text is one that XML readers read differently
@@ -70,64 +61,39 @@ type xmlWalk struct {
 }
 
 // run returns nil if all of it is one XML document without a document type: what entities mean is up to the reader.
-func (w *xmlWalk) run(d *xml.Decoder) error {
+func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 	for {
-		token, err := d.Token()
+		kind, err := s.Next()
 		switch {
-		case err == io.EOF && w.roots == 1:
-			return nil
 		case err == io.EOF:
-			return errXMLRoots
+			return nil
 		case err != nil:
 			return err
 		}
-		if err := w.take(token); err != nil {
-			return err
+		switch kind {
+		case xmlscan.Start:
+			w.enter(s.Name(), s.Depth()-1)
+		case xmlscan.End:
+			w.leave(s.Depth())
+		case xmlscan.Text:
+			if w.inside() && len(w.text) <= maxXMLText {
+				w.text = append(w.text, s.Text()...)
+			}
+		case xmlscan.Aside: // some readers take the text before it, some all of it
+			w.twice = w.twice || w.inside()
 		}
 	}
-}
-
-// take goes on by one token.
-func (w *xmlWalk) take(token xml.Token) error {
-	switch t := token.(type) {
-	case xml.StartElement:
-		return w.enter(t.Name.Local)
-	case xml.EndElement:
-		w.leave()
-	case xml.CharData:
-		if w.depth == 0 && len(bytes.TrimSpace(t)) > 0 {
-			return errXMLOutside
-		}
-		if w.inside() && len(w.text) <= maxXMLText {
-			w.text = append(w.text, t...)
-		}
-	case xml.Comment, xml.ProcInst: // some readers take the text before it, some all of it
-		w.twice = w.twice || w.inside()
-	case xml.Directive:
-		return errXMLDoctype
-	}
-	return nil
 }
 
 // inside reports whether the wanted element, or one in it, is open.
 func (w *xmlWalk) inside() bool { return w.on == len(w.steps) }
 
-func (w *xmlWalk) enter(name string) error {
-	if w.depth == 0 {
-		w.roots++
-	}
+// enter notes an element inside of depth others.
+func (w *xmlWalk) enter(name []byte, depth int) {
 	w.nested = w.nested || w.inside()
-	if w.on == w.depth && !w.inside() && w.steps[w.on].name == name {
+	if w.on == depth && !w.inside() && w.steps[w.on].name == string(name) {
 		w.meet()
 	}
-	w.depth++
-	switch {
-	case w.roots > 1:
-		return errXMLRoots
-	case w.depth > maxDepth:
-		return errXMLDeep
-	}
-	return nil
 }
 
 func (w *xmlWalk) meet() {
@@ -141,9 +107,5 @@ func (w *xmlWalk) meet() {
 	}
 }
 
-func (w *xmlWalk) leave() {
-	if w.on == w.depth {
-		w.on--
-	}
-	w.depth--
-}
+// leave notes the end of an element that was inside of depth others.
+func (w *xmlWalk) leave(depth int) { w.on = min(w.on, depth) }

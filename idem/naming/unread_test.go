@@ -15,7 +15,7 @@ func TestWhatHasNoValueSaysWhy(t *testing.T) {
 		{declared("utf-16", "<id>1</id>"), "xml.a.id", "not in the encoding that it declares"},
 		{declared("windows-1252", "<id>\x81</id>"), "xml.a.id", "not in the encoding that it declares"},
 		{"<!DOCTYPE a><a><id>1</id></a>", "xml.a.id", "document type"},
-		{"<a><id>1</id>", "xml.a.id", "unexpected EOF"},
+		{"<a><id>1</id>", "xml.a.id", "ends too early"},
 		{"<a/><b/>", "xml.a.id", "no single root element"},
 		{"x<a/>", "xml.a.id", "text outside"},
 		{strings.Repeat("<a>", maxDepth+1), "xml.a.id", "nested deeper"},

@@ -2,13 +2,14 @@ package naming
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
 	"io"
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"hooklock/idem/naming/xmlscan"
 )
 
 // maxGrowth bounds how many bytes of UTF-8 one byte of a body becomes. No encoding makes more of one: a byte is a letter
@@ -19,7 +20,6 @@ const maxGrowth = 3
 var (
 	errXMLEncodingUnknown = errors.New("it declares an encoding that Hooklock does not know")
 	errXMLEncodingWrong   = errors.New("its bytes are not in the encoding that it declares")
-	errXMLDeclaredLate    = errors.New("it declares an encoding after its beginning")
 )
 
 // utf16Of returns the encoding of a document in UTF-16, and the document without its byte order mark; nil for another
@@ -41,44 +41,36 @@ func utf16Of(body []byte) (transform.Transformer, []byte) {
 	return nil, nil
 }
 
-// newXMLDecoder returns a decoder of the body of m, in UTF-8 or the encoding that it declares. It converts as it reads, so
-// a body in another encoding takes no more memory than one in UTF-8 of maxGrowth times its length.
-func newXMLDecoder(m *Message) *xml.Decoder {
+// newXMLScanner returns a scanner of the body of m, in UTF-8 or the encoding that it declares. It converts as it reads.
+func newXMLScanner(m *Message) *xmlscan.Scanner {
+	r, charsetReader := xmlInput(m)
+	s := xmlscan.New(r)
+	s.Charset = charsetReader
+	return s
+}
+
+// xmlInput returns a reader of the body of m up to the end of its XML declaration, in UTF-8, and what makes one of the rest
+// of the encoding that the declaration names.
+func xmlInput(m *Message) (begin io.Reader, rest func(label string, r io.Reader) (io.Reader, error)) {
 	if decoding, text := utf16Of(m.Body); decoding != nil {
-		d := xml.NewDecoder(newStrictReader(bytes.NewReader(text), decoding, len(text)))
-		d.CharsetReader = func(label string, rest io.Reader) (io.Reader, error) {
+		return newStrictReader(bytes.NewReader(text), decoding, len(text)), func(label string, r io.Reader) (io.Reader, error) {
 			if _, name := charset.Lookup(label); !isUTF16(name) {
 				return nil, errXMLEncodingWrong
 			}
-			return rest, nil
+			return r, nil
 		}
-		return d
 	}
 	text := m.text()
-	d := xml.NewDecoder(bytes.NewReader(text))
-	d.CharsetReader = func(label string, rest io.Reader) (io.Reader, error) {
+	return bytes.NewReader(text), func(label string, r io.Reader) (io.Reader, error) {
 		encoding, name := charset.Lookup(label)
 		switch {
-		case d.InputOffset() != declarationEnd(text): // each one would wrap the reader before it
-			return nil, errXMLDeclaredLate
 		case encoding == nil:
 			return nil, errXMLEncodingUnknown
 		case isUTF16(name), len(text) < len(m.Body): // the byte order mark says UTF-8
 			return nil, errXMLEncodingWrong
 		}
-		return newStrictReader(rest, encoding.NewDecoder(), len(text)), nil
+		return newStrictReader(r, encoding.NewDecoder(), len(text)), nil
 	}
-	return d
-}
-
-// declarationEnd returns where the first instruction of a document ends that begins with one. Only there may it declare its
-// encoding; the decoder asks at each <?xml …?>.
-func declarationEnd(text []byte) int64 {
-	const end = "?>"
-	if !bytes.HasPrefix(text, []byte("<?xml")) {
-		return 0
-	}
-	return int64(bytes.Index(text, []byte(end)) + len(end))
 }
 
 func isUTF16(name string) bool { return name == "utf-16le" || name == "utf-16be" }

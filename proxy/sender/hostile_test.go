@@ -4,39 +4,63 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"hooklock/idem/naming"
 )
 
-// Bodies are parsed before their signature is checked, and limits.memory counts only their text.
-func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
-	const size = 1 << 20
-	filled := func(begin, each, end string) string {
-		return begin + strings.Repeat(each, (size-len(begin)-len(end))/len(each)) + end
+// hostileBody is a body that is made to take much memory when it is parsed.
+type hostileBody struct{ parser, name, kind, text string }
+
+// hostileBodies returns bodies of 8 MiB, the default of limits.request_body, for each parser.
+func hostileBodies() []hostileBody {
+	const size = 8 << 20
+	var all []hostileBody
+	add := func(parser, name, begin, each, end string) {
+		kind := map[string]string{"JSON": "application/json", "form": "application/x-www-form-urlencoded", "multipart": "multipart/form-data; boundary=b", "XML": "text/xml"}[parser]
+		all = append(all, hostileBody{parser, name, kind, begin + strings.Repeat(each, (size-len(begin)-len(end))/len(each)) + end})
 	}
-	const handshakes = `"type":"url_verification","event":"endpoint.url_validation","challenge":"","Type":"SubscriptionConfirmation","words":["app_rate_limited","UnsubscribeConfirmation"]`
-	bodies := map[string]string{
-		"an array of numbers":          filled(`[`, `0,`, `0]`),
-		"an array of objects":          filled(`[`, `{},`, `{}]`),
-		"an object with a long member": filled(`{`+handshakes+`,"events":[`, `0,`, `0]}`),
-		"a member over and over":       filled(`{"event":"x","payload":{`, `"download_token":0,`, `"a":0}}`),
-		"a form":                       filled("", "a&", ""),
-		"a form of many parts":         filled("", "--b\r\n\r\n\r\n", "--b--"),
-		"XML that only opens":          filled("", "<a>", ""),
-		"XML with many organisations": filled("<Envelope><Body><notifications>", "<OrganizationId>1</OrganizationId>",
-			"</notifications></Body></Envelope>"),
-	}
-	const most = 64 << 20 // as 10,000 parts of a form take, each with its head
-	types := map[string]string{"a form": "application/x-www-form-urlencoded", "a form of many parts": "multipart/form-data; boundary=b"}
+	const handshakes = `"type":"url_verification","event":"endpoint.url_validation","Type":"SubscriptionConfirmation","payload":{"plainToken":"x"},"words":["app_rate_limited","UnsubscribeConfirmation"],`
+	add("JSON", "an array of numbers", `[`, `0,`, `0]`)
+	add("JSON", "an array of objects", `[`, `{},`, `{}]`)
+	add("JSON", "an object with a long member", `{`+handshakes+`"challenge":"","events":[`, `0,`, `0]}`)
+	add("JSON", "a member over and over", `{"event":"x","payload":{`, `"download_token":0,`, `"a":0}}`)
+	add("JSON", "a long string", `{"a":"`, `b`, `"}`)
+	add("JSON", "a long string of escapes", `{"a":"`, `\u0041`, `"}`)
+	add("JSON", "a long handshake", `{`+handshakes+`"challenge":"`, `\u0041`, `"}`)
+	add("JSON", "a batch of events", `[`, `{"id":"1","eventId":1},`, `{}]`)
+	add("JSON", "a batch of long events", `[`, `{"id":"`+strings.Repeat("b", 1<<20)+`","data":{"validationCode":""}},`, `0]`)
+	add("form", "many parameters", "", "a&", "")
+	add("form", "a long value", "a=", "%41", "")
+	add("form", "long JSON", "payload=%7B%22a%22%3A%22", "%41", "%22%7D")
+	add("multipart", "many parts", "", "--b\r\n\r\n\r\n", "--b--")
+	add("multipart", "a long part", "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n", "x", "\r\n--b--")
+	add("multipart", "a part with a long head", "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n", "a:b\r\n", "\r\n\r\n\r\n--b--")
+	add("XML", "elements that only open", "", "<a>", "")
+	add("XML", "many attributes", "<a ", `b="" `, "/>")
+	add("XML", "many elements", "<a>", "<b/>", "</a>")
+	add("XML", "long text", "<a>", "b", "</a>")
+	add("XML", "many organisations", "<Envelope><Body><notifications>", "<OrganizationId>1</OrganizationId>", "</notifications></Body></Envelope>")
+	add("XML", "many notifications", "<Envelope><Body><notifications><OrganizationId>1</OrganizationId>", "<Notification><Id>1</Id></Notification>", "</notifications></Body></Envelope>")
+	return all
+}
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// eachReader calls f with each reader of bodies: every preset with its handshake, signature and event ID, and every source of a template.
+func eachReader(tb testing.TB, f func(reader string, read func(b hostileBody))) {
 	for _, p := range Presets() {
-		c, secret := credentials(t, p.Name)
-		v, sample := mustNew(t, c), mustSample(t, p.Name, secret)
-		for name, body := range bodies {
-			d := *sample
-			if kind := types[name]; kind != "" {
-				d = *with(sample, "Content-Type", kind)
-			}
-			d.Body = []byte(body)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+		c, secret := credentials(tb, p.Name)
+		v, sample := mustNew(tb, c), mustSample(tb, p.Name, secret)
+		f("preset "+p.Name, func(b hostileBody) {
+			d := *with(sample, "Content-Type", b.kind)
+			d.Body = []byte(b.text)
 			p.Handshake(&d)
 			_ = v.Verify(&d, testNow())
 			if p.ExtractID != nil {
@@ -45,10 +69,56 @@ func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
 			if p.Facts.UsesAnswer != nil {
 				p.Facts.UsesAnswer(&d)
 			}
-			runtime.ReadMemStats(&after)
-			if took := after.TotalAlloc - before.TotalAlloc; took > most {
-				t.Errorf("%s: %s takes %d MiB", p.Name, name, took>>20)
+		})
+	}
+	for _, source := range []string{"body.a", "body.challenge", "form.a", "form.payload.a", "xml.a", "xml.Envelope.Body.notifications.Notification[5].Id", "body_sha256"} {
+		l, err := naming.CompileLookup(source)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		f("template {"+source+"}", func(b hostileBody) {
+			l.Read(&naming.Message{Fields: []naming.Field{{Name: []byte("Content-Type"), Value: []byte(b.kind)}}, Body: []byte(b.text)})
+		})
+	}
+}
+
+// Bodies are parsed before their signature is checked, and limits.memory counts only their text.
+func TestNoBodyTakesManyTimesItsSize(t *testing.T) {
+	bodies := hostileBodies()
+	eachReader(t, func(reader string, read func(hostileBody)) {
+		for _, b := range bodies {
+			text := uint64(len(b.text)) // which read copies
+			if took := allocated(func() { read(b) }) - text; took > 5*text {
+				t.Errorf("%s: %s, %s takes %.1f bytes for each of its own", reader, b.parser, b.name, float64(took)/float64(text))
 			}
+		}
+	})
+}
+
+// BenchmarkMemoryOfABody measures how many bytes the parsing of an 8 MiB body allocates, for each byte of the body: the most
+// that any form of body takes in any preset. docs/threat-model.md has its figures.
+func BenchmarkMemoryOfABody(b *testing.B) {
+	bodies := hostileBodies()
+	for _, parser := range []string{"JSON", "form", "multipart", "XML"} {
+		for _, kind := range []string{"template", "preset"} {
+			b.Run(parser+"/"+kind, func(b *testing.B) {
+				most, worst := 0.0, ""
+				for b.Loop() {
+					eachReader(b, func(reader string, read func(hostileBody)) {
+						for _, body := range bodies {
+							if body.parser != parser || !strings.HasPrefix(reader, kind) {
+								continue
+							}
+							text := uint64(len(body.text))
+							if took := float64(allocated(func() { read(body) })-text) / float64(text); took > most {
+								most, worst = took, reader+", "+body.name
+							}
+						}
+					})
+				}
+				b.ReportMetric(most, "B/B")
+				b.Log(worst)
+			})
 		}
 	}
 }

@@ -2,13 +2,12 @@ package sender
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"html"
 	"io"
 	"slices"
 
 	"hooklock/idem"
+	"hooklock/idem/naming/xmlscan"
 )
 
 // Salesforce returns the preset of Salesforce (outbound messages).
@@ -49,7 +48,7 @@ func salesforceID(d *Delivery) EventID {
 		default:
 			return true
 		}
-		return len(organisations) < 2 && len(text) < mostElementText
+		return len(organisations) < 2 && len(notifications) <= maxElements && len(text) < mostElementText
 	})
 	switch {
 	case len(organisations) > 1:
@@ -62,33 +61,28 @@ func salesforceID(d *Delivery) EventID {
 	return batchID("salesforce", [][]string{organisations, notifications})
 }
 
-const (
-	mostElementText = 4<<10 + 1 // bytes of an element's text that eachXMLElement gives
-	mostNested      = 300       // elements inside of each other: a decoder takes 90 times the memory of "<a><a>…"
-)
+// mostElementText is how many bytes of an element's text eachXMLElement gives.
+const mostElementText = 4<<10 + 1
 
-// eachXMLElement calls f at the end of each element of an XML document, with the local names on the way to it and the text since the latest start of an
-// element, until f returns false. It reports whether it came to the end of the document.
+// eachXMLElement calls f at the end of each element of an XML document, with the local names on the way to it and the text
+// since the latest start of an element, until f returns false. It reports whether it came to the end of the document.
 func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bool {
 	var path []string
-	var text bytes.Buffer
-	decoder := xml.NewDecoder(bytes.NewReader(document))
+	var text []byte
+	s := xmlscan.New(bytes.NewReader(document))
 	for {
-		token, err := decoder.Token()
+		kind, err := s.Next()
 		if err != nil {
-			return errors.Is(err, io.EOF)
+			return err == io.EOF
 		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			if len(path) == mostNested {
-				return false
-			}
-			path = append(path, t.Name.Local)
-			text.Reset()
-		case xml.CharData:
-			text.Write(t[:min(len(t), mostElementText-text.Len())])
-		case xml.EndElement:
-			if !f(path, text.Bytes()) {
+		switch kind {
+		case xmlscan.Start:
+			path = append(path, string(s.Name()))
+			text = text[:0]
+		case xmlscan.Text:
+			text = append(text, s.Text()[:min(len(s.Text()), mostElementText-len(text))]...)
+		case xmlscan.End:
+			if !f(path, text) {
 				return false
 			}
 			path = path[:len(path)-1]
