@@ -91,6 +91,6 @@ func numbersOf(c *idem.Counts) client.Counts {
 	n := func(kind idem.CountKind) int64 { return int64(min(c[kind], 1<<53)) } //nolint:gosec // bounded here
 	return client.Counts{
 		Deliveries: n(idem.CountDeliveries), Succeeded: n(idem.CountSucceeded), Failed: n(idem.CountFailed), Errors: n(idem.CountErrors), Parked: n(idem.CountParked),
-		Duplicates: n(idem.CountDuplicates), Busy: n(idem.CountBusy), BadSignatures: n(idem.CountBadSignatures), Refused: n(idem.CountRefused), DeadLetters: n(idem.CountDeadLetters),
+		Duplicates: n(idem.CountDuplicates), Busy: n(idem.CountBusy), BadSignatures: n(idem.CountBadSignatures), Refused: n(idem.CountRefused), DeadLetters: n(idem.CountDeadLetters), Changed: n(idem.CountChanged),
 	}
 }

@@ -28,7 +28,7 @@ func newReportRig(t *testing.T, change func(*Options)) *rig {
 	for attempt := range uint64(2) {
 		tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionMismatch, Key: "k", Members: []idem.Member{{Path: "body.attempt", Sum: attempt}}})
 	}
-	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true})
+	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true, EventID: "$ID", Placeholder: true, Changed: true, Differs: []string{"body"}})
 	return newRig(t, unreachable{}, func(o *Options) {
 		o.Report = tally.Report
 		if change != nil {

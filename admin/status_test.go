@@ -35,7 +35,7 @@ func (*process) Status() client.ReplicaStatus {
 		Parked:        client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1, Routes: []client.RouteCount{{Route: "gone", Count: 2}}, Unrouted: []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
 		Slots:  []client.SlotCount{{Limit: "erp", Taken: 20, Waiting: 3}},
 		Paused: []client.PauseStatus{{Scope: "route:stripe", By: "ops", Reason: "a migration", Since: at, Until: at, Parked: 7}},
-		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12}, LastAt: at}},
+		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12}, LastAt: at, Changes: true, WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder, Deliveries: 1, At: at}}},
 	}
 }
 

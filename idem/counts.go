@@ -21,6 +21,7 @@ const (
 	CountBadSignatures                  // the signature was not valid
 	CountRefused                        // refused for another reason
 	CountDeadLetters                    // accepted events that were given up
+	CountChanged                        // duplicates by their event ID that were another request than the first delivery
 
 	CountKinds // how many there are
 )

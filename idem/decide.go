@@ -79,8 +79,11 @@ type Verdict struct {
 	Full       bool          // of locked: as many events of its workflow run as Policy.Limit allows; Holder is the oldest of them
 	// ClosedUntil is until when the lock of Holder, which has ended with an unknown outcome, stays closed. The zero time: Holder has not ended.
 	ClosedUntil time.Time
-	// Differs are the parts that differ from the first delivery (of mismatch); nil if they are not known, or may not be shown to this sender.
+	// Differs are the parts that differ from the first delivery, of mismatch and if Changed; nil if they are not known, or, of mismatch, may not
+	// be shown to this sender.
 	Differs []string
+	// Changed: it is a duplicate by its event ID, but another request than the first delivery (on_mismatch: replay). Two events may share the ID.
+	Changed bool
 	Copy    *Lock  // of in_flight: the execution of the same event
 	Paused  *Pause // of paused
 
@@ -117,12 +120,34 @@ func (v *Verdict) Taken() bool {
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
+	r.compareWithFirst(&v)
 	return v
+}
+
+// compareWithFirst notes in v whether a duplicate is another request than the first delivery of its event.
+func (r *Request) compareWithFirst(v *Verdict) {
+	var first *Entry
+	switch {
+	case v.Decision == "" || v.Decision == DecisionMismatch:
+	case v.Copy != nil:
+		first = &v.Copy.Entry
+	case v.Record != nil:
+		first = &v.Record.Entry
+	}
+	if v.Changed = first != nil && first.Fingerprint != r.Fingerprint; v.Changed {
+		v.Differs = r.Parts.Differ(first.Parts)
+	}
 }
 
 // DecideAttached says what a duplicate gets that was attached to execution first, which has ended as seen says: the answer of the first delivery, or
 // why there is none. It reads no clock and does no I/O.
 func DecideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
+	v := decideAttached(seen, r, first)
+	r.compareWithFirst(&v)
+	return v
+}
+
+func decideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
 	rec := seen.Record
 	switch {
 	case seen.Released:

@@ -144,6 +144,40 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestADuplicateThatIsAnotherRequestSaysWhatDiffers(t *testing.T) {
+	parts := func(body string) (p Parts) {
+		p.Set(PartMethod, []byte("POST"))
+		p.Set(PartBody, []byte(body))
+		return p
+	}
+	firing := func(e *Entry) { e.Fingerprint, e.Parts = Fingerprint{2}, parts("firing") }
+	for sentence, c := range map[string]struct {
+		sees []seenBy
+		want bool
+	}{
+		"of a settled event":    {[]seenBy{record(func(r *Record) { firing(&r.Entry) }), onMismatchReplay}, true},
+		"of a running event":    {[]seenBy{lockOf(keyA, func(l *Lock) { firing(&l.Entry) }), onMismatchReplay}, true},
+		"not of the same bytes": {[]seenBy{record(), onMismatchReplay}, false},
+		"not of another event":  {[]seenBy{lockOf(keyB, func(l *Lock) { firing(&l.Entry) })}, false},
+	} {
+		seen, p := &Seen{}, testPolicy()
+		for _, f := range c.sees {
+			f(seen, p)
+		}
+		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Parts: parts("resolved"), Policy: p}
+		v := Decide(seen, r, noon)
+		if v.Changed != c.want || c.want != (len(v.Differs) == 1 && v.Differs[0] == "body") {
+			t.Errorf("%s: %q, changed %v, differs %v", sentence, v.Decision, v.Changed, v.Differs)
+		}
+		if seen.Record == nil {
+			continue
+		}
+		if v := DecideAttached(seen, r, "exec_first"); v.Decision != DecisionAttached || v.Changed != c.want {
+			t.Errorf("%s, attached: %q, changed %v", sentence, v.Decision, v.Changed)
+		}
+	}
+}
+
 func TestOtherCredentialsGetTheStatusAloneUnlessSigned(t *testing.T) {
 	for _, c := range []struct {
 		sees []seenBy

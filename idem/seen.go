@@ -19,11 +19,13 @@ const (
 	ConcernReused        ConcernKind = "reused"
 	ConcernBadSignatures ConcernKind = "bad_signatures"
 	ConcernSilent        ConcernKind = "silent"
+	ConcernChanged       ConcernKind = "changed"
+	ConcernEventIDs      ConcernKind = "event_ids"
 )
 
 // Choices lists the kinds of concerns.
 func (ConcernKind) Choices() []string {
-	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernBadSignatures, ConcernSilent)
+	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
 }
 
 // Concern is what needs attention of one kind on one route.

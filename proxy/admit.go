@@ -64,6 +64,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 
 // refused returns the ending of a delivery that may not run: the first answer, or a refusal.
 func (d *delivery) refused(a *guard.Admission) *ending {
+	d.report.Differs, d.report.Changed = a.Differs, a.Changed
 	if a.Decision == idem.DecisionParked {
 		end := d.parkedAs(a.Holder, a.On)
 		if !a.Accepted || d.route.Observe {
@@ -90,7 +91,9 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 		r.full = fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do", d.route.Policy.Limit)
 		r.detail = r.full + "; nothing was executed, send this one again"
 	}
-	r.differs, d.report.Differs = a.Differs, a.Differs
+	if a.Decision == idem.DecisionMismatch {
+		r.differs = a.Differs
+	}
 	if end.unrecorded = a.Unrecorded; a.Stale != nil {
 		r.successor = a.Stale.Than
 	}
@@ -114,7 +117,7 @@ func refusalDetail(a *guard.Admission) string {
 		return abortedDetail(a.Record)
 	case a.Decision == idem.DecisionStale:
 		return a.Stale.By + " older than " + string(a.Stale.Than) + ", which went through; nothing was executed"
-	case len(a.Differs) > 0:
+	case a.Decision == idem.DecisionMismatch && len(a.Differs) > 0:
 		return "this event ID came before with another " + strings.Join(a.Differs, ", ") + "; nothing was executed"
 	case row.Class == idem.ClassFailed || row.Class == idem.ClassBug:
 		return "that is how the execution ended which this copy was attached to; the copy ran nothing"

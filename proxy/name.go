@@ -42,6 +42,8 @@ func partResults(keys *naming.Keys, id string, bad *naming.NameError) (workflow,
 		return PartOK, partResult(bad.Code)
 	case id == "":
 		return PartOK, PartMissing
+	case naming.IsPlaceholder(id):
+		return PartOK, PartPlaceholder
 	}
 	return PartOK, PartOK
 }

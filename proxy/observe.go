@@ -35,7 +35,8 @@ type Report struct {
 	Locks                     bool           // the route takes locks: its strategy is not none
 	Workflow                  string
 	Key                       string   // short
-	Differs                   []string // the parts of a mismatch that differ
+	Differs                   []string // the parts that differ from the first delivery, of a mismatch and if Changed
+	Changed                   bool     // it is a duplicate by its event ID, but another request than the first delivery
 	EventID                   string   // the sender's ID of the event; "" if it has none
 	Labels                    idem.Labels
 	Execution                 idem.ExecutionID
@@ -51,7 +52,7 @@ type Report struct {
 
 	TraceID string
 	SpanID  string // "" if the delivery is not recorded as a trace
-	// Members are the parts of the delivery, if it was refused as another request, or failed and may come again; else nil.
+	// Members are the parts of the delivery, if it was another request than the first one of its event, or may be the first one of such; else nil.
 	Members []idem.Member
 	Trace   Trace  // nil if the delivery is not recorded as a trace
 	Met     string // W3C trace context of the execution that stood in the way, or that is replayed
@@ -85,6 +86,8 @@ const (
 	PartMissing   PartResult = "missing"
 	PartAmbiguous PartResult = "ambiguous"
 	PartTooLong   PartResult = "too_long"
+	// PartPlaceholder: there is an event ID, but it is what a sender sends where a value is missing.
+	PartPlaceholder PartResult = "placeholder"
 )
 
 // Loss says why a lock was lost while its execution ran. The zero value: it was not.

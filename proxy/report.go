@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"sync/atomic"
 	"time"
 
 	"hooklock/idem"
@@ -22,7 +23,7 @@ func (d *delivery) finish() {
 		over = d.h.o.Now()
 	}
 	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.call.began
-	if d.report.mayChange() {
+	if d.comparesMembers() {
 		d.report.Members = naming.Members(&d.req.msg)
 	}
 	switch {
@@ -105,9 +106,43 @@ func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 	}
 }
 
-// mayChange reports whether the report may show what differs between this attempt of an event and another: a failed one comes again, and one
-// that is another request than the first counted as another event.
-func (r *Report) mayChange() bool {
-	other := r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch
-	return r.Key != "" && r.EventID != "" && r.Keyed && (other || r.Attempt > 0 && r.Status >= 400)
+// comparesMembers reports whether the report is to show what differs between this delivery and another one of its event: it is another request
+// than the first, or it failed and may come again as one. Taking a delivery apart costs far more than its name, so only some of those
+// that went well are, once a duplicate of the route was another request.
+func (d *delivery) comparesMembers() bool {
+	r := &d.report
+	if r.Key == "" || r.EventID == "" || !r.Keyed {
+		return false
+	}
+	switch {
+	case r.Changed:
+		d.route.firsts.refill(d.h.o.Now())
+		return true
+	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch:
+		return true
+	}
+	duplicate := r.Decision == idem.DecisionReplayed || r.Would == idem.DecisionReplayed // of the first bytes
+	return r.Attempt > 0 && r.Status >= 400 || (r.Attempt > 0 || duplicate) && d.route.firsts.take()
+}
+
+// firsts says how many deliveries of a route that went well are still to be taken apart. The zero value: none.
+type firsts struct {
+	left     int64 // these two are atomic
+	refilled int64 // Unix time in ns
+}
+
+const (
+	firstsCompared = 64 // as many as the report remembers
+	firstsEvery    = 10 * time.Minute
+)
+
+func (f *firsts) refill(now time.Time) {
+	before := atomic.LoadInt64(&f.refilled)
+	if now.UnixNano()-before >= int64(firstsEvery) && atomic.CompareAndSwapInt64(&f.refilled, before, now.UnixNano()) {
+		atomic.StoreInt64(&f.left, firstsCompared)
+	}
+}
+
+func (f *firsts) take() bool {
+	return atomic.LoadInt64(&f.left) > 0 && atomic.AddInt64(&f.left, -1) >= 0
 }

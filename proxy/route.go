@@ -34,6 +34,8 @@ type Route struct {
 	Respond map[idem.Decision]int
 	// RetryAfterUnit is the unit of a number in Retry-After for the sender; 0 means a second.
 	RetryAfterUnit time.Duration
+
+	firsts firsts // deliveries that are compared with what may come under their event ID
 }
 
 // Mode returns observe or enforce.

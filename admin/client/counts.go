@@ -45,6 +45,7 @@ type Counts struct {
 	BadSignatures int64 `json:"badSignatures"` // the signature was not valid
 	Refused       int64 `json:"refused"`       // for another reason
 	DeadLetters   int64 `json:"deadLetters"`   // accepted events that were given up
+	Changed       int64 `json:"changed"`       // duplicates by their event ID that were other requests than the first delivery
 }
 
 // Counts returns what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30 days; "" is 24h. step is the length of a

@@ -1,8 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Report is what the routes of one process have found wrong with their deliveries; in mode observe these were forwarded all the same.
@@ -18,26 +22,75 @@ type Report struct {
 
 // RouteReport is what was found on one route.
 type RouteReport struct {
-	Route           string  `json:"route"`
-	Mode            string  `json:"mode"` // enforce or observe
-	Deliveries      int64   `json:"deliveries"`
-	Stale           Finding `json:"staleEvents"` // not set by an older replica
-	Duplicates      Finding `json:"duplicates"`
-	Overlaps        Finding `json:"overlaps"`
-	Mismatches      Finding `json:"mismatches"`
+	Route      string  `json:"route"`
+	Mode       string  `json:"mode"` // enforce or observe
+	Deliveries int64   `json:"deliveries"`
+	Stale      Finding `json:"staleEvents"` // not set by an older replica
+	Duplicates Finding `json:"duplicates"`
+	Overlaps   Finding `json:"overlaps"`
+	Mismatches Finding `json:"mismatches"`
+	// Changed are duplicates by their event ID that were other requests than the first delivery (on_mismatch: replay): their bytes never ran.
+	Changed         Finding `json:"changed"` // not set by an older replica
 	MissingEventIDs Finding `json:"missingEventIds"`
 	Forged          Finding `json:"forged"`
 	Unnamed         Finding `json:"unnamed"`
-	// Changing is what the sender changes between attempts of one event, so that later ones count as other requests; nil: no change was seen.
+	// Changing is what differs between deliveries of one event ID; nil: no change was seen.
 	Changing *Changing `json:"changing,omitempty"`
+	// WrongEventID is an event ID that names no single event; nil: none was seen.
+	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
 }
 
-// Changing is what a sender changes between attempts.
+// The reasons of a WrongEventID.
+const (
+	IDPlaceholder = "placeholder" // it is what a sender sends where a value is missing: $UNIQID, {{id}}, undefined, null
+	IDConstant    = "constant"    // deliveries that differ have it one after the other
+)
+
+// WrongEventID is an event ID that names no single event, so that events are taken for duplicates of others.
+type WrongEventID struct {
+	EventID    string `json:"eventId"` // at most 128 bytes of it
+	Why        string `json:"why"`
+	Deliveries int64  `json:"deliveries"` // with it, since the start; of a constant one, in a row
+	At         Time   `json:"at"`         // of the newest
+}
+
+// Text says what is wrong with the ID, and what to do.
+func (w *WrongEventID) Text() string {
+	if w.Why == IDConstant {
+		return fmt.Sprintf("the event ID %q came with each of %d deliveries, and they differ: it names no single event; correct event_id", w.EventID, w.Deliveries)
+	}
+	return fmt.Sprintf("the event ID %q is a placeholder that the sender did not fill in: all such events are one; correct the sender, or event_id", w.EventID)
+}
+
+// ChangedText says that duplicates were other requests than the first delivery of their event ID, and what to do; "" if none were.
+func (r *RouteReport) ChangedText() string {
+	if r.Changed.Count == 0 {
+		return ""
+	}
+	var differs []string
+	for i := range r.Changed.Examples {
+		differs = append(differs, r.Changed.Examples[i].Differs...)
+	}
+	if r.Changing != nil && r.Changing.Refused == 0 {
+		differs = r.Changing.Members
+	}
+	slices.Sort(differs)
+	what := strings.Join(slices.Compact(differs), ", ")
+	ran := "and theirs never ran"
+	if r.Mode == "observe" {
+		ran = "and theirs would not have run"
+	}
+	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID (%s), %s: if they are events of their own, correct event_id",
+		r.Changed.Count, max(r.Duplicates.Count, r.Changed.Count), cmp.Or(what, "what differs is not known"), ran)
+}
+
+// Changing is what differs between deliveries of one event ID.
 type Changing struct {
-	Refused int64    `json:"refused"` // such attempts, since the start
-	Members []string `json:"members"` // what differed: body.delivery_attempts
-	At      Time     `json:"at"`      // of the newest
-	Key     string   `json:"key"`     // of the newest
+	Refused  int64    `json:"refused"`  // of them that were refused as another request (mismatch), since the start
+	Replayed int64    `json:"replayed"` // of them that were answered as duplicates (on_mismatch: replay), since the start
+	Members  []string `json:"members"`  // what differed: body.delivery_attempts
+	At       Time     `json:"at"`       // of the newest
+	Key      string   `json:"key"`      // of the newest
 }
 
 // Finding is how often something was found, with the newest examples, the newest first.
@@ -58,6 +111,8 @@ type Example struct {
 	Signature   string `json:"signature,omitempty"`   // why it is not valid
 	Status      int    `json:"status,omitempty"`      // the status sent in response
 	TraceID     string `json:"traceId,omitempty"`
+	// Differs are the parts that differ from the first delivery of the event ID: method, host, port, path, query, body.
+	Differs []string `json:"differs,omitempty"`
 }
 
 // Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.

@@ -131,6 +131,10 @@ type RouteRate struct {
 	Failed    int64 `json:"failed"`
 	Errors    int64 `json:"errors"`
 	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
+	// Changes: the sender of its preset is known to change a delivery between attempts, so a changed duplicate is one.
+	Changes bool `json:"changes,omitempty"`
+	// WrongEventID is an event ID that came in the last day and names no single event; nil: none did.
+	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
 }
 
 // Status returns the status of the process that answers.

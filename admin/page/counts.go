@@ -99,17 +99,26 @@ func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
 	return s, nil
 }
 
-// counts reads the counts. A stream reads them again once in attentionEvery.
+// counts reads the counts, once. A stream reads them again once in attentionEvery.
 func (v *visit) counts(since, step string) (*client.CountList, error) {
-	if v.kept != nil && v.kept.counts != nil && v.now.Sub(v.kept.countsAt) < attentionEvery {
-		return v.kept.counts, nil
+	if v.kept != nil {
+		if v.now.Sub(v.kept.countsAt) >= attentionEvery {
+			v.kept.counts, v.kept.countsAt = nil, v.now
+		}
+		v.read = v.kept.counts
+	}
+	if list := v.read[since]; list != nil {
+		return list, nil
 	}
 	list := &client.CountList{}
 	if err := v.api.get("/v1/routes/counts", values("since", since, "step", step), list); err != nil {
 		return nil, err
 	}
-	if v.kept != nil {
-		v.kept.counts, v.kept.countsAt = list, v.now
+	if v.read == nil {
+		v.read = map[string]*client.CountList{}
+	}
+	if v.read[since] = list; v.kept != nil {
+		v.kept.counts = v.read
 	}
 	return list, nil
 }

@@ -33,8 +33,9 @@ type concern struct {
 	one, many string             // the thing, for its count
 	found     []client.Execution // the newest of them
 	routes    []client.RouteRate
-	query     []string // that finds the executions; nil = it is about routes
-	open      string   // the screen that lists all of them
+	said      [][2]string // of routes, and what is wrong with them
+	query     []string    // that finds the executions; nil = it is about routes
+	open      string      // the screen that lists all of them
 }
 
 // needs shows everything that needs attention.
@@ -158,22 +159,61 @@ func (v *visit) ofRoutes() (all []concern, checked string, err error) {
 			silent.routes = append(silent.routes, r)
 		}
 	}
-	all = []concern{forged, silent}
+	wrong, err := v.wrongIDs(s)
+	if err != nil {
+		return nil, "", err
+	}
+	all = append([]concern{forged, silent}, wrong...)
 	for i := range all {
 		c := &all[i]
-		if c.Count = len(c.routes); c.Count > 0 {
+		if c.Count = len(c.routes); c.Count == 0 {
+			continue
+		}
+		if c.Links = []link{{"Examples", "#routes"}}; c.Table == nil {
 			c.Table = tableOf(c.Title, rateColumns(s), c.routes, func(r *client.RouteRate) string { return r.Route })
-			c.Links = []link{{"Examples", "#routes"}}
 		}
 	}
 	return all, checked, nil
+}
+
+// wrongIDs returns the concerns about event IDs that name more than one event: by the counts of all replicas of the last day, and by what this one saw.
+func (v *visit) wrongIDs(s *client.ReplicaStatus) ([]concern, error) {
+	changed := concern{kind: idem.ConcernChanged, one: "route with changed duplicates", many: "routes with changed duplicates", open: "#routes",
+		section: section{ID: "changed", Title: "Duplicates that were other requests", Note: "Most duplicates of the last 24 h, on all replicas, had other bytes than the first delivery of their event ID, and theirs never ran. If they are events of their own, correct event_id."}}
+	wrong := concern{kind: idem.ConcernEventIDs, one: "route with a wrong event ID", many: "routes with wrong event IDs", open: "#routes",
+		section: section{ID: "event-ids", Title: "Wrong event IDs", Note: "An event ID that names no single event, on this replica in the last 24 h: all its events are taken for one."}}
+	for _, r := range s.Routes {
+		if w := r.WrongEventID; w != nil && !v.looked(wrong.kind, r.Route, w.At.Time) {
+			wrong.says(r.Route, w.Text())
+		}
+	}
+	day := lookbacks()[1]
+	counts, err := v.counts(day.since, day.step)
+	switch {
+	case is(err, client.CodeStoreUnavailable):
+		changed.Trouble = etcdAway
+	case err != nil:
+		return nil, err
+	}
+	for _, c := range story.ChangedRoutes(s, counts, v.marks) {
+		changed.says(c.Route, story.Sentence(c.Text()))
+	}
+	return []concern{changed, wrong}, nil
+}
+
+// says adds a route of which something is wrong.
+func (c *concern) says(route, what string) {
+	c.routes, c.said = append(c.routes, client.RouteRate{Route: route}), append(c.said, [2]string{route, what})
+	c.Table = tableOf(c.Title, []column[[2]string]{
+		{"Route", func(s *[2]string) cell { return text(s[0]) }}, {"What is wrong", func(s *[2]string) cell { return text(s[1]) }},
+	}, c.said, func(s *[2]string) string { return s[0] })
 }
 
 // kept is what a stream shows for a while: the summary, and what was counted.
 type kept struct {
 	section
 	at       time.Time
-	counts   *client.CountList
+	counts   map[string]*client.CountList // by how far they go back
 	countsAt time.Time
 }
 

@@ -189,10 +189,11 @@ type visit struct {
 	api    *asker
 	query  url.Values
 	now    time.Time
-	status *client.ReplicaStatus // once replica has been called
-	kept   *kept                 // of a stream; nil = none
-	marks  []client.SeenMark     // once readMarks has been called
-	marker bool                  // readMarks was called, and the token may see them
+	status *client.ReplicaStatus        // once replica has been called
+	kept   *kept                        // of a stream; nil = none
+	read   map[string]*client.CountList // counts that were read, by how far they go back
+	marks  []client.SeenMark            // once readMarks has been called
+	marker bool                         // readMarks was called, and the token may see them
 }
 
 // replica returns the status of this replica.

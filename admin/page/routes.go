@@ -64,6 +64,9 @@ func reportColumns() []column[client.RouteReport] {
 		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
 		{"Stale", finding(func(r *client.RouteReport) *client.Finding { return &r.Stale })},
 		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
+		{"Of them changed", func(r *client.RouteReport) cell {
+			return cell{Text: number(r.Changed.Count).Text, Class: "warn", Title: r.ChangedText()}
+		}},
 		{"Busy", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
 		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
 		{"No event ID", finding(func(r *client.RouteReport) *client.Finding { return &r.MissingEventIDs })},
@@ -74,6 +77,12 @@ func reportColumns() []column[client.RouteReport] {
 				return cell{}
 			}
 			return cell{Text: strings.Join(r.Changing.Members, ", "), Class: "warn"}
+		}},
+		{"Wrong event ID", func(r *client.RouteReport) cell {
+			if r.WrongEventID == nil {
+				return cell{}
+			}
+			return cell{Text: r.WrongEventID.EventID, Class: "warn", Title: r.WrongEventID.Text()}
 		}},
 	}
 }
@@ -93,7 +102,7 @@ func examplesOf(report *client.Report) section {
 			kind string
 			of   *client.Finding
 		}{
-			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"busy", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged}, {"unreadable", &r.Unnamed},
+			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"changed duplicate", &r.Changed}, {"busy", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged}, {"unreadable", &r.Unnamed},
 		} {
 			for _, e := range f.of.Examples {
 				all = append(all, example{r.Route, f.kind, e})
@@ -120,6 +129,8 @@ func exampleColumns() []column[example] {
 				return text("signature: " + e.Signature)
 			case e.Code != "":
 				return text(e.Code)
+			case len(e.Differs) > 0:
+				return text("another " + strings.Join(e.Differs, ", ") + " than the first delivery of the event ID")
 			}
 			return text(idem.Decision(e.Decision).Row().Happened)
 		}},

@@ -35,11 +35,7 @@ func (v *visit) readMarks() (away bool, err error) {
 
 // looked reports whether something of a route was looked at that happened at that time.
 func (v *visit) looked(kind idem.ConcernKind, route string, at time.Time) bool {
-	concern := idem.Concern{Kind: kind, Route: route}.String()
-	return slices.ContainsFunc(v.marks, func(m client.SeenMark) bool {
-		mark := idem.SeenMark{Until: m.Until.Time}
-		return m.Concern == concern && mark.Covers(at)
-	})
+	return story.Looked(v.marks, idem.Concern{Kind: kind, Route: route}, at)
 }
 
 // asks are the buttons of a concern.

@@ -26,7 +26,7 @@ func TestWhatWasLookedAtIsNotCountedAndWhatIsNewIs(t *testing.T) {
 		return client.SeenMark{Concern: concern, Until: ago(until), By: "ops", Reason: "TICKET-9", At: ago(until)}
 	}
 	api := &scripted{answers: map[string]any{
-		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{}}, "/v1/status": status,
+		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{}}, "/v1/status": status, "/v1/routes/counts": &client.CountList{},
 		"/v1/seen": &client.SeenList{Seen: []client.SeenMark{
 			mark("bad_signatures:forged", time.Minute), mark("bad_signatures:again", 6*time.Minute), mark("silent:quiet", time.Hour), mark("silent:quieter", 150*time.Minute), mark("unknown:forged", time.Hour),
 		}},
@@ -65,7 +65,7 @@ func TestTheMarkEndsWithTheNewestThatWasShown(t *testing.T) {
 	}
 	stamped := func(ago time.Duration) string { return now.Add(-ago).UTC().Format("2006-01-02T15:04:05.000Z") }
 	api := &scripted{answers: map[string]any{
-		"/v1/seen": &client.SeenList{}, "/v1/status": &client.ReplicaStatus{},
+		"/v1/seen": &client.SeenList{}, "/v1/status": &client.ReplicaStatus{}, "/v1/routes/counts": &client.CountList{},
 		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{x("stripe", time.Hour), x("github", 2*time.Hour), x("stripe", time.Minute)}},
 	}}
 	server := newPage(t, api)
@@ -94,5 +94,35 @@ func TestTheMarkEndsWithTheNewestThatWasShown(t *testing.T) {
 	api.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{x("stripe", time.Hour)}})
 	if _, text := get(t, server, "/page/needs"); !strings.Contains(text, "Dead letters") || strings.Contains(text, "do=seen") {
 		t.Errorf("a token that cannot mark is asked to:\n%s", text)
+	}
+}
+
+func TestRoutesWhoseEventIDsAreWrongNeedAttention(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) client.Time { return client.Time{Time: now.Add(-ago)} }
+	counted := func(route string, changed, duplicates int64) client.RouteCounts {
+		return client.RouteCounts{Route: route, Steps: []client.CountStep{{At: at(time.Hour), Counts: client.Counts{Changed: changed, Duplicates: duplicates}}}}
+	}
+	api := &scripted{answers: map[string]any{
+		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{}}, "/v1/seen": &client.SeenList{Seen: []client.SeenMark{{Concern: "changed:seen", Until: at(0)}}},
+		"/v1/status": &client.ReplicaStatus{At: at(0), Routes: []client.RouteRate{
+			{Route: "syslog", WrongEventID: &client.WrongEventID{EventID: "$UNIQID", Why: client.IDPlaceholder, Deliveries: 3, At: at(time.Minute)}}, {Route: "linear", Changes: true},
+		}},
+		"/v1/routes/counts": &client.CountList{Routes: []client.RouteCounts{counted("alertmanager", 4, 6), counted("few", 3, 6), counted("linear", 6, 6), counted("seen", 6, 6)}},
+	}}
+	server := newPage(t, api)
+	_, text := get(t, server, "/page/needs")
+	for _, want := range []string{"4 of 6 duplicates were other requests", "$UNIQID", "is a placeholder"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, route := range []string{"few", "linear", "seen"} {
+		if strings.Contains(text, fmt.Sprintf(`data-row="%s"`, route)) {
+			t.Errorf("%s needs attention", route)
+		}
+	}
+	if _, text := get(t, server, "/page/bar"); !strings.Contains(text, `data-attention="2"`) {
+		t.Errorf("the count of the bar: %s", text)
 	}
 }

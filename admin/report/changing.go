@@ -13,7 +13,7 @@ const (
 	maxChanging = 32 // members that are named
 )
 
-// changing is what a sender changes between attempts of one event, so that later ones count as other requests.
+// changing is what differs between deliveries of one event ID.
 type changing struct {
 	client.Changing
 	noted time.Time // the newest of them, by the clock of the tally
@@ -34,22 +34,29 @@ type attempt struct {
 // respelled is the difference if every member is equal.
 const respelled = "the order or white space of the body"
 
-// note remembers d, or compares it. Only deliveries that went wrong have members.
+// isOther reports whether d is another request than the first delivery of its event.
+func (d *Delivery) isOther() bool { return d.Changed || d.Decision == idem.DecisionMismatch }
+
+// note remembers d, or compares it. Few deliveries that went well have members.
 func (a *attempts) note(d *Delivery, now moment) {
-	if len(d.Members) == 0 {
-		return
-	}
 	first, known := a.seen[d.Key]
-	if !known {
+	switch {
+	case len(d.Members) == 0:
+	case !known:
 		a.remember(d)
-		return
+	case d.isOther():
+		a.compare(first, d, now)
+	case !first.ran: // the bytes of the first delivery come after others
+		a.compare(attempt{first.members, true}, d, now)
+		a.seen[d.Key] = attempt{d.Members, true}
 	}
-	if d.Decision != idem.DecisionMismatch {
-		return
-	}
+}
+
+// compare notes what differs between first and d.
+func (a *attempts) compare(first attempt, d *Delivery, now moment) {
 	differ := idem.Differences(first.members, d.Members)
 	switch {
-	case len(differ) == 0 && !first.ran: // both were refused, and only the first one would show it
+	case len(differ) == 0 && !first.ran: // neither is the first delivery, and only that would show it
 		return
 	case len(differ) == 0:
 		differ = []string{respelled}
@@ -58,7 +65,12 @@ func (a *attempts) note(d *Delivery, now moment) {
 		a.found = new(changing)
 	}
 	c := a.found
-	c.Refused++
+	switch {
+	case d.Changed:
+		c.Replayed++
+	case d.isOther():
+		c.Refused++
+	}
 	c.noted, c.At.Time, c.Key = now.at, now.shown, d.Key
 	all := slices.Concat(c.Members, differ) // a new list: the old one may be read
 	slices.Sort(all)
@@ -74,7 +86,7 @@ func (a *attempts) remember(d *Delivery) {
 		delete(a.seen, a.order[0])
 		a.order = slices.Delete(a.order, 0, 1)
 	}
-	a.seen[d.Key] = attempt{d.Members, d.Decision != idem.DecisionMismatch}
+	a.seen[d.Key] = attempt{d.Members, !d.isOther()}
 	a.order = append(a.order, d.Key)
 }
 

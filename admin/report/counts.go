@@ -36,6 +36,9 @@ func (r *route) delivered(d *Delivery, shown time.Time) {
 	counts[idem.CountDeliveries]++
 	r.untaken.Last = shown
 	r.called(d.Result, d.Service)
+	if d.Changed && d.Carried {
+		counts[idem.CountChanged]++
+	}
 	switch row := d.Decision.Row(); {
 	case !d.Carried: // forwarded all the same
 	case row.Decision == idem.DecisionParked:

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -23,7 +24,12 @@ type Rate struct {
 	// Results counts the requests to the service in that time, by result: forwarded deliveries, and tries of parked events.
 	Results Results
 	Last    time.Time // when the newest delivery ended; zero: none has since the start
+	// WrongID is an event ID that names no single event; nil: none was seen lately.
+	WrongID *client.WrongEventID
 }
+
+// wrongIDFor is for how long a wrong event ID is shown with the rates.
+const wrongIDFor = 24 * time.Hour
 
 // Result is the result of a request to the service. The zero value: there was none.
 type Result uint8
@@ -87,7 +93,7 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 func (r *route) lately(now time.Time) Rate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest}
+	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest, WrongID: r.ids.since(now.Add(-wrongIDFor))}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
 		s := &r.recent.steps[step%recentSteps]

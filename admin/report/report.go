@@ -35,7 +35,8 @@ const (
 	mismatch  = kind(idem.ClassMismatch)
 	forged    = kind(idem.ClassForged)
 	unnamed   = kind(idem.ClassUnnamed)
-	missingID = unnamed + 1 // no event ID
+	missingID = unnamed + 1   // no event ID
+	changed   = missingID + 1 // a duplicate by its event ID that is another request than the first delivery
 	stale     = kind(idem.ClassStale)
 	kinds     = stale + 1
 )
@@ -48,6 +49,13 @@ type Delivery struct {
 	// Carried: the decision was carried out. Otherwise the delivery was forwarded.
 	Carried   bool
 	MissingID bool
+	EventID   string
+	// Placeholder: EventID is what a sender sends where a value is missing.
+	Placeholder bool
+	// Changed: it is a duplicate by its event ID, but another request than the first delivery. Differs are the parts that differ, of that and of
+	// a mismatch.
+	Changed   bool
+	Differs   []string
 	Stale     bool // it is older than an event of its scope that went through
 	Workflow  string
 	Key       string // short
@@ -63,7 +71,7 @@ type Delivery struct {
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
 	UnsignedHandshake bool
-	// Members are the parts of the delivery, if it was refused as another request, or failed and may come again; else nil.
+	// Members are the parts of the delivery, if it was another request than the first one of its event, or may be the first one of such; else nil.
 	Members []idem.Member
 }
 
@@ -182,6 +190,7 @@ type route struct {
 	found     [kinds]*ring // nil until the first one
 	examples  [kinds]examples
 	attempts  attempts
+	ids       eventIDs
 }
 
 func (r *route) note(d *Delivery, failed bool, now moment) {
@@ -203,6 +212,10 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	if d.Stale || k == stale {
 		r.find(stale, d, at, now)
 	}
+	if d.Changed {
+		r.find(changed, d, at, now)
+	}
+	r.ids.note(d, now)
 	r.attempts.note(d, now)
 }
 
@@ -225,7 +238,7 @@ func (r *route) find(k kind, d *Delivery, at int64, now moment) {
 	r.found[k].add(at)
 	r.examples[k].add(example{noted: now.at, shown: client.Example{
 		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key, Workflow: d.Workflow, ExecutionID: string(d.Execution),
-		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID,
+		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID, Differs: d.Differs,
 	}})
 }
 

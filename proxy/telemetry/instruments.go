@@ -46,6 +46,7 @@ type instruments struct {
 	executions   *counter[resultKey]
 	lookups      *counter[resultKey]
 	extractions  *counter[partKey]
+	changed      *counter[string]
 	ordered      *counter[resultKey]
 	signatures   *counter[schemeKey]
 	unrecorded   *counter[string]
@@ -78,6 +79,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		unrecorded:   newCounter(m, "hooklock.answers.unrecorded", "{answer}", "Answers sent with Hooklock-Recorded: false, because etcd did not have their outcome yet. Includes streamed answers, whose headers were already sent.", labelsOf("route")),
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "Whether a delivery had a workflow and an event ID.", partLabels),
+		changed:      newCounter(m, "hooklock.duplicates.changed", "{delivery}", "Duplicates by their event ID that were other requests than the first delivery (on_mismatch: replay), also in mode observe. Their bytes never ran.", labelsOf("route")),
 		ordered:      newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood in their scope when they ran, or why that could not be read. Parked events are in hooklock.parked.ends instead.", resultLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.", schemeLabels),
 		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events.", resultLabels),

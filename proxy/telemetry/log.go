@@ -30,7 +30,7 @@ func routine(r *proxy.Report) bool {
 	if decision == idem.DecisionBypassed {
 		decision = r.Would
 	}
-	return decision.Row().Routine && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
+	return decision.Row().Routine && !r.Changed && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
 }
 
 // logDelivery writes the line of a delivery.
@@ -47,6 +47,12 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
 	attrs = appendText(attrs, "stale", r.Stale)
 	attrs = appendText(attrs, "differs", strings.Join(r.Differs, ","))
+	if r.Changed {
+		attrs = append(attrs, slog.Bool("changed", true))
+	}
+	if r.EventIDPart == proxy.PartPlaceholder {
+		attrs = append(attrs, slog.Bool("placeholder", true))
+	}
 	attrs = appendClosed(t.appendNames(attrs, r), r)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
 	if !r.UpstreamFrom.IsZero() {

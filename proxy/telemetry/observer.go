@@ -19,6 +19,9 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	ctx := contextOf(r)
 	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
+	if r.Changed {
+		t.is.changed.add(r.Route)
+	}
 	if r.ParkedOn != "" {
 		t.is.accepted.add(resultKey{r.Route, string(r.ParkedOn)})
 	}

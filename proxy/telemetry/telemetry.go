@@ -148,7 +148,9 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		lookups = append(lookups, resultKeys(r, r.Policy.Idempotency, lookupResults)...)
 		ordered = append(ordered, resultKeys(r, r.Policy.Order != nil, orderResults)...)
 		for _, result := range partResults {
-			parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
+			if result != proxy.PartPlaceholder {
+				parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
+			}
 			if r.Keys.ReadsEventID() {
 				parts = append(parts, partKey{r.Name, naming.PartEventID, string(result)})
 			}
@@ -167,6 +169,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)
 	t.is.unrecorded.know(names...)
+	t.is.changed.know(names...)
 	t.is.tries.know(tries...)
 	t.is.parkEnds.know(ends...)
 	t.is.accepted.know(accepted...)

@@ -20,7 +20,7 @@ var (
 		return []string{r.Lookup}
 	})
 	outcomes         = []string{string(idem.Executed), string(idem.NotExecuted), string(idem.Unknown), buried}
-	partResults      = []proxy.PartResult{proxy.PartOK, proxy.PartMissing, proxy.PartAmbiguous, proxy.PartTooLong}
+	partResults      = []proxy.PartResult{proxy.PartOK, proxy.PartMissing, proxy.PartAmbiguous, proxy.PartTooLong, proxy.PartPlaceholder}
 	signatureResults = []string{
 		"valid", string(sender.Missing), string(sender.Malformed), string(sender.Mismatch), string(sender.TooOld), string(sender.TooNew),
 	}

@@ -139,3 +139,68 @@ routes:
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// An event ID that names a group swallows its events, because on_mismatch: replay lets the ID alone decide. Everything that a person looks at says so.
+func TestADuplicateThatIsAnotherRequestIsNamed(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("told") })
+	h := own(t, bare(up.URL, `
+routes:
+  - {name: am, path: /am, event_id: "{body.groupKey}", idempotency: {on_mismatch: replay_unsigned}}
+  - {name: watched, path: /watched, event_id: "{body.groupKey}", mode: observe, idempotency: {on_mismatch: replay_unsigned}}
+  - {name: syslog, path: /syslog, event_id: "{header.X-Id}", idempotency: {on_mismatch: replay_unsigned}}
+`))
+	for _, path := range []string{"/am", "/watched"} {
+		for _, status := range []string{"firing", "resolved", "firing", "resolved"} {
+			if a := testkit.Post(t, h.Addr, path, `{"groupKey":"g","status":"`+status+`"}`); a.Status != 200 {
+				t.Fatalf("%v", a)
+			}
+		}
+	}
+	for range 2 {
+		testkit.Post(t, h.Addr, "/syslog", `{}`, "X-Id: $UNIQID")
+	}
+	r := reported(t, h, "1h")
+	for i, name := range []string{"am", "watched"} {
+		f := r.Routes[i]
+		if f.Route != name || f.Duplicates.Count != 3 || f.Changed.Count != 2 || len(f.Changed.Examples) != 2 || strings.Join(f.Changed.Examples[0].Differs, " ") != "body" {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if c := f.Changing; c == nil || strings.Join(c.Members, " ") != "body.status" || c.Replayed != 1 || c.Refused != 0 {
+			t.Errorf("%s: what differs: %+v", name, c)
+		}
+	}
+	if w := r.Routes[2].WrongEventID; w == nil || w.EventID != "$UNIQID" || w.Why != client.IDPlaceholder || w.Deliveries != 2 {
+		t.Errorf("%+v", w)
+	}
+	table := cli(t, h, "report", "--examples")
+	for _, line := range []string{
+		`(?m)^am: 2 of 3 duplicates were other requests than the first delivery of their event ID \(body\.status\), and theirs never ran: .*correct event_id$`,
+		`(?m)^watched: 2 of 3 duplicates .*, and theirs would not have run: `, `(?m)^am +changed .* another body$`,
+		`(?m)^syslog: the event ID "\$UNIQID" is a placeholder`,
+	} {
+		if !regexp.MustCompile(line).MatchString(table) {
+			t.Errorf("no line %s in\n%s", line, table)
+		}
+	}
+	status := cli(t, h, "status")
+	for _, line := range []string{`am: 2 of 3 duplicates were other requests`, `syslog: the event ID "\$UNIQID" is a placeholder`} {
+		if !regexp.MustCompile(line).MatchString(status) {
+			t.Errorf("no line %s in\n%s", line, status)
+		}
+	}
+	cli(t, h, "seen", "changed:am", "--reason", "its sender counts attempts")
+	if status := cli(t, h, "status"); strings.Contains(status, "am: 2 of 3") {
+		t.Errorf("what was looked at needs attention:\n%s", status)
+	}
+	metrics := testkit.Exchange(t, h.Admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body
+	for _, line := range []string{`hooklock_duplicates_changed_total{route="am"} 2`, `hooklock_duplicates_changed_total{route="watched"} 2`,
+		`hooklock_key_extractions_total{part="event_id",result="placeholder",route="syslog"} 2`} {
+		if !strings.Contains(string(metrics), line) {
+			t.Errorf("no %s in the metrics", line)
+		}
+	}
+	if found := cli(t, h, "executions", "get", r.Routes[0].Changed.Examples[0].ExecutionID); !regexp.MustCompile(`replayed +200 .* body `).MatchString(found) {
+		t.Errorf("the story does not say what differs:\n%s", found)
+	}
+}

@@ -71,6 +71,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		return err
 	}
 	d.printChanging(r)
+	d.printWrongIDs(r)
 	if !examples {
 		return nil
 	}
@@ -78,10 +79,10 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
-		for _, f := range findingsOf(route) {
+		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed}) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
-				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature))
+				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature+differsText(x)))
 			}
 		}
 	}
@@ -91,17 +92,38 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	return t.Flush()
 }
 
+// differsText names what differs from the first delivery of an event ID.
+func differsText(x *client.Example) string {
+	if len(x.Differs) == 0 {
+		return ""
+	}
+	return "another " + strings.Join(x.Differs, ", ")
+}
+
 // printChanging says which senders change a delivery between attempts, and which on_mismatch fits. The report does not know whether signatures are
 // checked, and replay is refused if they are not.
 func (d *Desk) printChanging(r *client.Report) {
 	for i := range r.Routes {
 		c := r.Routes[i].Changing
-		if c == nil {
+		if c == nil || c.Refused == 0 {
 			continue
 		}
 		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
 			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At.Time))
+	}
+}
+
+// printWrongIDs says on which routes an event ID may name more than one event.
+func (d *Desk) printWrongIDs(r *client.Report) {
+	for i := range r.Routes {
+		route := &r.Routes[i]
+		if text := route.ChangedText(); text != "" {
+			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+text))
+		}
+		if w := route.WrongEventID; w != nil {
+			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+w.Text()))
+		}
 	}
 }
 

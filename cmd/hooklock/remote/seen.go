@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 )
@@ -24,7 +25,8 @@ func NewSeen(e *cli.Environment) *cobra.Command {
 		Long: `Mark what needs attention, of one kind on one route, as looked at: it leaves the list and the count of the page, and "hooklock status", on all
 replicas. Nothing is done with the events. What is newer needs attention again. A mark lasts for 30 days.
 
-KIND is one of dead_letters, blocked, unknown (outcomes), reused (event IDs), bad_signatures and silent (routes).
+KIND is one of dead_letters, blocked, unknown (outcomes), reused (event IDs), bad_signatures, silent (routes), changed (duplicates that
+were other requests) and event_ids (that name no single event).
 
 Without KIND:ROUTE the marks are listed, the newest first.`,
 		Example: `  hooklock seen
@@ -107,19 +109,23 @@ func (d *Desk) printSeen(l *client.SeenList, now time.Time) error {
 
 // leaveOutSeen returns how many blocked queues and dead letters of a status were looked at: none that cannot be told.
 func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen seenCounts, err error) {
-	if s.Parked.Blocked+s.Parked.DeadLetters == 0 || etcdAway(s) {
+	if etcdAway(s) {
 		return seen, nil
 	}
 	marks, err := d.Seen(ctx)
 	if err != nil || len(marks.Seen) == 0 {
 		return seen, unlessUnknown(err)
 	}
+	seen.marks = marks.Seen
 	for _, of := range []struct {
 		kind  idem.ConcernKind
 		state client.ParkState
 		n     int
 		seen  *int
 	}{{idem.ConcernBlocked, client.ParkBlocked, s.Parked.Blocked, &seen.blocked}, {idem.ConcernDeadLetters, client.ParkDeadLetter, s.Parked.DeadLetters, &seen.letters}} {
+		if of.n == 0 {
+			continue
+		}
 		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Parked: true, State: of.state, Unseen: string(of.kind), Limit: mostOnAPage})
 		if err != nil {
 			return seen, unlessUnknown(err)
@@ -131,5 +137,13 @@ func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen 
 	return seen, nil
 }
 
-// seenCounts is how much was looked at.
-type seenCounts struct{ blocked, letters int }
+// seenCounts is how much was looked at, and what is marked.
+type seenCounts struct {
+	blocked, letters int
+	marks            []client.SeenMark
+}
+
+// covers reports whether what happened on a route at that time was looked at.
+func (s *seenCounts) covers(kind idem.ConcernKind, route string, at time.Time) bool {
+	return story.Looked(s.marks, idem.Concern{Kind: kind, Route: route}, at)
+}

@@ -132,7 +132,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 		}
 	}
 	name := "attention"
-	for _, text := range attention(s, seen) {
+	for _, text := range attention(s, counts, seen) {
 		t.Add(name, text)
 		t.Paint(cli.Bad)
 		name = ""
@@ -147,7 +147,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 }
 
 // attention returns what needs attention, beside what the other lines say, with the command that shows it.
-func attention(s *client.ReplicaStatus, seen seenCounts) (all []string) {
+func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts) (all []string) {
 	if n := s.Parked.Blocked - seen.blocked; n > 0 {
 		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")
 	}
@@ -164,6 +164,12 @@ func attention(s *client.ReplicaStatus, seen seenCounts) (all []string) {
 			broken := story.Count(r.Errors, "error", "errors")
 			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED%s", r.Route, r.Failed, broken, cli.Quoted(r.Route), accepted))
 		}
+		if w := r.WrongEventID; w != nil && !seen.covers(idem.ConcernEventIDs, r.Route, w.At.Time) {
+			all = append(all, r.Route+": "+w.Text()+": hooklock report")
+		}
+	}
+	for _, c := range story.ChangedRoutes(s, counts, seen.marks) {
+		all = append(all, c.Route+": "+c.Text()+": hooklock report --examples")
 	}
 	if n := len(s.Paused); n > 0 {
 		all = append(all, story.Count(n, "pause", "pauses")+": hooklock pauses")

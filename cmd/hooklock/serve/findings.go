@@ -15,6 +15,7 @@ type findings struct{ *report.Tally }
 func (f findings) Delivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
+		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
 		Result: resultOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake,
 	}

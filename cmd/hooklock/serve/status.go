@@ -21,6 +21,7 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/sender"
 )
 
 // inForce holds the configuration in force and the latest refusal. It is safe for concurrent use.
@@ -228,8 +229,9 @@ func (s *Service) Status() client.ReplicaStatus {
 	for _, n := range s.Store.SlotsHere() {
 		v.Slots = append(v.Slots, client.SlotCount{Limit: n.Limit, Taken: n.Taken, Waiting: n.Waiting})
 	}
+	changes := s.changingRoutes()
 	for _, r := range s.report.Rates() {
-		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}}
+		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID}
 		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed], r.Results[report.Broken]
 		for d, count := range r.Decisions {
 			rate.Decisions[string(d)] = count
@@ -237,6 +239,20 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Routes = append(v.Routes, rate)
 	}
 	return v
+}
+
+// changingRoutes returns the routes whose sender, by its preset, changes a delivery between attempts.
+func (s *Service) changingRoutes() map[string]bool {
+	routes := map[string]bool{}
+	for _, r := range s.Routes() {
+		if r.Sender == nil {
+			continue
+		}
+		if p, known := sender.Lookup(r.Sender.Preset); known && p.OnMismatch == idem.MismatchReplay {
+			routes[r.Route] = true
+		}
+	}
+	return routes
 }
 
 func crowd(n int, since time.Time) client.Crowd {
