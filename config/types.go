@@ -85,10 +85,10 @@ type Upstream struct {
 	Timeout time.Duration `koanf:"timeout"`
 	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
 	ConnectTimeout time.Duration `koanf:"connect_timeout"`
-	// Whether a connection is used again after it carried a delivery with a body: auto, true or false. Default auto: behind the answer to a
-	// delivery whose signature is right, an empty line finds out whether the service has read the body; `hooklock status` says what it found.
-	// true is for a service that refuses empty lines but reads each body to its end: `hooklock doctor --upstream PATH` finds out. With false,
-	// each body goes over a new connection. It does not apply to requests that match no route, whose bodies always do.
+	// Whether a connection is used again after it carried a request with a body: auto, true or false. Default auto: behind the answers of
+	// a server that is known to read or drop each body, nginx or Apache httpd by its Server header; `hooklock status` says what is known. true is
+	// for another service that reads each body to its end: `hooklock doctor --upstream PATH` finds out. With false, each body goes over a new
+	// connection. For requests that match no route, true means auto.
 	ReuseAfterBody Reuse `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
@@ -449,8 +449,7 @@ type Idempotency struct {
 	// How long the first answer is kept at least: after that duplicates get its status, with Hooklock-Recorded: false. Answers of a few bytes stay
 	// longer. Default 10m. A time that is not shorter than retention keeps it that long.
 	ReplayRetention time.Duration `koanf:"replay_retention"`
-	// What another fingerprint gets under the key of an event that settled, runs or waits: reject is 422, replay is the first answer (the event ID
-	// alone decides), execute runs it. After a failure it runs as the next attempt.
+	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides), execute runs it.
 	// Without verify, any client that knows an event's ID could settle it with a body of its own, and the event itself would never run: replay
 	// is refused there; if strangers are kept out by other means, write replay_unsigned. Default reject.
 	OnMismatch idem.OnMismatch `koanf:"on_mismatch"`

@@ -100,9 +100,7 @@ func (a *attempt) callUpstream() {
 
 // send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
 func (d *delivery) send(x *guard.Execution) error {
-	// A signature proves that the body is its sender's. That of a parked execution was checked when it was accepted.
-	trusted := d.route.Verify.Verifier != nil && (d.accepted || d.report.Verified && d.report.Signature == SignatureValid)
-	keeps := d.h.o.Upstream.Reuses(d.req.body, trusted) // its connection may be used again
+	keeps := d.h.o.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
 	err := d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 	d.noteCall()

@@ -31,7 +31,8 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
 		return p.upgrade(ctx)
 	}
-	err := d.h.o.Unmatched.Stream(d.call.Call, p.headOf(false), p.bodyOf(ctx), &d.call.answer)
+	keeps := d.h.o.Unmatched.ReusesBehind(d.req.head.HasBody()) // its connection may be used again
+	err := d.h.o.Unmatched.Stream(d.call.Call, p.headOf(false, keeps), p.bodyOf(ctx), keeps, &d.call.answer)
 	d.noteCall()
 	return p.ended(err)
 }
@@ -44,7 +45,7 @@ func (d *delivery) bypass() *ending {
 
 // upgrade forwards a request for another protocol, and then that.
 func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
-	switched, err := p.h.o.Unmatched.Upgrade(p.call.Call, p.headOf(true), &p.call.answer)
+	switched, err := p.h.o.Unmatched.Upgrade(p.call.Call, p.headOf(true, true), &p.call.answer)
 	p.noteCall()
 	if switched == nil {
 		return p.ended(err)
@@ -90,8 +91,8 @@ func (p passage) failed(err error) *ending {
 	return end
 }
 
-func (p passage) headOf(upgrade bool) []byte {
-	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: p.req.head.HasBody(), Host: []byte(p.h.o.UpstreamHost)})
+func (p passage) headOf(upgrade, keeps bool) []byte {
+	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: !keeps, Host: []byte(p.h.o.UpstreamHost)})
 	return p.call.head
 }
 

@@ -71,9 +71,12 @@ type Contact struct {
 // UpstreamReuse says whether connections to the upstream are used again after a body.
 type UpstreamReuse struct {
 	Setting string `json:"setting"` // upstream.reuse_after_body
-	Proven  uint64 `json:"proven"`  // connections that stayed silent behind an empty line, under auto
-	Reused  uint64 `json:"reused"`  // requests with a body on a connection that had carried one before, under auto
-	// Ended is what the service did after an empty line instead of staying silent; since then, no connection is used again.
+	// Server is the Server field of the service's latest answer, at most 120 bytes of it; empty: it had none, or there was none.
+	Server string `json:"server,omitempty"`
+	// Known is what that server does with a body that it does not need. Empty: that is not known, and auto uses no connection again.
+	Known  string `json:"known,omitempty"`
+	Reused uint64 `json:"reused"` // answered requests with a body on a connection that had carried one before
+	// Ended is what the service did on such a connection that may have been the answer to something else; since then, none is used again.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
 }

@@ -180,10 +180,12 @@ func factsOf(s *client.ReplicaStatus) []fact {
 // reuseCell says whether connections to the service are reused.
 func reuseCell(r *client.UpstreamReuse) cell {
 	switch {
-	case r.Setting != "auto" || r.Proven == 0 && r.Ended == "":
-		return cell{}
 	case r.Ended != "":
-		return cell{Class: "warn", Text: "; connections are not reused: it " + r.Ended + " behind an empty line"}
+		return cell{Class: "warn", Text: "; connections are not reused any more: it " + r.Ended}
+	case r.Setting == "auto" && r.Known == "" && r.Server != "":
+		return text(fmt.Sprintf("; connections are not reused: nothing is known of %q", r.Server))
+	case r.Reused == 0:
+		return cell{}
 	}
 	return text(fmt.Sprintf("; %d requests on reused connections", r.Reused))
 }

@@ -61,7 +61,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *ide
 			return true, idem.ErrCancelled
 		}
 		next, p := *at.Lock, *at.Lock.Parked
-		p.Blocked, p.NextAttempt, p.Pause = "", time.Time{}, 0
+		p.Blocked, p.NextAttempt = "", time.Time{}
 		next.Parked = &p
 		found, done, err = op.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
@@ -156,7 +156,7 @@ func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.
 		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
-	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore(r.Parts)
+	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore()
 	l.Slots = slices.Clone(r.Slots)
 	for i := range l.Slots {
 		l.Slots[i].N = -1

@@ -153,22 +153,32 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 // WatchUpstream exports how connections to the upstream are reused that carried a body. Call it once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
-		metric.WithDescription("1 once a connection to the service reacted to a body and an empty line, so that each delivery opens a new one."),
+		metric.WithDescription("1 once the service answered a kept connection as one does that reads bodies wrongly, so that each delivery opens a new one."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			if look().Ended != "" {
-				o.Observe(1)
-			} else {
-				o.Observe(0)
-			}
+			o.Observe(oneIf(look().Ended != ""))
 			return nil
 		}))
-	err := errors.Join(ended, t.showCount("hooklock.upstream.reused", "{request}",
-		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body: auto).",
+	_, known := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.known",
+		metric.WithDescription("1 while the service says that it is a server which is known to read or drop each body, so that its connections are kept."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(oneIf(look().Known != ""))
+			return nil
+		}))
+	err := errors.Join(ended, known, t.showCount("hooklock.upstream.reused", "{request}",
+		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body).",
 		func() int64 { return int64(look().Reused) })) //nolint:gosec // it fits
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
 	return nil
+}
+
+// oneIf is the value of a gauge that says yes or no.
+func oneIf(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // showConfig exports the configuration in force.
@@ -183,11 +193,7 @@ func (t *Telemetry) showConfig() error {
 	_, last := t.sdk.meter.Int64ObservableGauge("hooklock.config.last_reload.successful",
 		metric.WithDescription("1 while the latest configuration is in force, 0 while it was refused."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			if t.stale.Load() {
-				o.Observe(0)
-			} else {
-				o.Observe(1)
-			}
+			o.Observe(oneIf(!t.stale.Load()))
 			return nil
 		}))
 	if err := errors.Join(routes, last); err != nil {

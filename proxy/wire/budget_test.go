@@ -129,7 +129,7 @@ func TestABodyIsGatheredBeforeAConnectionIsTaken(t *testing.T) {
 			head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 		}
 		go func() {
-			ended <- u.Stream(new(Call), []byte(head), &RequestBody{Reader: r, Length: length}, &ans)
+			ended <- u.Stream(new(Call), []byte(head), &RequestBody{Reader: r, Length: length}, false, &ans)
 		}()
 		for range 3 {
 			_, _ = w.Write([]byte(strings.Repeat("z", 1000))) // returns when it was read

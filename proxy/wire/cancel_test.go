@@ -200,42 +200,6 @@ func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 	}
 }
 
-func TestAnIdleConnectionAges(t *testing.T) {
-	up := wiretest.Script(t, okAnswer)
-	now := time.Now()
-	u := pool(t, up, func(o *Options) { o.IdleTimeout = time.Minute; o.Now = func() time.Time { return now } })
-	var ans Answer
-	send := func() {
-		t.Helper()
-		if err := post(t, u, &ans); err != nil {
-			t.Fatal(err)
-		}
-	}
-	send()
-	now = now.Add(59 * time.Second)
-	send()
-	now = now.Add(time.Minute)
-	send()
-	if up.Conns() != 2 || u.idleNow() != 1 {
-		t.Errorf("%d connections, %d idle", up.Conns(), u.idleNow())
-	}
-	u.CloseIdle(time.Second)
-	if u.idleNow() != 1 {
-		t.Error("closed one that is not old")
-	}
-	now = now.Add(time.Second)
-	u.CloseIdle(time.Second)
-	if u.idleNow() != 0 {
-		t.Error("kept an old one")
-	}
-	send()
-	_ = u.Close()
-	send()
-	if u.idleNow() != 0 {
-		t.Error("kept one after Close")
-	}
-}
-
 // TestATimerOfAnEarlierExchangeEndsNoLaterOne: one timer serves all exchanges of a call, and is not stopped between them.
 func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +252,7 @@ func TestNoLaterCallReachesTheSenderOfAnEarlierOne(t *testing.T) {
 		if cancelled {
 			x.Cancel(errors.New("of the earlier call"))
 		}
-		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(1<<40)+"\r\n\r\n"), body, &ans)
+		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(1<<40)+"\r\n\r\n"), body, false, &ans)
 		close(answered)
 		if err == nil {
 			<-ans.exchange.pump.done

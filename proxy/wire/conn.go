@@ -20,33 +20,27 @@ const oneRecord = 16 << 10
 
 // conn is one connection to the upstream. It has one user at a time.
 type conn struct {
-	nc        net.Conn // what is read and written: plain, or TLS
-	raw       net.Conn // the socket underneath
-	tls       *tls.Conn
-	fd        syscall.RawConn
-	tcp       bool
-	br        *bufio.Reader
-	wrote     *socket // bytes handed to the kernel since the connection was made
-	idleSince time.Time
+	nc    net.Conn // what is read and written: plain, or TLS
+	raw   net.Conn // the socket underneath
+	tls   *tls.Conn
+	fd    syscall.RawConn
+	tcp   bool
+	br    *bufio.Reader
+	wrote *socket // bytes handed to the kernel since the connection was made
 
-	connected time.Duration // what the connect took, without TLS
-	maxAge    time.Duration // how old it may be when idle, by what the service announced; 0: it did not
-	carried   bool          // a body
-	stray     bool          // quietTLS has found a byte
-	answered  int64         // bytes handed to the kernel when the last answer was whole; the empty line comes behind
-	silence   time.Duration // how long it must be silent behind an empty line
-	provenAt  time.Time     // when it has been
-	askAgain  bool          // a second empty line follows
+	made    time.Time     // when it was ready for its first request
+	setup   time.Duration // what that took
+	carried bool          // a body
+	stray   []byte        // what quietTLS has found, of unasked bytes
 
 	vec    [2][]byte
 	bufs   net.Buffers
 	record []byte // head and body of a short request, for TLS
 
-	poll   [1]unix.PollFd
-	events int16            // what doLook asks for
-	got    int16            // and finds; -1 after an error
-	look   func(fd uintptr) // bound once: no closure per request
-	info   struct {
+	poll [1]unix.PollFd
+	got  int16            // what doLook finds; -1 after an error
+	look func(fd uintptr) // bound once: no closure per request
+	info struct {
 		acked uint64
 		ok    bool
 	}
@@ -158,25 +152,17 @@ func (c *conn) quiet() bool {
 	if c.br.Buffered() > 0 || c.fd == nil {
 		return false
 	}
-	if c.state(0) != 0 {
+	c.got = -1
+	if c.fd.Control(c.look) != nil || c.got != 0 {
 		return false
 	}
 	return c.tls == nil || c.quietTLS()
 }
 
-// state returns what poll(2) says at once: readable, of a FIN too, and with events=unix.POLLOUT whether a few bytes can be written. 0: nothing;
-// -1: an error.
-func (c *conn) state(events int16) int16 {
-	c.events, c.got = unix.POLLIN|halfClosed|events, -1
-	if c.fd == nil || c.fd.Control(c.look) != nil {
-		return -1
-	}
-	return c.got
-}
-
+// doLook asks poll(2) what is there at once: something to read, a FIN or an error. 0: nothing.
 func (c *conn) doLook(fd uintptr) {
 	for {
-		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: c.events}
+		c.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | halfClosed}
 		_, err := unix.Poll(c.poll[:], 0)
 		if err == unix.EINTR {
 			continue
@@ -196,7 +182,7 @@ func (c *conn) quietTLS() bool {
 	var b [1]byte
 	n, err := c.tls.Read(b[:])
 	var nerr net.Error
-	c.stray = n > 0
+	c.stray = append(c.stray, b[:n]...)
 	if n > 0 || !errors.As(err, &nerr) || !nerr.Timeout() || c.wrote.inRecord() {
 		return false
 	}

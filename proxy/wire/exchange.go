@@ -27,8 +27,10 @@ type exchange struct {
 	upgrade bool
 	fresh   bool // it needs a new connection
 	last    bool // nothing goes over this connection after it
+	event   bool // its answer is an outcome
 
 	c        *conn
+	reused   bool  // c has carried a request before
 	pump     *pump // nil where everything was written at once
 	evidence Evidence
 	close    bool
@@ -93,7 +95,8 @@ func (e *exchange) failed(err error) *SendError {
 // the peer provably had no byte of the request; after any error the connection is closed.
 func (e *exchange) attempt(reused bool) (again bool, err error) {
 	c := e.c
-	before := mark{sent: c.wrote.n, answered: c.answered}
+	e.reused = reused
+	before := mark{sent: c.wrote.n}
 	if reused {
 		before.acked, before.counted = c.counted(before.sent)
 	}
@@ -121,19 +124,15 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 	if cause != nil {
 		return false, cause
 	}
-	if reused && e.evidence < AnswerBegun {
-		e.u.strike(c)
-	}
 	// A streamed body may have been read in part; its bytes are gone.
 	return reused && e.evidence == Dialled && e.source == nil, err
 }
 
 // mark is where a connection stood before a request was written to it.
 type mark struct {
-	sent     int64  // bytes handed to the kernel
-	answered int64  // those that the peer has answered
-	acked    uint64 // tcpi_bytes_acked, where the peer has acknowledged all that was sent
-	counted  bool   // acked means something
+	sent    int64  // bytes handed to the kernel
+	acked   uint64 // tcpi_bytes_acked, where the peer has acknowledged all that was sent
+	counted bool   // acked means something
 }
 
 // judge says how far a request came that got not one byte of an answer. That the peer had none of it is proven in two
@@ -161,7 +160,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
 	}
-	acked, ok := e.c.acked(before.answered)
+	acked, ok := e.c.acked(before.sent)
 	if e.c.tls != nil && errors.Is(err, io.EOF) && !e.c.finBehind() {
 		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}
@@ -242,31 +241,30 @@ func (e *exchange) finish(whole bool) {
 		e.c.hangUp()
 		return
 	}
+	e.u.learn(e.ans)
 	body := e.source != nil || len(e.body) > 0
-	switch proof := body && e.u.o.ReuseAfterBody == ReuseProven; {
+	switch {
 	case e.close || e.last:
-		e.u.answered(e.c, e.ans, e.close)
 		e.u.end(e.c)
+		return
 	case e.c.br.Buffered() > 0:
-		if proof {
-			e.u.judge(e.c, false)
-		}
+		e.c.carried = e.c.carried || body
+		e.u.hearUnasked(e.c)
 		e.u.end(e.c)
-	case proof:
-		e.c.maxAge = announcedAge(e.ans)
-		e.ans.Over = e.u.prove(e.c, time.Since(e.Call.began))
-	default:
-		e.c.maxAge = announcedAge(e.ans)
-		e.ans.Over = e.u.put(e.c)
+		return
 	}
+	if e.c.count(); body && !e.u.keepsBehind(e.c, e.ans) {
+		e.u.end(e.c)
+		return
+	}
+	e.ans.Over = e.u.put(e.c, body)
 }
 
 // readBody reads the answer's body into memory, or up to the limit.
 func (e *exchange) readBody() error {
 	a, limit := e.ans, int64(e.u.o.MaxResponseBody)
 	if e.rest.empty() {
-		e.wholeAnswer()
-		return nil
+		return e.wholeAnswer()
 	}
 	if a.Length > limit {
 		e.handOver()
@@ -286,8 +284,7 @@ func (e *exchange) readBody() error {
 		a.Body = a.Body[:len(a.Body)+n]
 		switch {
 		case e.rest.ended():
-			e.wholeAnswer()
-			return nil
+			return e.wholeAnswer()
 		case int64(len(a.Body)) > limit:
 			e.handOver()
 			return nil
@@ -303,11 +300,17 @@ func (e *exchange) readBody() error {
 	}
 }
 
-func (e *exchange) wholeAnswer() {
+// wholeAnswer ends the exchange behind its answer. Its error is that of an answer which says nothing of the request.
+func (e *exchange) wholeAnswer() error {
 	e.evidence = AnswerWhole
-	e.ans.Evidence, e.ans.Whole = AnswerWhole, true
 	e.ans.RequestPending = e.pending()
+	doubt := e.doubt()
 	e.finish(true)
+	e.ans.Evidence, e.ans.Whole = AnswerWhole, doubt == nil
+	if doubt != nil {
+		return e.failed(doubt)
+	}
+	return nil
 }
 
 // handOver leaves the rest of the answer, and the exchange, to the caller.
@@ -324,14 +327,15 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 // longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and not after Send has returned and ans.Rest was
 // closed.
 //
-// keep is what Reuses returned for the body; without it the connection is a new one, and ends behind the answer.
+// keep is what Reuses returned for the body; without it the connection is a new one, and ends behind the answer. A whole answer that a parser may
+// have given to something else than the request is an error, too: a *ParserError.
 //
 // It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer provably had no byte of
 // it. When x ends, the exchange ends at once and its connection is closed; x governs ans.Rest, too. The error is a *SendError, which says how
 // far the exchange came; the content of ans is then of no use, but for Evidence.
 func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
-	e.body, e.fresh, e.last = body, !keep, !keep
+	e.body, e.fresh, e.last, e.event = body, !keep, !keep, true
 	if err := e.open(); err != nil {
 		return err
 	}

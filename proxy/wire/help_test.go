@@ -173,7 +173,7 @@ func passing(u *Upstream, tunnels *Tunnels, failed func(error)) fasthttp.Request
 			}
 			return
 		}
-		if err := u.Stream(new(Call), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), &ans); err != nil {
+		if err := u.Stream(new(Call), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), false, &ans); err != nil {
 			failed(err)
 			refuse(ctx, 502)
 			return

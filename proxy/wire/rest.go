@@ -31,7 +31,10 @@ func (r *Rest) Read(p []byte) (int, error) {
 	switch {
 	case r.e.rest.ended():
 		r.e.evidence = AnswerWhole
-		r.end(true, io.EOF)
+		doubt := r.e.doubt()
+		if r.end(true, io.EOF); doubt != nil {
+			r.err = r.e.failed(doubt)
+		}
 	case err != nil:
 		if cause := r.e.Cause(); cause != nil {
 			err = cause

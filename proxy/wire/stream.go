@@ -27,11 +27,13 @@ const (
 // A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never sees a request that
 // looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
 //
+// keep is what ReusesBehind returned; without it a request with a body gets a new connection, which ends behind the answer.
+//
 // x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to fasthttp. When Rest is closed, or if there is
 // none, the body is not read any more. The error is a *SendError.
-func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, ans *Answer) error {
+func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
-	if err := e.take(body); err != nil {
+	if err := e.take(body, keep); err != nil {
 		ans.RequestPending = true
 		return e.over(err)
 	}
@@ -46,8 +48,7 @@ func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, ans *Answer) 
 func (e *exchange) pass() error {
 	switch n := e.ans.Length; {
 	case e.rest.empty():
-		e.wholeAnswer()
-		return nil
+		return e.wholeAnswer()
 	case e.pump == nil && n >= 0 && n <= int64(e.c.br.Buffered()):
 		return e.readBody()
 	}
@@ -58,11 +59,10 @@ func (e *exchange) pass() error {
 
 // take reads the request's body, up to the bound. What fits travels in one write, needs no goroutine, and can be sent again if the
 // connection turns out to be dead. What follows is left to a pump.
-func (e *exchange) take(body *RequestBody) error {
+func (e *exchange) take(body *RequestBody, keep bool) error {
 	if body == nil || body.Length == 0 {
 		return nil
 	}
-	e.last = true
 	if !e.ans.Memory.Take(cap(e.ans.gathered)) {
 		return ErrMemory
 	}
@@ -77,6 +77,9 @@ func (e *exchange) take(body *RequestBody) error {
 	if err != nil {
 		return err
 	}
+	// The size of a chunk begins no request.
+	e.last = !keep || body.Length >= 0 && e.u.isolates(got[chunkRoom:])
+	e.fresh = e.last
 	switch {
 	case !whole:
 		e.source = &RequestBody{Reader: io.MultiReader(bytes.NewReader(got[chunkRoom:]), body.Reader), Length: body.Length, Interrupt: body.Interrupt}

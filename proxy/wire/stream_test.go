@@ -301,7 +301,7 @@ func TestCloseEndsAStreamInTheMiddle(t *testing.T) {
 	body := &RequestBody{Reader: r, Length: -1, Interrupt: func() { _ = r.CloseWithError(errors.New("interrupted")) }}
 	go func() { _, _ = w.Write(make([]byte, 20000)) }()
 	var ans Answer
-	if err := u.Stream(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), body, &ans); err != nil {
+	if err := u.Stream(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), body, false, &ans); err != nil {
 		t.Fatal(err)
 	}
 	if !ans.RequestPending || ans.Length != 100 {
@@ -342,7 +342,7 @@ func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 			cancel(why)
 		}()
 		var ans Answer
-		err := u.Stream(following(ctx, t), []byte("POST / HTTP/1.1\r\nHost: a\r\n\r\n"), body, &ans)
+		err := u.Stream(following(ctx, t), []byte("POST / HTTP/1.1\r\nHost: a\r\n\r\n"), body, false, &ans)
 		var serr *SendError
 		if !errors.As(err, &serr) || !errors.Is(err, why) || serr.Timeout || !ans.RequestPending || serr.Sent() != (length != 100) {
 			t.Errorf("%d: %v, %+v", length, err, ans)
@@ -360,7 +360,7 @@ func TestACallLetsGoOfABodyThatFoundNoRoom(t *testing.T) {
 	for _, want := range []error{nil, ErrMemory} {
 		x.Begin(time.Now(), time.Minute)
 		body := &RequestBody{Reader: strings.NewReader("abc"), Length: 3, Interrupt: func() { interrupted = true }}
-		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"), body, ans)
+		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"), body, false, ans)
 		if !errors.Is(err, want) {
 			t.Fatalf("%v, want %v", err, want)
 		}

@@ -18,20 +18,18 @@ type Options struct {
 	TLS             *tls.Config      // nil: plain. ServerName must be set; the Host header plays no part
 	ConnectTimeout  time.Duration    // dial and TLS handshake together; 0 means 1 s
 	MaxIdle         int              // idle connections kept; 0 means none, so each request gets its own
-	IdleTimeout     time.Duration    // how long one may be idle; keep it below the upstream's keep-alive; 0 means 4 s
+	MaxAge          time.Duration    // how old a connection may become that takes another request; 0: see lifetime
 	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
 	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
-	ReuseAfterBody  Reuse            // whether a connection is used again after Send had a body
-	OnReuseEnded    func(why string) // called once, if ReuseProven ends the reuse; why is what a connection did, as "closed the connection"
-	Now             func() time.Time // ages idle connections; nil means time.Now
-
-	silence time.Duration // test hook: what prove waits for instead
+	ReuseAfterBody  Reuse            // whether a connection is used again after it carried a body
+	OnReuseEnded    func(why string) // called once, if the service ends the reuse; why is what it did: "answered 400 to a request and ..."
+	Now             func() time.Time // ages connections; nil means time.Now
 }
 
 // Upstream is a pool of HTTP/1.1 connections to one address. It is safe for concurrent use. Names are resolved at each dial. The connection that was
-// used last comes first, with ReuseProven the one that has been silent for longest. Requests that may not write the answer of others need a pool of
-// their own: see Reuse.
+// used last comes first. It sends no byte that is not part of a request. Requests that may not write the answer of others need a pool of their own:
+// see Reuse.
 type Upstream struct {
 	o       Options
 	dialer  net.Dialer
@@ -41,15 +39,14 @@ type Upstream struct {
 	mu      sync.Mutex
 	idle    []*conn
 	closed  bool
-	maxAge  time.Duration // an older idle connection is not used
-	proving []*conn       // see prove
-	inProof int           // connections that have room in idle reserved
-	looks   *time.Timer   // runs look; nil before the first use
-	proven  uint64
+	sweeper *time.Timer // runs sweep; nil before the first use
+	sweeps  bool        // it is about to
+	retired time.Time   // see retires
+	server  string      // what the service says of itself
+	known   *knownServer
 	reused  uint64
 	ended   string // why no connection is used again behind a body; "": they are
 	endedAt time.Time
-	struck  time.Time // see strike
 
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
 }
@@ -64,9 +61,6 @@ func NewUpstream(o Options) *Upstream {
 	if o.ConnectTimeout == 0 {
 		o.ConnectTimeout = time.Second
 	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = 4 * time.Second
-	}
 	if o.MaxResponseBody == 0 {
 		o.MaxResponseBody = 8 << 20
 	}
@@ -79,7 +73,7 @@ func NewUpstream(o Options) *Upstream {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	u := &Upstream{o: o, maxAge: o.IdleTimeout}
+	u := &Upstream{o: o}
 	u.buffers.New = func() any { return new([pumpBuffer]byte) }
 	return u
 }
@@ -87,51 +81,49 @@ func NewUpstream(o Options) *Upstream {
 // get returns an idle connection that looks alive, or with fresh a new one.
 func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	for !fresh {
-		c, maxAge := u.pop()
+		c := u.pop()
 		if c == nil {
 			break
 		}
-		if age := u.o.Now().Sub(c.idleSince); age < maxAge && (c.maxAge == 0 || age < c.maxAge) {
-			if c.quiet() {
-				return c, true, nil
-			}
-			u.stale(c, age)
+		if c.quiet() {
+			return c, true, nil
 		}
+		u.hearUnasked(c)
 		c.close()
 	}
 	c, err = u.dial(x)
 	return c, false, err
 }
 
-func (u *Upstream) pop() (c *conn, maxAge time.Duration) {
+func (u *Upstream) pop() *conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last := len(u.idle) - 1
-	switch {
-	case last < 0:
-	case u.o.ReuseAfterBody == ReuseProven:
-		c, u.idle[0] = u.idle[0], nil
-		u.idle = u.idle[1:]
-	default:
-		c, u.idle[last] = u.idle[last], nil
-		u.idle = u.idle[:last]
+	if last < 0 {
+		return nil
 	}
-	return c, u.maxAge
+	c := u.idle[last]
+	u.idle[last] = nil
+	u.idle = u.idle[:last]
+	return c
 }
 
-// put keeps c for another exchange, from now on.
-func (u *Upstream) put(c *conn) (now time.Time) {
+// put keeps c for another exchange, from now on, unless it is old. body: the one that is over had one.
+func (u *Upstream) put(c *conn, body bool) (now time.Time) {
 	now = u.o.Now()
-	c.idleSince, c.answered = now, c.wrote.n
-	c.count()
 	u.mu.Lock()
-	kept := !u.closed && len(u.idle)+u.inProof < u.o.MaxIdle
+	if body && c.carried {
+		u.reused++
+	}
+	c.carried = c.carried || body
+	kept := !u.closed && len(u.idle) < u.o.MaxIdle && !u.retires(c, now) && !(c.carried && u.ended != "")
 	if kept {
 		u.idle = append(u.idle, c)
+		u.sweepLater()
 	}
 	u.mu.Unlock()
 	if !kept {
-		c.close()
+		u.end(c)
 	}
 	return now
 }
@@ -164,7 +156,6 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 		return nil, dialError(bounded, err)
 	}
 	c := newConn(raw, u.reader())
-	c.connected = time.Since(began)
 	if u.o.TLS != nil {
 		c.wrap(u.o.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
@@ -172,6 +163,7 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 			return nil, dialError(bounded, fmt.Errorf("TLS handshake: %w", err))
 		}
 	}
+	c.setup, c.made = time.Since(began), u.o.Now()
 	return c, nil
 }
 
@@ -187,38 +179,18 @@ func dialError(ctx context.Context, err error) error {
 	return err
 }
 
-// CloseIdle closes the connections that were not used for at least age. Call it now and then; 0 closes all idle ones.
-func (u *Upstream) CloseIdle(age time.Duration) {
-	now := u.o.Now()
-	u.mu.Lock()
-	var old []*conn
-	kept := u.idle[:0]
-	for _, c := range u.idle {
-		if now.Sub(c.idleSince) >= age {
-			old = append(old, c)
-		} else {
-			kept = append(kept, c)
-		}
-	}
-	clear(u.idle[len(kept):])
-	u.idle = kept
-	u.mu.Unlock()
-	for _, c := range old {
-		c.close()
-	}
-}
-
 // Close closes the idle connections now, and each other one when its exchange ends. Exchanges go on working.
 func (u *Upstream) Close() error {
 	u.mu.Lock()
 	u.closed = true
-	proving := u.proving
-	u.proving = nil
-	u.inProof -= len(proving)
+	idle := u.idle
+	u.idle = nil
+	if u.sweeper != nil {
+		u.sweeper.Stop()
+	}
 	u.mu.Unlock()
-	for _, c := range proving {
+	for _, c := range idle {
 		c.close()
 	}
-	u.CloseIdle(0)
 	return nil
 }

@@ -330,15 +330,18 @@ func mood(t *cli.Table, name string, well bool, good, bad string) {
 
 // ReuseText says whether connections to the upstream are used again after a delivery.
 func ReuseText(r *client.UpstreamReuse, now client.Time) string {
+	again := fmt.Sprintf("; %d requests went over one again", r.Reused)
 	switch {
-	case r.Setting != "auto":
-		return "connections behind a body: reuse_after_body is " + r.Setting
 	case r.Ended != "":
-		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s behind an empty line", cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
-	case r.Proven == 0:
-		return "connections behind a body: none was kept yet"
+		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s", cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
+	case r.Setting != "auto":
+		return "connections behind a body: reuse_after_body is " + r.Setting + again
+	case r.Known != "":
+		return "connections behind a body: kept, " + r.Known + again
+	case r.Server != "":
+		return fmt.Sprintf("connections behind a body: none is kept, nothing is known of a service that says %q", r.Server)
 	}
-	return fmt.Sprintf("connections behind a body: kept, %d requests went over one again", r.Reused)
+	return "connections behind a body: none is kept, the service has not said what it is"
 }
 
 // contact adds a row with the state of a contact.

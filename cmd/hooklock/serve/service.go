@@ -233,15 +233,18 @@ func (s *Service) openProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	reuse := wiring.Reuse(s.config.Upstream.ReuseAfterBody)
+	if o.ReuseAfterBody = reuse; reuse == wire.ReuseAlways {
+		o.ReuseAfterBody = wire.ReuseKnown // what a stranger may send was not meant by that
+	}
 	unmatched := wire.NewUpstream(o)
-	o.ReuseAfterBody, o.OnReuseEnded = wiring.Reuse(s.config.Upstream.ReuseAfterBody), s.reuseEnded
+	o.ReuseAfterBody, o.OnReuseEnded = reuse, s.reuseEnded
 	upstream := wire.NewUpstream(o)
 	s.upstream.Store(upstream)
 	if err := s.telemetry.WatchUpstream(upstream.ReuseState); err != nil {
 		return errors.Join(err, upstream.Close(), unmatched.Close())
 	}
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
-	s.sweepIdle(upstream, unmatched)
 	s.beside("memory", memory.NewKeeper(s.budget, s.memory, s.Log.Logger).Run)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
@@ -286,11 +289,10 @@ func (s *Service) openProxy(ctx context.Context) error {
 	return nil
 }
 
-// reuseEnded logs once what a connection to the upstream did instead of staying silent.
+// reuseEnded logs once why connections to the upstream are not used again behind a body.
 func (s *Service) reuseEnded(why string) {
-	s.Log.Warn("upstream.reuse_ended", "reason", "after a body and an empty line, the service "+why,
-		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; where the service reads each body and "+
-			"refuses empty lines alone, say true: hooklock doctor --upstream PATH finds out")
+	s.Log.Warn("upstream.reuse_ended", "reason", "on a connection that had carried a request with a body before, the service "+why,
+		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; say that if it comes again after a restart")
 }
 
 // awaitSession waits for the first session, because a delivery before it would be refused. Connections wait in the socket, for as long as a decision
@@ -308,17 +310,6 @@ func (s *Service) awaitSession() bool {
 	case <-ctx.Done():
 	}
 	return s.base.Err() == nil
-}
-
-// sweepIdle closes idle connections to the upstream: the pool itself checks only when it is used.
-func (s *Service) sweepIdle(pools ...*wire.Upstream) {
-	s.beside("idle connections", func(ctx context.Context) {
-		for cli.Pause(ctx, wiring.IdleUpstream) {
-			for _, pool := range pools {
-				pool.CloseIdle(wiring.IdleUpstream)
-			}
-		}
-	})
 }
 
 // beside runs f until a stop, which ends its context and waits for it.

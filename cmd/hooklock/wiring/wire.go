@@ -190,10 +190,6 @@ func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 // tlsSessions is how many TLS sessions with the upstream are remembered: a server gives a ticket or two to each connection, for one use.
 const tlsSessions = 64
 
-// IdleUpstream is how long an unused connection to the upstream is kept. It is shorter than the keep-alive of every server that
-// docs/limits.md names but gunicorn's 2 s; a connection that the upstream closed is noticed before it is used anyway.
-const IdleUpstream = 4 * time.Second
-
 // UpstreamOptions returns how the upstream is called, and the Host of requests that have none. log is as for ClientTLS.
 func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
@@ -201,7 +197,7 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 		return o, "", cli.Misuse(fmt.Errorf("upstream.url: %w", err))
 	}
 	o = wire.Options{
-		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256, IdleTimeout: IdleUpstream,
+		Network: "tcp", Addr: u.Host, ConnectTimeout: c.Upstream.ConnectTimeout, MaxIdle: 256,
 		MaxResponseBody: int(c.Limits.ResponseBody), RequestBuffer: int(c.Limits.RequestBuffer),
 	}
 	switch u.Scheme {
@@ -225,7 +221,7 @@ func Reuse(r config.Reuse) wire.Reuse {
 	case config.ReuseAlways:
 		return wire.ReuseAlways
 	case config.ReuseAuto:
-		return wire.ReuseProven
+		return wire.ReuseKnown
 	}
 	return wire.ReuseNever
 }

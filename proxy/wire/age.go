@@ -1,0 +1,76 @@
+package wire
+
+import "time"
+
+// A connection that is kept may occupy a worker of the service (Apache's prefork, servers with a thread for each connection), which others wait for.
+// So it is given up while it is young: after a tenth of a second it has saved nearly all that it can save.
+const (
+	// shortestLife is how long a connection takes requests at least.
+	shortestLife = 100 * time.Millisecond
+	// longestLife is the most, where connections are expensive, or many.
+	longestLife = time.Second
+	// setupShare is how many times its connect and handshake a connection lives.
+	setupShare = 20
+	// retireApart is the least time on average between two connections that are closed before longestLife. The side that closes keeps the port for
+	// a minute, and has some 28 000.
+	retireApart = 4 * time.Millisecond
+	// retireAtOnce is for how many that need not be: more than a small service has workers.
+	retireAtOnce = 32
+	// sweepEvery is how often the idle ones are looked at, while there are any.
+	sweepEvery = 50 * time.Millisecond
+)
+
+// retires reports whether c is too old for another request, and counts on its close then. u.mu is held.
+func (u *Upstream) retires(c *conn, now time.Time) bool {
+	age := now.Sub(c.made)
+	if u.o.MaxAge > 0 {
+		return age >= u.o.MaxAge
+	}
+	paid := u.retired // until then the last closes are paid for
+	if paid.Before(now) {
+		paid = now
+	}
+	if age < longestLife && (age < max(shortestLife, setupShare*c.setup) || paid.Sub(now) > retireAtOnce*retireApart) {
+		return false
+	}
+	u.retired = paid.Add(retireApart)
+	return true
+}
+
+// sweepLater has sweep run soon. u.mu is held.
+func (u *Upstream) sweepLater() {
+	switch {
+	case u.sweeps:
+		return
+	case u.sweeper == nil:
+		u.sweeper = time.AfterFunc(sweepEvery, u.sweep)
+	default:
+		u.sweeper.Reset(sweepEvery)
+	}
+	u.sweeps = true
+}
+
+// sweep closes idle connections that are old, and runs again while there are others.
+func (u *Upstream) sweep() {
+	u.mu.Lock()
+	u.sweeps = false
+	now := u.o.Now()
+	var old []*conn
+	kept := u.idle[:0]
+	for _, c := range u.idle {
+		if u.retires(c, now) {
+			old = append(old, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(u.idle[len(kept):])
+	u.idle = kept
+	if len(kept) > 0 && !u.closed {
+		u.sweepLater()
+	}
+	u.mu.Unlock()
+	for _, c := range old {
+		c.close()
+	}
+}
