@@ -31,8 +31,9 @@ func NewDoctor(e *cli.Environment) *cobra.Command {
 transactions and permissions, its alarms and space, the upstream's port, the own addresses, who can read the admin API's tokens, the clock.
 
 It may run beside a running hooklock. The upstream gets no request; etcd gets a few keys below <prefix>/v1/doctor/, which are removed.
-With --upstream it gets two POSTs with a short JSON body on one connection, to the path that you name because a POST does no harm there: doctor
-says whether the service reads bodies, and whether upstream.reuse_after_body: true is right for it.
+With --upstream it gets two POSTs with a short JSON body on one connection, to the path that you name because a POST does no harm there, with an
+empty line between them and two behind them; if it refuses the line, two more POSTs without it. doctor says whether the service reads bodies, and
+whether upstream.reuse_after_body: true is right for it.
 With --probe it also finds out what stands in front: whether it sends a delivery twice, strips headers, changes bodies, replaces answers or
 gives up too early. For that doctor stands in hooklock's place, so hooklock must not run at that address; the upstream gets nothing.
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,8 +42,11 @@ func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, sa
 		return f, false
 	}
 	f = diagnose.Finding{Check: "upstream connections", Result: diagnose.OK, Found: remote.ReuseText(&s.UpstreamReuse, s.At)}
-	if s.UpstreamReuse.Ended != "" {
-		f.Result, f.Advice = diagnose.Warning, "hooklock doctor --upstream PATH finds out whether reuse_after_body: true is right"
+	switch r := &s.UpstreamReuse; {
+	case r.Ended != "":
+		f.Result, f.Advice = diagnose.Warning, "say upstream.reuse_after_body: false if that comes again after a restart"
+	case r.Setting == "auto" && r.Known == "":
+		f.Advice = "hooklock doctor --upstream PATH finds out whether reuse_after_body: true is right"
 	}
 	return f, true
 }
@@ -50,11 +54,12 @@ func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, sa
 // trial is one connection to the upstream, for requests of doctor.
 type trial struct {
 	net.Conn
-	br   *bufio.Reader
-	head string
+	br     *bufio.Reader
+	head   string
+	server string // what it says of itself
 }
 
-// trialFinding sends two requests with a body on one connection to path, which the user has named as harmless, and an empty line behind them.
+// trialFinding sends requests with a body, and empty lines, to path, which the user has named as harmless.
 func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.Finding {
 	f := diagnose.Finding{Check: "upstream " + path, Result: diagnose.Failed, Advice: "name a path that takes a POST, with --upstream"}
 	if u, err := url.ParseRequestURI(path); err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || u.Host != "" || strings.ContainsAny(path, " \r\n") {
@@ -78,45 +83,80 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 		f.Result = diagnose.Warning
 		f.Found = fmt.Sprintf("it answers %d, which says nothing of the handlers that get webhooks", first)
 	default:
-		t.judgeSecond(&f, c.Upstream.ReuseAfterBody, first)
+		lines := t.second(first, "\r\n")
+		plain := lines
+		if lines != "" { // it may have refused the line, which deliveries do not have: once more without
+			plain = onceMore(ctx, c, path)
+		}
+		t.judge(&f, c.Upstream.ReuseAfterBody, first, plain, lines)
 	}
 	return f
 }
 
-// judgeSecond sends the second request. Bytes of the first one that the service left unread precede its head.
-func (t *trial) judgeSecond(f *diagnose.Finding, setting config.Reuse, first int) {
-	second, _, err := t.post()
-	said := ""
-	if err == nil && second == first {
-		said = t.listen()
+// onceMore returns what a service does instead of answering two requests on a new connection alike, or "".
+func onceMore(ctx context.Context, c *config.Config, path string) string {
+	t, err := openTrial(ctx, c, path)
+	if err != nil {
+		return err.Error()
 	}
-	if err != nil || second != first || said != "" {
-		f.Result, f.Advice = diagnose.OK, "reuse_after_body: true would be wrong; auto finds it out, too"
+	defer t.Close()
+	first, closes, err := t.post()
+	if err != nil || closes {
+		return "closed the connection"
+	}
+	return t.second(first, "")
+}
+
+// second sends the second request behind what is before it, and returns what the service does instead of answering as to the first one, or "". Bytes of
+// the first request that it left unread precede both.
+func (t *trial) second(first int, before string) string {
+	_, _ = io.WriteString(t, before) // what fails has been closed, as post finds
+	second, _, err := t.post()
+	if err != nil {
+		return fmt.Sprintf("answered %d to the first and failed at the second (%v)", first, err)
+	}
+	if second != first {
+		return fmt.Sprintf("answered %d to the first and %d to the second", first, second)
+	}
+	if said := t.listen(); said != "" {
+		return "then " + said
+	}
+	return ""
+}
+
+// judge says what two requests on one connection have shown. plain is what the service did instead of answering both alike; lines is the same with an
+// empty line between them. Two more lines follow: a service that takes one for a request is no good neighbour of other clients either.
+func (t *trial) judge(f *diagnose.Finding, setting config.Reuse, first int, plain, lines string) {
+	if plain != "" {
+		f.Result, f.Advice = diagnose.OK, "reuse_after_body: true would be wrong"
 		if setting == config.ReuseAlways {
 			f.Result, f.Advice = diagnose.Failed, "say upstream.reuse_after_body: auto; with true, an event can get the answer to the body of another one"
 		}
-		what := fmt.Sprintf("answered %d to the first and %d to the second", first, second)
-		if err != nil {
-			what = fmt.Sprintf("answered %d to the first and failed at the second (%v)", first, err)
-		} else if said != "" {
-			what = "then " + said
-		}
-		f.Found = "of two requests on one connection, the service " + what + ": it does not read bodies to their end, or closes connections without a word"
+		f.Found = "of two requests on one connection, the service " + plain + ": it does not read bodies to their end, or closes connections without a word"
 		return
 	}
 	f.Result, f.Found = diagnose.OK, fmt.Sprintf("the service answered %d to two requests on one connection, so its handler reads bodies", first)
-	_, _ = io.WriteString(t, "\r\n") // what fails has been closed, as listen finds
-	said = t.listen()
-	switch {
-	case said == "":
-		f.Found += ", and it ignores an empty line"
-		f.Advice = "upstream.reuse_after_body: auto keeps its connections"
-	case setting == config.ReuseAuto:
-		f.Result = diagnose.Warning
-		fallthrough
+	for n := 1; n <= 2 && lines == ""; n++ {
+		_, _ = io.WriteString(t, "\r\n")
+		if said := t.listen(); said != "" {
+			lines = fmt.Sprintf("%s at empty line %d behind them", said, n)
+		}
+	}
+	if lines != "" {
+		f.Found += "; with empty lines, which deliveries do not have, it " + lines
+	}
+	switch does := wire.KnownServer(t.server); {
+	case does != "":
+		f.Advice = "upstream.reuse_after_body: auto keeps its connections, " + does
+	case setting == config.ReuseAlways:
+		f.Advice = "reuse_after_body: true is right if each handler that gets webhooks reads bodies as this one does"
 	default:
-		f.Found += "; at an empty line it " + said
-		f.Advice = "upstream.reuse_after_body: true is right for this service, if each handler that gets webhooks reads bodies as this one does; auto keeps none of its connections"
+		name := "a service that does not say what it is"
+		if t.server != "" {
+			name = "a service that says " + strconv.Quote(t.server)
+		}
+		f.Advice = "auto keeps none of its connections, nothing is known of " + name +
+			"; reuse_after_body: true is right if each handler that gets webhooks reads bodies as this one does"
 	}
 }
 
@@ -162,6 +202,7 @@ func (t *trial) post() (status int, closes bool, err error) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return 0, false, err
 	}
+	t.server = resp.Header.Get("Server")
 	return resp.StatusCode, resp.Close, nil
 }
 
