@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,23 +93,67 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	}
 }
 
-func TestOfTooManyAuditsTheOldestGo(t *testing.T) {
+func TestRefusalsAreBoundedForEachTokenAndMadeChangesStay(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	s.audits.Most = 400
+	s.audits.MostRefused, s.audits.MostRefusedOfAll = 40, 100
 	start := time.Now()
-	const all = 500
-	for i := range all {
-		s.Audited(idem.Audit{At: start.Add(time.Duration(i) * time.Millisecond), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Millisecond) }
+	audit := func(i int, who, result string) {
+		s.Audited(idem.Audit{At: at(i), Who: who, What: "execution.cancel", Result: result, Why: fmt.Sprint(i)})
+	}
+	for i := range 200 {
+		audit(i, "ops", "done")
+		audit(i, "reader", "nothing to do")
+	}
+	for i := 200; i < 1000; i++ {
+		audit(i, "reader", "refused")
+		if i%80 == 0 {
+			written(t, s)
+		}
+	}
+	audit(1000, "other", "refused")
+	written(t, s)
+	counts := func() map[string]int {
+		n := map[string]int{}
+		for _, one := range allAudits(t, s, idem.AuditQuery{Limit: 7}) {
+			n[one.Who]++
+		}
+		return n
+	}
+	eventually(t, "the oldest refusals of the reader are gone", func() bool { return counts()["reader"] <= 42 })
+	if n := counts(); n["ops"] != 200 || n["other"] != 1 || n["reader"] < 40 {
+		t.Fatalf("%v are left", n)
+	}
+	all := allAudits(t, s, idem.AuditQuery{})
+	if !slices.IsSortedFunc(all, func(a, b idem.Audit) int { return b.At.Compare(a.At) }) {
+		t.Error("the list is not in the order of time")
+	}
+	for who := range 20 {
+		for i := range 10 {
+			audit(1001+i, fmt.Sprint("PERSON", who, " (ops)"), "refused")
+		}
 	}
 	written(t, s)
-	eventually(t, "the oldest are gone", func() bool { // what wrote the last of them may be about to look
-		n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits))
-		return err == nil && n >= 400 && n <= 420
+	eventually(t, "the oldest refusals of all are gone", func() bool {
+		n := counts()
+		return len(allAudits(t, s, idem.AuditQuery{})) <= 200+105 && n["ops"] == 200
 	})
-	page, err := s.Audits(within(t, patience), idem.AuditQuery{Limit: 1})
-	if want := fmt.Sprint(all - 1); err != nil || page.Audits[0].Why != want {
-		t.Errorf("the newest is %+v, want %s: %v", page.Audits, want, err)
+}
+
+func TestAFloodOfRefusalsLeavesRoomForMadeChanges(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	wire.Blackhole(true)
+	for range 3 * s.audits.Room {
+		s.Audited(idem.Audit{At: time.Now(), Who: "reader", What: "execution.cancel", Result: "refused"})
+	}
+	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
+	wire.Blackhole(false)
+	written(t, s)
+	if made := allAudits(t, s, idem.AuditQuery{Who: "ops"}); len(made) != 1 {
+		t.Errorf("the change is not there: %v", made)
 	}
 }
 

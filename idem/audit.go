@@ -21,11 +21,17 @@ type Audit struct {
 	Remote    string      `json:"remote,omitempty"`
 }
 
-// AuditKept is for how long an Audit is kept, and MaxAudits how many are: the oldest go first.
+// AuditKept is for how long an Audit is kept. Of those that changed nothing fewer are: MaxRefused of one token, and
+// MaxRefusedOfAll together, the newest.
 const (
-	AuditKept = 30 * 24 * time.Hour
-	MaxAudits = 20_000
+	AuditKept       = 30 * 24 * time.Hour
+	MaxRefused      = 1000
+	MaxRefusedOfAll = 20_000
 )
+
+// ChangedNothing reports whether the action was refused, or had nothing to do. Every token can ask for as many of these as it
+// likes, so they must not displace the others.
+func (a *Audit) ChangedNothing() bool { return a.Result == "refused" || a.Result == "nothing to do" }
 
 // AuditQuery selects audits: those for which all holds that is given. The zero value is all of them.
 type AuditQuery struct {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -17,10 +16,10 @@ const (
 	maxAuditsRead = 5000
 )
 
-// Audits notes audits, each by itself.
+// Audits notes audits, each by itself. Those that changed nothing are bounded for each token, see refusals.
 type Audits struct {
 	*writer
-	Most int // the audits that are kept; the oldest go when there are a twentieth more
+	refusals
 	Room int // for audits that wait to be written; further ones are shed
 
 	n     int64
@@ -29,8 +28,8 @@ type Audits struct {
 
 // NewAudits returns an empty log. Run writes it.
 func NewAudits(o *Options) *Audits {
-	a := &Audits{writer: newWriter(o), Most: idem.MaxAudits, Room: maxQueued}
-	a.after = func(ctx context.Context) error { return a.deleteOldest(ctx, protocol.KindAudits, a.Most) }
+	a := &Audits{writer: newWriter(o), refusals: newRefusals(), Room: maxQueued}
+	a.after = a.deleteOldestRefusals
 	return a
 }
 
@@ -40,12 +39,16 @@ func (a *Audits) Add(one idem.Audit) {
 	one.At = one.At.UTC().Round(time.Millisecond)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pendingLocked() >= a.Room {
+	refused := one.ChangedNothing()
+	if a.pendingLocked() >= a.Room || refused && !a.hasRoomLocked(one.Who) {
 		a.shedN++
 		return
 	}
 	a.n++
 	key, value := a.o.Layout.Audit(one.At, a.o.Writer, a.n), protocol.EncodeAudit(&one)
+	if refused {
+		key = a.o.Layout.Refused(one.At, a.o.Writer, a.n, one.Who)
+	}
 	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) { return key, value, nil }})
 }
 
@@ -58,17 +61,13 @@ func (a *Audits) Shed() int64 {
 
 // List returns a page of audits, the newest first. It returns idem.ErrCursor for an invalid cursor and idem.ErrStoreUnavailable if etcd cannot be read.
 func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
-	keys := link.Below(a.o.Layout.All(protocol.KindAudits), MaxPage)
-	if q.Cursor != "" {
-		from := a.o.Layout.Root + q.Cursor + "\x00"
-		if !strings.HasPrefix(from, keys.From) {
-			return page, idem.ErrCursor
-		}
-		keys.From = from
+	after, ok := strings.CutPrefix(q.Cursor, protocol.KindAudits)
+	if q.Cursor != "" && !ok {
+		return page, idem.ErrCursor
 	}
 	a.Finish(ctx) // the caller may look for what it has just done
 	limit, looked, last := pageLimit(q.Limit), 0, ""
-	for kv, err := range a.o.Pool.All(ctx, keys) {
+	for kv, err := range a.newestFirst(ctx, after) {
 		if err != nil {
 			return idem.AuditPage{}, commit.Unavailable(err)
 		}
@@ -76,7 +75,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 			page.NextCursor = last
 			return page, nil
 		}
-		looked, last = looked+1, strings.TrimPrefix(string(kv.Key), a.o.Layout.Root)
+		looked, last = looked+1, protocol.KindAudits+a.timeOf(kv)
 		switch one := protocol.DecodeAudit(kv.Value); {
 		case one == nil:
 		case one.At.Before(q.Since): // and so are all that follow

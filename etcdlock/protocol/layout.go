@@ -49,6 +49,7 @@ const (
 	KindLeases       = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
 	kindIndex        = "index/"      // <kind>/<lease>/<field>
 	KindAudits       = "audits/"     // <time>-<n>-<process>
+	KindRefused      = "refused/"    // <time>-<n>-<process>-<token>
 	KindMinutes      = "minutes/"    // <time>-<process>-<n>
 	KindHours        = "hours/"      // <time>-<process>-<n>
 	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
@@ -79,6 +80,14 @@ func (y Layout) Arrivals(s idem.Scope) string {
 func (y Layout) Audit(at time.Time, writer string, n int64) string {
 	return y.Root + KindAudits + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer
 }
+
+// Refused is Audit of one that changed nothing. Its key ends in what RefusedBy returns.
+func (y Layout) Refused(at time.Time, writer string, n int64, who string) string {
+	return y.Root + KindRefused + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer + "-" + Hash16(who)
+}
+
+// RefusedBy returns the hash of the token in a key of Refused.
+func RefusedBy(key string) string { return key[max(0, len(key)-16):] }
 
 // CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind is KindMinutes or KindHours. The newer they
 // are, the earlier their key comes.

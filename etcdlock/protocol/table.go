@@ -273,6 +273,14 @@ func Note(key string, v Leased) Op {
 		nil)
 }
 
+// DropNote deletes a key of Note.
+func DropNote(key string) Op {
+	return txn(
+		Compares{},
+		Writes{del(key)},
+		nil)
+}
+
 // Resume ends a pause, and returns it. A pause is a Note: no transaction compares it, see Fence.
 func Resume(key string) Op {
 	return txn(

@@ -1,0 +1,123 @@
+package history
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// refusals bounds the audits that changed nothing. A token that may not change anything can still ask as often as it likes,
+// and what it asked for must not displace what was changed, nor what other tokens asked for.
+type refusals struct {
+	MostRefused      int // that are kept of each token; the oldest go
+	MostRefusedOfAll int // that are kept of all tokens
+
+	left    int            // how many there were when they were counted last
+	waiting map[string]int // by token: those that were added since the last write
+}
+
+// maxRefusedWaiting is how many of one token wait to be written. A tenth of a second brings more; the log has each of them.
+const maxRefusedWaiting = 100
+
+func newRefusals() refusals {
+	return refusals{MostRefused: idem.MaxRefused, MostRefusedOfAll: idem.MaxRefusedOfAll, waiting: map[string]int{}}
+}
+
+// hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of the room is for changes.
+func (a *Audits) hasRoomLocked(who string) bool {
+	if a.waiting[who] >= maxRefusedWaiting || a.pendingLocked() >= a.Room/2 {
+		return false
+	}
+	a.waiting[who]++
+	return true
+}
+
+// deleteOldestRefusals deletes what is beyond the bounds, once a twentieth more than the last time may be.
+func (a *Audits) deleteOldestRefusals(ctx context.Context) error {
+	a.mu.Lock()
+	clear(a.waiting)
+	a.mu.Unlock()
+	prefix := a.o.Layout.All(protocol.KindRefused)
+	n, err := a.o.Pool.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return err
+	}
+	a.left = min(a.left, int(n.Count))
+	if int(n.Count) <= a.left+a.MostRefused/20 {
+		return nil
+	}
+	keys := link.Below(prefix, MaxPage)
+	keys.KeysOnly = true
+	kept, of := 0, map[string]int{}
+	var excess protocol.Writes
+	for kv, err := range a.o.Pool.All(ctx, keys) {
+		if err != nil {
+			return err
+		}
+		token := protocol.RefusedBy(string(kv.Key))
+		if of[token] == a.MostRefused || kept == a.MostRefusedOfAll {
+			excess = append(excess, protocol.DropNote(string(kv.Key)))
+			continue
+		}
+		of[token]++
+		kept++
+	}
+	for len(excess) > 0 && err == nil {
+		batch := excess[:min(NoteBatch, len(excess))]
+		excess = excess[len(batch):]
+		err = a.o.Pool.CommitParts(ctx, batch)
+	}
+	if err == nil {
+		a.left = kept
+	}
+	return err
+}
+
+// timeOf returns what follows the kind in the key of an audit: the newer it is, the earlier it sorts.
+func (a *Audits) timeOf(kv *mvccpb.KeyValue) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), a.o.Layout.Root), "/")
+	return rest
+}
+
+// newestFirst yields all audits whose timeOf is behind after, those that changed nothing among the others.
+func (a *Audits) newestFirst(ctx context.Context, after string) iter.Seq2[*mvccpb.KeyValue, error] {
+	return func(yield func(*mvccpb.KeyValue, error) bool) {
+		next := [2]func() (*mvccpb.KeyValue, error, bool){}
+		var heads [2]*mvccpb.KeyValue
+		for i, kind := range [...]string{protocol.KindAudits, protocol.KindRefused} {
+			keys := link.Below(a.o.Layout.All(kind), MaxPage)
+			if after != "" {
+				keys.From += after + "\x00"
+			}
+			var stop func()
+			next[i], stop = iter.Pull2(a.o.Pool.All(ctx, keys))
+			defer stop()
+			var err error
+			if heads[i], err, _ = next[i](); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for heads[0] != nil || heads[1] != nil {
+			i := 0
+			if heads[0] == nil || heads[1] != nil && a.timeOf(heads[1]) < a.timeOf(heads[0]) {
+				i = 1
+			}
+			if !yield(heads[i], nil) {
+				return
+			}
+			var err error
+			if heads[i], err, _ = next[i](); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
