@@ -503,7 +503,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	}
 	second := lockOf("stripe/w", "evt_1")
 	before := rec.Short()
-	before.Tries = 3
+	before.Tries, before.NextDiffers = 3, []string{"body"}
 	second.Attempt, second.Earlier = 2, []idem.Attempt{before}
 	f.settle(f.start(second, rec.Revision), success())
 	x, _ = list(opsToken, "decision=mismatch")[0].(map[string]any)
@@ -522,7 +522,8 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		released, _ := x["released"].(map[string]any)
 		return x["status"] == "RELEASED" && released["executionId"] == string(second.Execution) && released["reason"] == "again" && released["status"] == "SUCCESS"
 	})
-	if a.json["arrivals"] == nil || len(attempts) != 2 || attempts[0].(map[string]any)["abortReason"] != "wrong account" || attempts[0].(map[string]any)["tries"] != float64(3) {
+	if a.json["arrivals"] == nil || len(attempts) != 2 || attempts[0].(map[string]any)["abortReason"] != "wrong account" || attempts[0].(map[string]any)["tries"] != float64(3) ||
+		fmt.Sprint(attempts[1].(map[string]any)["differs"]) != "[body]" {
 		t.Errorf("%s", a.body)
 	}
 	f.want(400, "bad_request", "GET", "/v1/executions/"+string(second.Execution)+"/answer?x=1", bodiesToken, "")

@@ -29,6 +29,9 @@ func showHistory(v *client.Execution, f *idem.Found) {
 	if len(f.Attempts) > 1 {
 		for i := range f.Attempts {
 			v.Attempts = append(v.Attempts, viewOfAttempt(&f.Attempts[i]))
+			if i > 0 {
+				v.Attempts[i].Differs = f.Attempts[i-1].NextDiffers
+			}
 		}
 	}
 	if h := f.Arrivals; h != nil && h.Forgotten != nil {

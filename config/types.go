@@ -449,7 +449,8 @@ type Idempotency struct {
 	// How long the first answer is kept at least: after that duplicates get its status, with Hooklock-Recorded: false. Answers of a few bytes stay
 	// longer. Default 10m. A time that is not shorter than retention keeps it that long.
 	ReplayRetention time.Duration `koanf:"replay_retention"`
-	// What a known key with another fingerprint gets: reject is 422, replay is the first answer (the event ID alone decides), execute runs it.
+	// What another fingerprint gets under the key of an event that settled, runs or waits: reject is 422, replay is the first answer (the event ID
+	// alone decides), execute runs it. After a failure it runs as the next attempt.
 	// Without verify, any client that knows an event's ID could settle it with a body of its own, and the event itself would never run: replay
 	// is refused there; if strangers are kept out by other means, write replay_unsigned. Default reject.
 	OnMismatch idem.OnMismatch `koanf:"on_mismatch"`

@@ -116,7 +116,8 @@ func (v *Verdict) Taken() bool {
 }
 
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its checks is the
-// promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock.
+// promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock. An event binds its bytes while
+// it runs or waits, and once it does not run again; a failure binds nothing.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
@@ -154,6 +155,8 @@ func decideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
 		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: first}
 	case rec == nil || rec.Execution != first && !rec.Settled(): // it is not known any more
 		return Verdict{Decision: DecisionLockLost, Holder: first}
+	case rec.Execution != first && r.other(rec.Fingerprint): // the first one failed, and other bytes settled the event
+		return r.mismatch(&rec.Entry)
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
 	case rec.Superseded() != "":
@@ -187,7 +190,8 @@ func (s *Seen) traceOf(id ExecutionID) string {
 
 func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	rec := seen.Record
-	if rec != nil && r.other(rec.Fingerprint) {
+	ended := rec != nil && !r.mayRunAfter(rec)
+	if ended && r.other(rec.Fingerprint) {
 		return r.mismatch(&rec.Entry)
 	}
 	if copied := seen.copyOf(r.Scope.Key); copied != nil {
@@ -200,18 +204,30 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		}
 		return v
 	}
-	switch {
-	case rec == nil:
-	case rec.Settled():
-		return Verdict{Decision: DecisionReplayed, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
-	case rec.Final && rec.Superseded() != "":
-		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
-	case rec.Final:
-		return Verdict{Decision: DecisionAborted, Holder: rec.Execution, Record: rec}
-	case r.Policy.BlocksUnknown(rec):
-		return Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
+	if ended {
+		return r.decideEnded(rec)
 	}
 	return r.decideLock(seen, rec, now)
+}
+
+// mayRunAfter reports whether an event that ended as rec says may run again. Then it protects nothing, and does not
+// bind the event to its bytes: a sender that corrects a malformed body, or counts its attempts there, is served.
+func (r *Request) mayRunAfter(rec *Record) bool {
+	return !rec.Settled() && !rec.Final && !r.Policy.BlocksUnknown(rec)
+}
+
+// decideEnded returns what a copy gets of an event that does not run again.
+func (r *Request) decideEnded(rec *Record) Verdict {
+	v := Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
+	switch {
+	case rec.Settled():
+		v.Decision, v.StatusOnly = DecisionReplayed, r.stranger(&rec.Entry)
+	case rec.Final && rec.Superseded() != "":
+		v.Decision = DecisionSuperseded
+	case rec.Final:
+		v.Decision = DecisionAborted
+	}
+	return v
 }
 
 // copyOf returns the execution of the same event that runs or waits; nil if there is none.
@@ -255,7 +271,7 @@ func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
 	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
 	if rec != nil {
 		v.Attempt = rec.Attempt + 1
-		v.Earlier = rec.AndBefore()
+		v.Earlier = rec.AndBefore(r.Parts)
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -71,7 +72,11 @@ func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Secon
 func finalAbort(r *Record) {
 	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = Aborted, NotExecuted, false, &Cancel{Final: true}, true
 }
-func otherLogin(r *Record) { r.Credentials = "somebody else" }
+func aborted(r *Record) {
+	r.Status, r.Outcome, r.Kept, r.Answer, r.Abort = Aborted, Unknown, false, nil, &Cancel{By: "ops"}
+}
+func keptFailure(r *Record) { r.Status, r.Answer = Failed, &Answer{Status: 422, Whole: true} }
+func otherLogin(r *Record)  { r.Credentials = "somebody else" }
 func waiting(s *Seen, _ *Policy) {
 	s.Waiting = &Lock{Entry: Entry{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}}}
 }
@@ -101,8 +106,19 @@ func TestDecide(t *testing.T) {
 		"an answer that is not kept lets the event run again":          {[]seenBy{record(notKept)}, run},
 		"a record counts for as long as the ledger has it":             {[]seenBy{record(old)}, DecisionReplayed},
 		"a known key with another fingerprint is a mismatch":           {[]seenBy{record(changed)}, DecisionMismatch},
-		"so it is when the event may run again":                        {[]seenBy{record(changed, notKept)}, DecisionMismatch},
-		"so it is while the event runs":                                {[]seenBy{lockOf(keyA, changedLock)}, DecisionMismatch},
+		"a failure binds no bytes: it runs with others":                {[]seenBy{record(changed, notKept)}, run},
+		"nor does an unknown outcome that may run again":               {[]seenBy{record(changed, unknownOutcome)}, run},
+		"nor while its lock cools":                                     {[]seenBy{record(changed, unknownOutcome), lockOf(keyA, cooling)}, DecisionLocked},
+		"nor a cancel that was not final":                              {[]seenBy{record(changed, aborted)}, run},
+		"nor while another event runs":                                 {[]seenBy{record(changed, notKept), lockOf(keyB)}, DecisionLocked},
+		"an answer of a failure that is kept binds":                    {[]seenBy{record(changed, keptFailure)}, DecisionMismatch},
+		"so does an unknown outcome that waits for a person":           {[]seenBy{record(changed, unknownOutcome), onUnknownBlock}, DecisionMismatch},
+		"so does an event that was cancelled for good":                 {[]seenBy{record(changed, finalAbort)}, DecisionMismatch},
+		"so does one that a newer one has replaced":                    {[]seenBy{record(changed, replaced)}, DecisionMismatch},
+		"what runs binds, and not the failure before it":               {[]seenBy{record(notKept), lockOf(keyA, changedLock)}, DecisionMismatch},
+		"a copy of what runs after a failure with other bytes":         {[]seenBy{record(changed, notKept), lockOf(keyA)}, DecisionInFlight},
+		"a copy of what waits after a failure with other bytes":        {[]seenBy{record(changed, notKept), lockOf(keyB), waiting}, DecisionInFlight},
+		"what runs binds its bytes":                                    {[]seenBy{lockOf(keyA, changedLock)}, DecisionMismatch},
 		"a mismatch is told before a lock":                             {[]seenBy{record(changed), lockOf(keyB)}, DecisionMismatch},
 		"on_mismatch replay: the event ID alone decides":               {[]seenBy{record(changed), onMismatchReplay}, DecisionReplayed},
 		"on_mismatch replay: also while it runs":                       {[]seenBy{lockOf(keyA, changedLock), onMismatchReplay}, DecisionInFlight},
@@ -214,6 +230,46 @@ func TestAnotherAttemptRemembersTheOnesBefore(t *testing.T) {
 	}
 	if len(seen.Record.Earlier) != maxEarlier || seen.Record.Earlier[0].StartedAt != noon {
 		t.Error("the record that was read has changed")
+	}
+}
+
+func TestAnotherAttemptSaysWhatItsRequestHasOtherwise(t *testing.T) {
+	parts := func(body string) (p Parts) {
+		p.Set(PartPath, []byte("/hooks/a"))
+		p.Set(PartBody, []byte(body))
+		return p
+	}
+	for name, c := range map[string]struct {
+		before, now Parts
+		want        []string
+	}{
+		"another body":               {parts("malformed"), parts("right"), []string{"body"}},
+		"the same request":           {parts("right"), parts("right"), nil},
+		"a record of an old release": {Parts{}, parts("right"), nil},
+	} {
+		v := decided(func(r *Request) { r.Fingerprint, r.Parts = Fingerprint{2}, c.now }, record(notKept, func(r *Record) { r.Parts = c.before }))
+		if v.Decision != "" || v.Attempt != 2 || len(v.Earlier) != 1 || !slices.Equal(v.Earlier[0].NextDiffers, c.want) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// The first one has failed, and the event ran again with other bytes before its copy heard of that.
+func TestAnAttachedCopyDoesNotGetTheAnswerToOtherBytes(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Record)
+		want   Decision
+	}{
+		"its own bytes":           {func(*Record) {}, DecisionAttached},
+		"other bytes":             {changed, DecisionMismatch},
+		"other bytes that failed": {func(r *Record) { changed(r); notKept(r) }, DecisionLockLost},
+	} {
+		seen, p := &Seen{}, testPolicy()
+		record(c.change)(seen, p)
+		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p}
+		if v := DecideAttached(seen, r, "exec_before"); v.Decision != c.want {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 }
 

@@ -257,6 +257,8 @@ type Attempt struct {
 	AnswerStatus int    `json:"answerStatus,omitempty"`
 	TraceParent  string `json:"traceParent,omitempty"`
 	Tries        int    `json:"tries,omitempty"` // of the upstream, where it was parked
+	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none, or they are not known.
+	NextDiffers []string `json:"nextDiffers,omitempty"`
 }
 
 // End is how an execution ended.
@@ -367,10 +369,11 @@ func (r *Record) DropBody() {
 	}
 }
 
-// AndBefore returns the attempts before r and r in short, for the next attempt.
-func (r *Record) AndBefore() []Attempt {
-	n := len(r.Earlier)
-	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], r.Short())
+// AndBefore returns the attempts before r and r in short, for the next attempt, whose request has these parts.
+func (r *Record) AndBefore(next Parts) []Attempt {
+	n, last := len(r.Earlier), r.Short()
+	last.NextDiffers = r.Parts.Differ(next)
+	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }
 
 // Settled reports whether the event of r never runs again: duplicates get the kept answer.

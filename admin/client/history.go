@@ -22,6 +22,7 @@ type Attempt struct {
 	Answer      int      `json:"answerStatus,omitempty"` // the upstream's; 0 = no whole answer came
 	Tries       int      `json:"tries,omitempty"`        // calls of the upstream, if it was parked
 	TraceID     string   `json:"traceId,omitempty"`
+	Differs     []string `json:"differs,omitempty"` // the parts in which its request differs from that of the attempt before
 }
 
 // Arrivals is how an event arrived, without the deliveries that were executed.

@@ -248,6 +248,9 @@ func attemptItems(n int, a *client.Attempt) []item {
 	if a.Status == client.Pending {
 		begin.Title = fmt.Sprintf("Attempt %d waits for the lock", n)
 	}
+	if len(a.Differs) > 0 {
+		begin.Why = "What differs from the attempt before: " + strings.Join(a.Differs, ", ") + "."
+	}
 	if a.TraceID != "" {
 		begin.Cells = append(begin.Cells, cell{Text: "trace " + a.TraceID, Class: "id"})
 	}

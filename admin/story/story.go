@@ -64,7 +64,16 @@ func (s *Story) Happened() string {
 	case s.Status == client.Aborted:
 		return s.aborted()
 	}
-	return s.ended() + s.duplicates()
+	return s.ended() + s.changed() + s.duplicates()
+}
+
+// changed says what of the request of the last attempt was not as in the attempt before; "" = nothing, or it is not known.
+func (s *Story) changed() string {
+	n := len(s.Attempts)
+	if n < 2 || len(s.Attempts[n-1].Differs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Attempt %d came with another %s than the one before.", n, strings.Join(s.Attempts[n-1].Differs, ", "))
 }
 
 // Todo says what an operator can do, and when the sender sends the event again. It is "" if there is nothing to do.

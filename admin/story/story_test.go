@@ -32,6 +32,9 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 			"The service answered 200 at 02:13:31 after 4 s. 2 duplicates answered without running it again.", ""},
 		"failed": {client.Execution{Status: client.Failed, Outcome: client.Executed, Response: &client.Response{Status: 500}}, nil,
 			"The service answered 500 at 02:13:31 after 4 s.", "Repair the service. Stripe sends it again by itself, until 02:13:27 at the latest."},
+		"with another body": {client.Execution{
+			Status: client.Success, Outcome: client.Executed, Response: &client.Response{Status: 200}, Attempts: []client.Attempt{{}, {Differs: []string{"query", "body"}}},
+		}, nil, "The service answered 200 at 02:13:31 after 4 s. Attempt 2 came with another query, body than the one before.", ""},
 		"dead letter": {client.Execution{
 			Status: client.Failed, Outcome: client.Executed, Response: &client.Response{Status: 500}, RequestKept: true, Tries: 3,
 			FailedAnswers: []client.FailedAnswer{{Status: 500, Text: "database\nis locked"}},

@@ -146,15 +146,18 @@ func (p *process) deliver(e *event) reply {
 		if a.Decision == idem.DecisionParked && a.Accepted {
 			p.w.judge.accepted(e, a.Holder)
 		}
-		return p.refusal(e, &a)
+		return p.refusal(r, e, &a)
 	}
 	return p.run(r, e, a.Execution, began)
 }
 
-func (p *process) refusal(e *event, a *guard.Admission) reply {
+func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission) reply {
 	got := reply{decision: a.Decision, status: a.Decision.Row().Status}
 	switch a.Decision {
 	case idem.DecisionReplayed, idem.DecisionAttached:
+		if r.Policy.OnMismatch == idem.MismatchReject && a.Record.Fingerprint != r.Fingerprint {
+			p.w.fail("event %s: a delivery with other bytes got the answer of %s", e.id, a.Holder)
+		}
 		got.status, got.final = a.Record.Answer.Status, true
 	case idem.DecisionParked:
 		got.status = 202

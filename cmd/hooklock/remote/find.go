@@ -253,12 +253,12 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 func (d *Desk) history(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
 		fmt.Fprintln(d.e.Stdout)
-		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "TRACE", "WHY")
-		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "OUTCOME"}, map[string]int{"WHY": 16}
+		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "DIFFERS", "TRACE", "WHY")
+		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "DIFFERS", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
-			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer), a.TraceID,
-				d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
+			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer),
+				strings.Join(a.Differs, ", "), a.TraceID, d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
 		}
 		if err := t.Flush(); err != nil {
 			return err
