@@ -95,6 +95,42 @@ func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 	}
 }
 
+// TestATakeOverKeepsThePlanOfTheProcessBefore, and writes what it made of it: so operators see when the next try is.
+func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	for _, c := range []struct {
+		name        string
+		left, pause time.Duration
+		most        time.Duration
+	}{
+		{"as planned", 300 * time.Second, 600 * time.Second, 300 * time.Second},
+		{"by a clock that is ahead", 24 * time.Hour, 600 * time.Second, 600 * time.Second},
+	} {
+		mustPark(t, a, parkedLock(c.name, "event"), 0)
+		h := takeNext(t, a).Held
+		mustAttempt(t, h)
+		p := *h.Lock().Parked
+		p.NextAttempt, p.Pause, p.Pauses = time.Now().Add(c.left), c.pause, 3
+		p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, At: time.Now()}
+		if err := h.Rest(within(t, patience), p); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(within(t, patience)); err != nil {
+			t.Fatal(err)
+		}
+		taken := takeNext(t, b)
+		written := mustFind(t, a, h.Lock().Execution).Lock.Parked
+		for what, p := range map[string]*idem.Parked{"taken over": taken.Held.Lock().Parked, "written": written} {
+			if left := time.Until(p.NextAttempt); left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 || p.Tries != 1 {
+				t.Errorf("%s, %s: %v to the next try, %+v", c.name, what, left, p)
+			}
+		}
+		mustSettle(t, taken.Held)
+	}
+}
+
 // TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay: the call was closed, and the upstream may be at work on it.
 func TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay(t *testing.T) {
 	const delay = 2 * time.Second

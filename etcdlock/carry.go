@@ -251,6 +251,8 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
+	planned := l.Parked.Resumed(t.clock.Now(), l.ReleaseDelay)
+	next.Parked = &planned
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
 		return nil, commit.Unavailable(err)

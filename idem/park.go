@@ -97,11 +97,17 @@ type Parked struct {
 	Failures int `json:"failures,omitempty"`
 	// Trying: a try began, and its end is not written down. A worker that takes the execution over treats its outcome as unknown.
 	Trying bool `json:"trying,omitempty"`
-	// NextAttempt is for operators. A worker reads only that it is zero: it is tried now, is blocked, or an operator wants a try now.
+	// NextAttempt is when it is tried again, by the clock of the process that has it; see Resumed. Zero: it
+	// is tried now, is blocked, or an operator wants a try now.
 	NextAttempt time.Time `json:"nextAttempt,omitzero"`
-	Last        *Evidence `json:"last,omitempty"`    // of the latest try that ended
-	Effect      Outcome   `json:"effect,omitempty"`  // of all tries that ended; "" = none has
-	Blocked     string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
+	// Pause is how long the wait until NextAttempt was as it began. 0: there is none, or an earlier release
+	// wrote it.
+	Pause time.Duration `json:"pauseNs,omitempty"`
+	// Pauses counts the pauses so far. The worker makes each longer than the one before.
+	Pauses  int       `json:"pauses,omitempty"`
+	Last    *Evidence `json:"last,omitempty"`    // of the latest try that ended
+	Effect  Outcome   `json:"effect,omitempty"`  // of all tries that ended; "" = none has
+	Blocked string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
 	// Failed are the newest answers that said that a try failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
 	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes once.
@@ -143,6 +149,30 @@ func (p *Parked) AfterTry(last *Evidence) Parked {
 	case next.Effect == "", last.Outcome != NotExecuted:
 		next.Effect = last.Outcome
 	}
+	return next
+}
+
+// longestPause bounds a wait whose Pause is not known.
+const longestPause = time.Hour
+
+// Resumed returns p as the process that takes the execution over at now goes on with it: what was planned
+// holds. The clock of the process before it may be wrong, so no wait is longer than its Pause. If the
+// latest try is of unknown outcome, the upstream may still be at work on it. Only the process before
+// measured since when, so the whole releaseDelay begins anew. p is not changed.
+func (p *Parked) Resumed(now time.Time, releaseDelay time.Duration) Parked {
+	next := *p
+	if p.NextAttempt.IsZero() {
+		return next
+	}
+	longest := p.Pause
+	if longest == 0 {
+		longest = max(longestPause, releaseDelay)
+	}
+	wait := min(max(p.NextAttempt.Sub(now), 0), longest)
+	if p.Last != nil && p.Last.Outcome == Unknown {
+		wait = max(wait, releaseDelay)
+	}
+	next.NextAttempt = now.Add(wait)
 	return next
 }
 

@@ -61,7 +61,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *ide
 			return true, idem.ErrCancelled
 		}
 		next, p := *at.Lock, *at.Lock.Parked
-		p.Blocked, p.NextAttempt = "", time.Time{}
+		p.Blocked, p.NextAttempt, p.Pause = "", time.Time{}, 0
 		next.Parked = &p
 		found, done, err = op.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}

@@ -37,7 +37,7 @@ func TestWhatIsStoredStays(t *testing.T) {
 		"a parked lock": {func() ([]byte, error) { return EncodeLock(parkedLock()) }, `{
 			"v":2,"executionId":"exec_c","workflow":"w","key":"k","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":1,
 			"startedAt":"2026-01-02T03:04:05.006Z","retentionNs":0,"token":11,"parked":{"since":"2026-01-02T03:04:05.006Z","on":"slow","bytes":7,"tries":2,"failures":1,
-			"trying":true,"nextAttempt":"2026-01-02T03:04:05.006Z","last":{"outcome":"executed","status":500,"code":"c","detail":"d","at":"2026-01-02T03:04:05.006Z"},
+			"trying":true,"nextAttempt":"2026-01-02T03:04:05.006Z","pauseNs":60000000000,"pauses":3,"last":{"outcome":"executed","status":500,"code":"c","detail":"d","at":"2026-01-02T03:04:05.006Z"},
 			"blocked":"b","maxAgeNs":3600000000000}}`},
 		"a parked lock with a new token": {func() ([]byte, error) {
 			l := parkedLock()

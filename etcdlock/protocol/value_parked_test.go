@@ -16,7 +16,7 @@ func parkedLock() *idem.Lock {
 		Entry:   idem.Entry{Execution: "exec_c", Scope: idem.Scope{Workflow: "w", Key: "k"}, Attempt: 1, StartedAt: at, Token: 11},
 		Created: 9,
 		Parked: &idem.Parked{
-			Since: at, On: idem.ParkSlow, Bytes: 7, Tries: 2, Failures: 1, Trying: true, NextAttempt: at, Blocked: "b", MaxAge: time.Hour,
+			Since: at, On: idem.ParkSlow, Bytes: 7, Tries: 2, Failures: 1, Trying: true, NextAttempt: at, Pause: time.Minute, Pauses: 3, Blocked: "b", MaxAge: time.Hour,
 			Last: &idem.Evidence{Outcome: idem.Executed, Status: 500, Code: "c", Detail: "d", At: at},
 		},
 	}

@@ -65,7 +65,7 @@ func (p *ParkedExecution) Rest(ctx context.Context, as idem.Parked) error {
 // bounds the request to the ledger before it. If that fails nothing is sent, and its error is Tried.Stopped.
 func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send func(*Execution)) Tried {
 	as := *p.Lock().Parked
-	as.Tries, as.Trying, as.NextAttempt = as.Tries+1, true, time.Time{}
+	as.Tries, as.Trying, as.NextAttempt, as.Pause = as.Tries+1, true, time.Time{}, 0
 	var random [10]byte
 	p.guard.read(random[:])
 	callbackKey, hash := idem.NewCallbackKey(random)
