@@ -95,11 +95,13 @@ func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 	}
 }
 
-// TestATakeOverKeepsThePlanOfTheProcessBefore, and writes what it made of it: so operators see when the next try is.
+// TestATakeOverKeepsThePlanOfTheProcessBefore, and writes what it made of it: so operators see when
+// the next try is.
 func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for _, c := range []struct {
 		name        string
 		left, pause time.Duration
@@ -123,7 +125,8 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 		taken := takeNext(t, b)
 		written := mustFind(t, a, h.Lock().Execution).Lock.Parked
 		for what, p := range map[string]*idem.Parked{"taken over": taken.Held.Lock().Parked, "written": written} {
-			if left := time.Until(p.NextAttempt); left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 || p.Tries != 1 {
+			left := time.Until(p.NextAttempt)
+			if left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 || p.Tries != 1 {
 				t.Errorf("%s, %s: %v to the next try, %+v", c.name, what, left, p)
 			}
 		}

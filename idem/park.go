@@ -97,11 +97,11 @@ type Parked struct {
 	Failures int `json:"failures,omitempty"`
 	// Trying: a try began, and its end is not written down. A worker that takes the execution over treats its outcome as unknown.
 	Trying bool `json:"trying,omitempty"`
-	// NextAttempt is when it is tried again, by the clock of the process that has it; see Resumed. Zero: it
-	// is tried now, is blocked, or an operator wants a try now.
+	// NextAttempt is when it is tried again, by the clock of the process that has it; see Resumed.
+	// Zero: it is tried now, is blocked, or an operator wants a try now.
 	NextAttempt time.Time `json:"nextAttempt,omitzero"`
-	// Pause is how long the wait until NextAttempt was as it began. 0: there is none, or an earlier release
-	// wrote it.
+	// Pause is how long the wait until NextAttempt was as it began. 0: there is none, or an earlier
+	// release wrote it.
 	Pause time.Duration `json:"pauseNs,omitempty"`
 	// Pauses counts the pauses so far. The worker makes each longer than the one before.
 	Pauses  int       `json:"pauses,omitempty"`
@@ -155,10 +155,10 @@ func (p *Parked) AfterTry(last *Evidence) Parked {
 // longestPause bounds a wait whose Pause is not known.
 const longestPause = time.Hour
 
-// Resumed returns p as the process that takes the execution over at now goes on with it: what was planned
-// holds. The clock of the process before it may be wrong, so no wait is longer than its Pause. If the
-// latest try is of unknown outcome, the upstream may still be at work on it. Only the process before
-// measured since when, so the whole releaseDelay begins anew. p is not changed.
+// Resumed returns p as the process that takes the execution over at now goes on with it: what was
+// planned holds. The clock of the process before it may be wrong, so no wait is longer than its
+// Pause. If the latest try is of unknown outcome, the upstream may still be at work on it. Only the
+// process before measured since when, so the whole releaseDelay begins anew. p is not changed.
 func (p *Parked) Resumed(now time.Time, releaseDelay time.Duration) Parked {
 	next := *p
 	if p.NextAttempt.IsZero() {

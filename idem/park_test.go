@@ -33,29 +33,32 @@ func TestWhatIsKnownOfAllTriesTogether(t *testing.T) {
 	}
 }
 
-// TestAProcessThatTakesAnExecutionOverKeepsItsPlan, as far as the clocks of two machines can be trusted.
+// TestAProcessThatTakesAnExecutionOverKeepsItsPlan, as far as the clocks of two machines can be
+// trusted.
 func TestAProcessThatTakesAnExecutionOverKeepsItsPlan(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	const pause, delay = 300 * time.Second, 15 * time.Second
 	answered, unknown := &Evidence{Outcome: Executed, Status: 503}, &Evidence{Outcome: Unknown}
+	unreached := &Evidence{Outcome: NotExecuted}
 	for name, c := range map[string]struct {
 		left, pause time.Duration // until NextAttempt, and the length of the pause
 		last        *Evidence
 		want        time.Duration
 	}{
-		"the rest of the pause is waited for":                               {200 * time.Second, pause, answered, 200 * time.Second},
-		"it is over":                                                        {-time.Hour, pause, answered, 0},
-		"a clock a year ahead planned it":                                   {365 * 24 * time.Hour, pause, answered, pause},
-		"an earlier release did not write the length":                       {200 * time.Second, 0, answered, 200 * time.Second},
-		"an earlier release wrote it by a clock ahead":                      {24 * time.Hour, 0, answered, time.Hour},
-		"the upstream may be at work":                                       {time.Second, delay, unknown, delay},
-		"the upstream may be at work, which asked for more than that":       {200 * time.Second, pause, unknown, 200 * time.Second},
-		"the upstream may be at work, and the pause is over by both clocks": {-time.Hour, delay, unknown, delay},
-		"nothing reached the upstream":                                      {3 * time.Second, 5 * time.Second, &Evidence{Outcome: NotExecuted}, 3 * time.Second},
+		"the rest of the pause is waited for":                    {200 * time.Second, pause, answered, 200 * time.Second},
+		"it is over":                                             {-time.Hour, pause, answered, 0},
+		"a clock a year ahead planned it":                        {365 * 24 * time.Hour, pause, answered, pause},
+		"an earlier release did not write the length":            {200 * time.Second, 0, answered, 200 * time.Second},
+		"an earlier release wrote it by a clock ahead":           {24 * time.Hour, 0, answered, time.Hour},
+		"the upstream may be at work":                            {time.Second, delay, unknown, delay},
+		"the upstream is perhaps at work, and asked for more":    {200 * time.Second, pause, unknown, 200 * time.Second},
+		"the upstream is perhaps at work, and the pause is over": {-time.Hour, delay, unknown, delay},
+		"nothing reached the upstream":                           {3 * time.Second, 5 * time.Second, unreached, 3 * time.Second},
 	} {
 		p := Parked{Tries: 2, NextAttempt: now.Add(c.left), Pause: c.pause, Pauses: 1, Last: c.last}
 		got := p.Resumed(now, delay)
-		if wait := got.NextAttempt.Sub(now); wait != c.want || got.Pause != c.pause || got.Pauses != 1 || got.Tries != 2 {
+		wait := got.NextAttempt.Sub(now)
+		if wait != c.want || got.Pause != c.pause || got.Pauses != 1 || got.Tries != 2 {
 			t.Errorf("%s: it waits %v, want %v: %+v", name, wait, c.want, got)
 		}
 	}

@@ -46,7 +46,7 @@ type Guard struct {
 	cache    *Cache
 	worker   Worker // nil if nothing is parked
 
-	lively   atomic.Int64    // when a delivery last asked to run, in nanoseconds of the guard's clock
+	lively   atomic.Int64    // when a delivery that was not parked at once last came; ns of the guard's clock
 	draining context.Context // ends when deliveries that may be parked should stop waiting
 	drain    context.CancelCauseFunc
 }
@@ -94,7 +94,6 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
 	}
-	g.lively.Store(g.o.Now().UnixNano())
 	notStored := false
 	if g.atOnce(r) {
 		a := g.park(r, idem.Verdict{}, atOnceFor(r))
@@ -102,6 +101,7 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 			return a
 		}
 	}
+	g.lively.Store(g.o.Now().UnixNano())
 	a := g.turn(sender, g.admit(r), r)
 	if !notStored && a.mayParkRefused(r.Policy) {
 		a = g.parkRefused(r, a)

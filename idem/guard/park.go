@@ -205,10 +205,12 @@ func (x *Execution) finish() bool {
 	return x.ended.CompareAndSwap(false, true)
 }
 
-// Busy reports whether a delivery has come in the last second. The last one may be in the future of a clock that was set back since: that does not count.
-func (g *Guard) Busy() bool {
+// BusyFor returns for how much longer deliveries are taken to come whose senders wait for the
+// upstream: a second since the last one; 0 = none comes. The last one may be in the future of a
+// clock that was set back since: that does not count.
+func (g *Guard) BusyFor() time.Duration {
 	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
-	return since.Abs() < time.Second
+	return max(time.Second-since.Abs(), 0)
 }
 
 // Drain lets deliveries that wait be parked if they may be, instead of being refused when the process ends.

@@ -71,12 +71,12 @@ func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
 	now := time.Now()
 	g := New(Options{Ledger: &oneLock{}, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return now }})
 	admittedBy(t, g, testPolicy())
-	if !g.Busy() {
+	if g.BusyFor() != time.Second {
 		t.Error("a delivery has come, and nobody is there")
 	}
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		now = now.Add(step)
-		if g.Busy() {
+		if g.BusyFor() != 0 {
 			t.Errorf("set by %v: somebody is there", step)
 		}
 		now = now.Add(-step)

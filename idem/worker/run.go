@@ -21,39 +21,44 @@ type run struct {
 	tooOld   bool      // when it was taken; later the ledger reports it
 	request  []byte    // for the first try, as it was read when it was taken; nil = to be read
 	full     bool      // a limit had no slot for it, and nothing has woken it since
-	inRow    int       // tries in a row that did not go through
 	due      time.Time // of the next try, by the guard's clock; zero = now
+	slot     *turn     // this worker's: it has it, or waits for it; nil = neither
 	unneeded bool      // its stored request outside of the ledger can be deleted
 }
 
-// run runs the execution to its end, or until another process has it. t is a try that has just ended, or nil; leave is a slot that is already
-// taken, or nil.
-func (r *run) run(t *guard.Tried, leave func()) {
+// run runs the execution to its end, or until another process has it. t is a try that has just
+// ended, or nil. r may have a slot already.
+func (r *run) run(t *guard.Tried) {
 	defer r.over()
 	for {
 		if t != nil && r.follow(t) {
 			return
 		}
-		if leave == nil {
-			var over bool
-			if leave, over = r.await(); over {
-				return
-			}
+		if r.slot == nil && r.await() {
+			return
 		}
 		policy := r.w.o.Policy(r.held.Lock().Route)
 		if policy == nil { // the route was removed just now
-			leave()
 			r.putDown()
 			return
 		}
 		tried := r.try(policy)
-		leave()
-		leave, t = nil, &tried
+		r.leaveSlot()
+		t = &tried
+	}
+}
+
+// leaveSlot gives the slot back, or leaves the line for one.
+func (r *run) leaveSlot() {
+	if r.slot != nil {
+		r.slot.leave()
+		r.slot = nil
 	}
 }
 
 // over cleans up when this process has nothing to do with the execution any more.
 func (r *run) over() {
+	r.leaveSlot()
 	r.w.mu.Lock()
 	if r.w.runs[r.scope] == r {
 		delete(r.w.runs, r.scope)
@@ -67,32 +72,41 @@ func (r *run) over() {
 }
 
 // await waits until the execution may be tried, and for a slot. It returns over if there is nothing more to do here.
-func (r *run) await() (leave func(), over bool) {
+func (r *run) await() (over bool) {
 	r.held.OnStop(func(error) { poke(r.wake) })
+	var given chan struct{} // closed when r.slot is one, and not a place in the line any more
 	for {
 		if err := r.held.Begin(); err != nil && r.w.life.Err() == nil {
 			if r.stopped(err) {
-				return nil, true
+				return true
 			}
 			continue
 		}
 		lock := r.held.Lock()
-		switch do, rest := whileParked(lock, r.situation(lock)); do {
+		do, rest := whileParked(lock, r.situation(lock))
+		if do != actTry {
+			r.leaveSlot()
+		}
+		switch do {
 		case actPutDown:
 			r.putDown()
-			return nil, true
+			return true
 		case actExpire:
 			if r.dead(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep) {
-				return nil, true
+				return true
 			}
 		case actTry:
-			if leave, err := r.w.slots.enter(r.w.life); err == nil {
-				return leave, false
+			if r.slot == nil {
+				joined := make(chan struct{})
+				r.slot, given = r.w.slots.join(func(*turn) { close(joined) }), joined
+			}
+			if r.sleep(ageLook, given) {
+				return false
 			}
 		case actGiveBack:
 			r.giveSlotsBack(lock)
 		case actRest:
-			r.sleep(rest)
+			r.sleep(rest, nil)
 		}
 	}
 }
@@ -109,11 +123,14 @@ func (r *run) situation(lock *idem.Lock) situation {
 	}
 }
 
-// sleep waits until something about the execution changes, at most for d.
-func (r *run) sleep(d time.Duration) {
+// sleep waits until something about the execution changes, at most for d, or until it is given a
+// slot.
+func (r *run) sleep(d time.Duration, given <-chan struct{}) (hasSlot bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
+	case <-given:
+		return true
 	case <-timer.C:
 	case <-r.wake:
 		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // an operator wants it to run now
@@ -122,6 +139,7 @@ func (r *run) sleep(d time.Duration) {
 	case <-r.w.life.Done():
 	}
 	r.full = false
+	return false
 }
 
 // giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be tried yet.
@@ -305,8 +323,6 @@ func (r *run) superseded(by *idem.Stale) bool {
 
 // rest writes down what the execution waits for.
 func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
-	r.inRow++
-	pause := max(step.pause, pauseAfter(r.inRow))
 	last := evidenceOf(t, orNone(policy), r.w.o.Now())
 	for {
 		now := r.w.o.Now()
@@ -316,9 +332,12 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 				p.Failures++
 			}
 			p = p.AfterTry(last)
+			p.Pauses++
 		}
-		if r.due, p.NextAttempt = now.Add(pause), now.Add(pause); step.kind == idem.ToBlock {
-			p.Blocked, p.NextAttempt = step.why, time.Time{}
+		p.Pause = max(step.pause, pauseAfter(p.Pauses))
+		p.NextAttempt = now.Add(p.Pause)
+		if step.kind == idem.ToBlock {
+			p.Blocked, p.NextAttempt, p.Pause = step.why, time.Time{}, 0
 			if p.Blocked == "" {
 				p.Blocked = step.code
 			}
@@ -328,6 +347,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 		cancel()
 		switch {
 		case err == nil:
+			r.plan()
 			what := EventRetry
 			if step.kind == idem.ToBlock {
 				what = EventBlocked
@@ -343,6 +363,15 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 		if sleep(r.w.life, firstPause) != nil {
 			return true
 		}
+	}
+}
+
+// plan makes the next try due when its lock says.
+func (r *run) plan() {
+	r.due = time.Time{}
+	if at := r.held.Lock().Parked.NextAttempt; !at.IsZero() {
+		now := r.w.o.Now()
+		r.due = now.Add(at.Sub(now)) // on the monotonic clock: the wall clock may be set meanwhile
 	}
 }
 

@@ -1,25 +1,28 @@
 package worker
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// slots bound the tries that go on at a time, first come, first served. While nothing reaches the upstream there is one slot, and a pause
-// before it.
+// slots bound the tries that go on at a time. There is one line for new queues and for executions
+// that are tried again: the first that was ready is the first that is served. While nothing reaches
+// the upstream there is one slot, and a pause before it.
 type slots struct {
 	running func() int
-	// busy reports whether deliveries come whose senders wait: they have priority, and leave the tries a part of the time.
-	busy func() bool
+	// busy returns for how much longer deliveries are taken to come whose senders wait; 0 = none
+	// come. They have priority: see busyShare. It must not call the slots.
+	busy func() time.Duration
 
-	mu      sync.Mutex
-	taken   int
-	line    []chan struct{} // slot waiters; closed when the slot is given
-	missed  int             // tries in a row of which nothing reached the upstream
-	openAt  time.Time       // no try before it
-	opening *time.Timer
+	mu     sync.Mutex
+	closed bool
+	line   []*turn // the first to be served first; those that have left it are skipped
+	taken  int
+	recent []*turn     // those that count against the share of the slots
+	missed int         // tries in a row of which nothing reached the upstream
+	openAt time.Time   // no try before it
+	again  *time.Timer // looks at the line when only time has to pass; nil = never needed so far
 
 	seemsAway atomic.Bool
 }
@@ -30,84 +33,161 @@ const away = 3
 // mostSilence bounds the pause between two checks whether the upstream is back.
 const mostSilence = 15 * time.Second
 
-// enter waits for a slot. leave gives it back, and may be called once.
-func (s *slots) enter(ctx context.Context) (leave func(), err error) {
-	turn := make(chan struct{})
-	s.mu.Lock()
-	s.line = append(s.line, turn)
-	s.nextLocked()
-	s.mu.Unlock()
-	select {
-	case <-turn:
-		return s.leaver(), nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, other := range s.line {
-		if other == turn {
-			s.line = append(s.line[:i:i], s.line[i+1:]...)
-			return nil, context.Cause(ctx)
-		}
-	}
-	s.taken-- // the slot was given just now
-	s.nextLocked()
-	return nil, context.Cause(ctx)
-}
-
-// busyShare is the divisor of the slots while deliveries come. Each slot is then empty for as long as it was taken.
+// busyShare is the divisor of the slots while deliveries come. Each slot of that share is then
+// empty for as long as it was taken, at most mostRest.
 const busyShare = 8
 
-// mostRest bounds the time for which a slot stays empty.
 const mostRest = 100 * time.Millisecond
 
-// leaver returns the function that gives back a slot taken now.
-func (s *slots) leaver() func() {
-	since := time.Now()
-	return func() {
-		if s.busy == nil || !s.busy() {
-			s.leave()
-			return
-		}
-		time.AfterFunc(min(time.Since(since), mostRest), s.leave)
+// mostShare is how long a try counts against the share at most. The share protects deliveries from
+// many tries that begin. One that has waited longer for its answer does not begin any more: it must
+// not hold back events that could run.
+const mostShare = time.Second
+
+// turn is a place in the line, and then a slot.
+type turn struct {
+	slots *slots
+	begin func(*turn)
+	state turnState
+	since time.Time // it has its slot
+	until time.Time // it counts against the share until then
+}
+
+type turnState uint8
+
+const (
+	turnWaits turnState = iota
+	turnHasSlot
+	turnOver
+)
+
+// join adds a place to the end of the line. begin is called once when the turn has its slot,
+// perhaps before join returns. It must not block, nor call the slots. After close it is never
+// called.
+func (s *slots) join(begin func(*turn)) *turn {
+	t := &turn{slots: s, begin: begin}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line = append(s.line, t)
+	s.serveLocked()
+	return t
+}
+
+// leave gives the slot back, or leaves the line. A second call does nothing.
+func (t *turn) leave() {
+	s := t.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state == turnHasSlot {
+		now := time.Now()
+		s.taken--
+		t.until = earlier(t.until, now.Add(min(now.Sub(t.since), mostRest)))
+	}
+	t.state = turnOver
+	s.serveLocked()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// serve gives free slots to the line. It has to be called when running may have grown.
+func (s *slots) serve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serveLocked()
+}
+
+// close ends the line: no other turn gets a slot.
+func (s *slots) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.line = true, nil
+	if s.again != nil {
+		s.again.Stop()
 	}
 }
 
-func (s *slots) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken--
-	s.nextLocked()
+func (s *slots) serveLocked() {
+	for !s.closed {
+		for len(s.line) > 0 && s.line[0].state == turnOver {
+			s.dropFirst()
+		}
+		if len(s.line) == 0 {
+			return
+		}
+		now := time.Now()
+		free, wait := s.freeLocked(now)
+		switch {
+		case free:
+			t := s.dropFirst()
+			t.state, t.since, t.until = turnHasSlot, now, now.Add(mostShare)
+			s.taken++
+			s.recent = append(s.recent, t)
+			t.begin(t)
+		case wait > 0:
+			s.serveIn(wait)
+			return
+		default: // until a slot is given back
+			return
+		}
+	}
 }
 
-// nextLocked gives free slots to waiters.
-func (s *slots) nextLocked() {
-	most := max(s.running(), 1)
-	switch {
-	case s.missed >= away:
+func (s *slots) dropFirst() *turn {
+	t := s.line[0]
+	s.line[0] = nil
+	s.line = s.line[1:]
+	return t
+}
+
+// freeLocked reports whether a try may begin now. If it may not, wait is when to look again though
+// nothing else has happened; 0 = no time helps.
+func (s *slots) freeLocked(now time.Time) (free bool, wait time.Duration) {
+	most, seemsAway := max(s.running(), 1), s.missed >= away
+	if seemsAway {
 		most = 1
-	case s.busy != nil && s.busy():
-		most = max(most/busyShare, 1)
 	}
-	for len(s.line) > 0 && s.taken < most {
-		if wait := time.Until(s.openAt); wait > 0 {
-			if s.opening == nil {
-				s.opening = time.AfterFunc(wait, s.open)
-			}
-			return
-		}
-		close(s.line[0])
-		s.line[0] = nil
-		s.line = s.line[1:]
-		s.taken++
+	if s.taken >= most {
+		return false, 0
 	}
+	if wait = s.openAt.Sub(now); wait > 0 {
+		return false, wait
+	}
+	counted, soonest := s.countRecent(now)
+	if seemsAway || counted < max(most/busyShare, 1) {
+		return true, 0
+	}
+	wait = min(s.busy(), soonest)
+	return wait <= 0, wait
 }
 
-func (s *slots) open() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.opening = nil
-	s.nextLocked()
+// countRecent returns how many turns count against the share, and in how long the first of them
+// does not count any more.
+func (s *slots) countRecent(now time.Time) (n int, soonest time.Duration) {
+	recent := s.recent[:0]
+	for _, t := range s.recent {
+		if left := t.until.Sub(now); left > 0 {
+			if len(recent) == 0 || left < soonest {
+				soonest = left
+			}
+			recent = append(recent, t)
+		}
+	}
+	clear(s.recent[len(recent):])
+	s.recent = recent
+	return len(recent), soonest
+}
+
+func (s *slots) serveIn(wait time.Duration) {
+	if s.again == nil {
+		s.again = time.AfterFunc(wait, s.serve)
+		return
+	}
+	s.again.Reset(wait)
 }
 
 // outcome records whether a try reached the upstream.
@@ -132,9 +212,5 @@ func (s *slots) reached() {
 	}
 	s.missed, s.openAt = 0, time.Time{}
 	s.seemsAway.Store(false)
-	if s.opening != nil {
-		s.opening.Stop()
-		s.opening = nil
-	}
-	s.nextLocked()
+	s.serveLocked()
 }

@@ -1,68 +1,148 @@
 package worker
 
 import (
-	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// TestWhileTheUpstreamIsAwayOneTryAsks: then as many go on as may.
-func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
-	s := slots{running: func() int { return 4 }}
-	for range away {
-		leave, err := s.enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.outcome(false)
-		leave()
-	}
-	entered := make(chan func(), 8)
-	for range 8 {
-		go func() {
-			if leave, err := s.enter(t.Context()); err == nil {
-				entered <- leave
-			}
-		}()
-	}
-	probe := <-entered // after a pause
-	select {
-	case <-entered:
-		t.Fatal("a second try while the first one asks whether the upstream is back")
-	case <-time.After(50 * time.Millisecond):
-	}
-	s.outcome(true)
-	for range 3 {
-		<-entered
-	}
-	select {
-	case <-entered:
-		t.Fatal("five tries go on, and four may")
-	case <-time.After(50 * time.Millisecond):
-	}
-	probe()
-	<-entered
+// newSlots returns slots of a process to which no delivery comes.
+func newSlots(running int) *slots {
+	return &slots{running: func() int { return running }, busy: func() time.Duration { return 0 }}
 }
 
-// TestAWaitForASlotEndsWithItsContext: who does not wait any more is in nobody's way.
-func TestAWaitForASlotEndsWithItsContext(t *testing.T) {
-	s := slots{running: func() int { return 1 }}
-	leave, err := s.enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
+// entered waits in the line, and returns the turn when it has its slot.
+func (s *slots) entered() *turn {
+	given := make(chan struct{})
+	t := s.join(func(*turn) { close(given) })
+	<-given
+	return t
+}
+
+// TestWhileTheUpstreamIsAwayOneTryAsks: then as many go on as may.
+func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(4)
+		for range away {
+			turn := s.entered()
+			s.outcome(false)
+			turn.leave()
+		}
+		var entered []*turn
+		for range 8 {
+			s.join(func(t *turn) { entered = append(entered, t) })
+		}
+		if len(entered) > 0 {
+			t.Fatal("a try without a pause")
+		}
+		time.Sleep(mostSilence)
+		if len(entered) != 1 {
+			t.Fatalf("%d tries while one asks whether the upstream is back", len(entered))
+		}
+		if s.outcome(true); len(entered) != 4 {
+			t.Fatalf("%d tries go on, and four may", len(entered))
+		}
+		if entered[0].leave(); len(entered) != 5 {
+			t.Fatalf("%d tries after one has ended", len(entered))
+		}
+	})
+}
+
+// TestATurnThatHasLeftTheLineIsSkipped, and gives nothing back twice.
+func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
+	s := newSlots(1)
+	first := s.entered()
+	gone := s.join(func(*turn) { t.Error("it had left the line") })
+	last := false
+	s.join(func(*turn) { last = true })
+	gone.leave()
+	gone.leave()
+	if last {
+		t.Fatal("two have the only slot")
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error, 1)
-	go func() {
-		_, err := s.enter(ctx)
-		gone <- err
-	}()
-	cancel()
-	if err := <-gone; err == nil {
-		t.Fatal("no error for who gave up")
+	if first.leave(); !last {
+		t.Fatal("the slot is free, and the next one does not get it")
 	}
-	leave()
-	if _, err := s.enter(t.Context()); err != nil {
-		t.Fatal(err)
+	first.leave()
+	s.join(func(*turn) { t.Error("two have the only slot") })
+	s.close()
+}
+
+// TestTheLineIsServedInItsOrder: an event that is tried again does not overtake a queue that was
+// ready before it, nor the other way round.
+func TestTheLineIsServedInItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1)
+		var order []int
+		for i := range 6 {
+			s.join(func(t *turn) {
+				order = append(order, i)
+				if len(order) == 1 { // it fails, and is tried again
+					time.AfterFunc(time.Second, func() { t.leave(); s.join(func(*turn) { order = append(order, 6) }) })
+					return
+				}
+				time.AfterFunc(time.Second, t.leave)
+			})
+		}
+		time.Sleep(time.Minute)
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 6}) {
+			t.Errorf("served in the order %v", order)
+		}
+	})
+}
+
+// TestMoreSlotsAreUsedAtOnce: the limit can be reloaded while all tries go on.
+func TestMoreSlotsAreUsedAtOnce(t *testing.T) {
+	running := 2
+	s := newSlots(0)
+	s.running = func() int { return running }
+	entered := 0
+	for range 8 {
+		s.join(func(*turn) { entered++ })
+	}
+	if entered != 2 {
+		t.Fatalf("%d tries go on, and two may", entered)
+	}
+	running = 5
+	if s.serve(); entered != 5 {
+		t.Errorf("%d tries go on, and five may", entered)
+	}
+}
+
+// TestDeliveriesHavePriority: while they come, few tries begin, and more the moment that they end.
+func TestDeliveriesHavePriority(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		takes time.Duration // of each try
+		busy  time.Duration // deliveries come for so long
+		after time.Duration
+		want  int // tries that have begun after that
+	}{
+		{"each slot is empty for as long as it was taken", 20 * time.Millisecond, time.Hour, 399 * time.Millisecond, 2 * 10},
+		{"or for 100 ms", 300 * time.Millisecond, time.Hour, 1999 * time.Millisecond, 2 * 5},
+		{"tries that hang do not count after a second", time.Minute, time.Hour, 3999 * time.Millisecond, 2 * 4},
+		{"but all slots are taken in the end", time.Minute, time.Hour, 59 * time.Second, 16},
+		{"when no delivery comes any more, all are taken", time.Minute, 500 * time.Millisecond, 500 * time.Millisecond, 16},
+		{"just before that they cannot", time.Minute, 500 * time.Millisecond, 499 * time.Millisecond, 2},
+		{"deliveries do not come", time.Minute, 0, 0, 16},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, tries := newSlots(16), time.Now(), 0
+			s.busy = func() time.Duration { return max(c.busy-time.Since(began), 0) }
+			for range 100 {
+				s.join(func(t *turn) {
+					tries++
+					time.AfterFunc(c.takes, t.leave)
+				})
+			}
+			time.Sleep(c.after)
+			synctest.Wait()
+			if s.mu.Lock(); tries != c.want {
+				t.Errorf("%s: %d tries have begun after %v, want %d", c.what, tries, c.after, c.want)
+			}
+			s.mu.Unlock()
+			s.close()
+		})
 	}
 }

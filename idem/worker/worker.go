@@ -64,11 +64,9 @@ type Worker struct {
 	life  context.Context
 	end   context.CancelCauseFunc
 
-	mu      sync.Mutex
-	runs    map[idem.Scope]*run // at most one for each lock
-	ready   []idem.Scope        // queues to take from when there is a slot, each once
-	isReady map[idem.Scope]bool // those
-	some    chan struct{}       // signals that ready is not empty
+	mu     sync.Mutex
+	runs   map[idem.Scope]*run // at most one for each lock
+	inLine map[idem.Scope]bool // queues that wait for a slot, to be taken from
 }
 
 // New makes the Worker of a Guard, before that admits anything. Run has to be called.
@@ -82,19 +80,16 @@ func New(o Options) *Worker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Worker{o: o, runs: map[idem.Scope]*run{}, isReady: map[idem.Scope]bool{}, some: make(chan struct{}, 1)}
-	w.slots = slots{running: o.Running, busy: o.Guard.Busy}
+	w := &Worker{o: o, runs: map[idem.Scope]*run{}, inLine: map[idem.Scope]bool{}}
+	w.slots = slots{running: o.Running, busy: o.Guard.BusyFor}
 	w.life, w.end = context.WithCancelCause(context.Background())
 	o.Guard.SetWorker(w)
 	return w
 }
 
-// Run takes parked executions, until Close. Queues wait for a slot in another goroutine, so that changes of running executions are seen while
-// all slots are taken.
+// Run takes parked executions, until Close. It does not wait for slots, so that changes of running
+// executions are seen while all are taken.
 func (w *Worker) Run() {
-	var taking sync.WaitGroup
-	defer taking.Wait()
-	taking.Go(w.takeReady)
 	for {
 		scope, route, err := w.o.Ledger.NextReady(w.life)
 		if w.life.Err() != nil {
@@ -104,42 +99,25 @@ func (w *Worker) Run() {
 		if err != nil || route != "" && w.o.Policy(route) == nil { // a process with the route takes it; after a reload all queues are ready again
 			continue
 		}
-		w.mu.Lock()
-		if !w.isReady[scope] {
-			w.ready, w.isReady[scope] = append(w.ready, scope), true
-		}
-		w.mu.Unlock()
-		poke(w.some)
+		w.lineUp(scope)
 	}
 }
 
-// takeReady takes from ready queues, the oldest first, when there is a slot.
-func (w *Worker) takeReady() {
-	for {
-		select {
-		case <-w.some:
-		case <-w.life.Done():
-			return
-		}
-		for w.hasReady() {
-			leave, err := w.slots.enter(w.life)
-			if err != nil {
-				return
-			}
-			w.mu.Lock()
-			scope := w.ready[0]
-			w.ready = w.ready[1:]
-			delete(w.isReady, scope)
-			w.mu.Unlock()
-			w.tasks.Go(func() { w.take(scope, leave) })
-		}
-	}
-}
-
-func (w *Worker) hasReady() bool {
+// lineUp takes from a queue when there is a slot. A queue has one place in the line.
+func (w *Worker) lineUp(scope idem.Scope) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.ready) > 0
+	waits := w.inLine[scope]
+	w.inLine[scope] = true
+	w.mu.Unlock()
+	if waits {
+		return
+	}
+	w.slots.join(func(slot *turn) {
+		w.mu.Lock()
+		delete(w.inLine, scope)
+		w.mu.Unlock()
+		w.tasks.Go(func() { w.take(scope, slot) })
+	})
 }
 
 // look wakes the execution that this process runs in a queue, because it may have changed: an operator may want it to run now.
@@ -151,8 +129,10 @@ func (w *Worker) look(s idem.Scope) {
 	}
 }
 
-// Reloaded has to be called when the routes have changed: one may have been added.
+// Reloaded has to be called when the routes or the limits have changed: a route may have been
+// added, and there may be more slots.
 func (w *Worker) Reloaded() {
+	w.slots.serve()
 	w.o.Ledger.MarkReady(idem.Scope{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +149,10 @@ func (w *Worker) Reached() {
 }
 
 // Drain takes nothing more. Executions stay parked for others, but for the tries that go on.
-func (w *Worker) Drain() { w.end(guard.ErrShutdown) }
+func (w *Worker) Drain() {
+	w.end(guard.ErrShutdown)
+	w.slots.close()
+}
 
 // Close is Drain, and waits for the tries that go on, until ctx ends.
 func (w *Worker) Close(ctx context.Context) error {
@@ -184,13 +167,13 @@ func (w *Worker) Close(ctx context.Context) error {
 	}
 }
 
-// take runs the first execution of a queue if it is parked and no worker runs it. leave gives the slot back.
-func (w *Worker) take(s idem.Scope, leave func()) {
+// take runs the first execution of a queue if it is parked and no worker runs it.
+func (w *Worker) take(s idem.Scope, slot *turn) {
 	ctx, cancel := context.WithTimeout(w.life, w.o.RequestTimeout)
 	taken, err := w.o.Ledger.Take(ctx, s, func(route string) bool { return w.o.Policy(route) != nil })
 	cancel()
 	if err != nil || taken == nil {
-		leave()
+		slot.leave()
 		if err != nil && w.life.Err() == nil {
 			w.tasks.Go(func() { // the store does not answer: later
 				if sleep(w.life, pauseAfter(1)) == nil {
@@ -203,26 +186,18 @@ func (w *Worker) take(s idem.Scope, leave func()) {
 	r := w.begin(w.o.Guard.Resume(taken.Held))
 	r.tooOld = taken.TooOld
 	lock := taken.Held.Lock()
-	if taken.Carried && lock.Parked.Trying { // the end of what was sent will never be known
-		leave()
-		r.run(&guard.Tried{Sent: true, Failure: leftBy(taken)}, nil)
-		return
+	r.plan()
+	switch {
+	case taken.Carried && lock.Parked.Trying: // the end of what was sent will never be known
+		slot.leave()
+		r.run(&guard.Tried{Sent: true, Failure: leftBy(taken)})
+	case r.due.After(w.o.Now()):
+		slot.leave()
+		r.run(nil)
+	default:
+		r.slot, r.request = slot, taken.Request // nothing keeps a request in memory while it waits
+		r.run(nil)
 	}
-	if taken.Carried && maybeAtWork(lock) {
-		leave()
-		r.due = w.o.Now().Add(lock.ReleaseDelay)
-		r.run(nil, nil)
-		return
-	}
-	r.request = taken.Request // nothing keeps a request in memory while it waits
-	r.run(nil, leave)
-}
-
-// maybeAtWork reports whether the upstream may still be at work on the latest try of a parked execution that another process had. That
-// process's clock alone measured its wait, so the whole delay begins anew. Without a NextAttempt an operator has said that it is to run now.
-func maybeAtWork(l *idem.Lock) bool {
-	p := l.Parked
-	return l.ReleaseDelay > 0 && p.Last != nil && p.Last.Outcome == idem.Unknown && !p.NextAttempt.IsZero()
 }
 
 // leftBy returns why the latest try has no end.
@@ -236,7 +211,7 @@ func leftBy(t *idem.Taken) idem.Failure {
 // TakeOver implements guard.Worker.
 func (w *Worker) TakeOver(x *guard.ParkedExecution, t guard.Tried) {
 	r := w.begin(x)
-	w.tasks.Go(func() { r.run(&t, nil) })
+	w.tasks.Go(func() { r.run(&t) })
 }
 
 // begin registers an execution that this process runs.

@@ -101,11 +101,10 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
 		w := New(Options{Guard: g, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return policy }})
 		r := &run{w: w, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
-		leave, over := r.await()
-		if leave == nil || over || held.ends != 2 {
-			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", leave != nil, over, held.ends)
+		if over := r.await(); r.slot == nil || over || held.ends != 2 {
+			t.Fatalf("a slot for its try: %v, over: %v, after %d ends", r.slot != nil, over, held.ends)
 		}
-		leave()
+		r.leaveSlot()
 	})
 }
 
@@ -131,7 +130,7 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, policy := &oneLock{}, testPolicy()
 		held.lock.ReleaseDelay = time.Minute
-		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now(), Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
+		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now().Add(time.Minute), Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
 		ledger := takenOver{held: held}
 		var sent string
 		w := New(Options{
@@ -142,14 +141,42 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 				x.Complete(idem.Answer{Status: 200, Whole: true})
 			},
 		})
-		leave, err := w.slots.enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
 		began := time.Now()
-		w.take(idem.Scope{}, leave)
+		w.take(idem.Scope{}, w.slots.entered())
 		if took := time.Since(began); sent != "as it is tried" || took < time.Minute {
 			t.Errorf("after %v it sent the request %q", took, sent)
+		}
+	})
+}
+
+// TestAProcessThatTakesAnEventOverTriesItWhenItWasPlanned, and its next pause is longer than the
+// one that it found.
+func TestAProcessThatTakesAnEventOverTriesItWhenItWasPlanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const left = 300 * time.Second
+		held, policy := &carriedLock{}, testPolicy()
+		policy.Park = &idem.ParkPolicy{Attempts: 10}
+		held.lock.Parked = &idem.Parked{
+			Tries: 5, Failures: 5, NextAttempt: time.Now().Add(left), Pause: 600 * time.Second, Pauses: 5,
+			Last: &idem.Evidence{Outcome: idem.Executed, Status: 503, At: time.Now()},
+		}
+		g := guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)})
+		var tried []time.Time
+		w := New(Options{
+			Guard: g, Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Policy: func(string) *idem.Policy { return policy },
+			Try: func(x *guard.Execution, _ []byte) {
+				tried = append(tried, time.Now())
+				x.Complete(idem.Answer{Status: map[int]int{1: 503, 2: 200}[len(tried)], Whole: true})
+			},
+		})
+		began := time.Now()
+		w.take(idem.Scope{}, w.slots.entered())
+		if first := tried[0].Sub(began); first != left {
+			t.Errorf("tried after %v, and %v were left of the pause", first, left)
+		}
+		if next := tried[1].Sub(tried[0]); next < 16*time.Second || next > 32*time.Second {
+			t.Errorf("the pause before the 7th try was %v", next)
 		}
 	})
 }
@@ -173,10 +200,11 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 		held.lock.Parked = &idem.Parked{Tries: 1, Trying: true}
 		ledger := takenOver{held: held, holdExpired: expired}
 		w := New(Options{
-			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: ledger,
+			Guard:  guard.New(guard.Options{Ledger: held, Base: t.Context()}),
+			Ledger: ledger, Running: func() int { return 1 },
 			Policy: func(string) *idem.Policy { return policy },
 		})
-		w.take(idem.Scope{}, func() {})
+		w.take(idem.Scope{}, w.slots.entered())
 		if e := held.end.Error; e == nil || !strings.Contains(e.Detail, want) {
 			t.Errorf("the hold ran out: %v, and it says %+v", expired, e)
 		}
@@ -208,10 +236,7 @@ func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	w := New(Options{
 		Guard: guard.New(guard.Options{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return nil },
 	})
-	leave, err := w.slots.enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	slot := w.slots.entered()
 	r := &run{w: w, scope: idem.Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
 	w.runs[r.scope] = r
 	ran := make(chan struct{})
@@ -226,8 +251,53 @@ func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	<-r.wake
 	w.Drain()
 	<-ran
-	leave()
+	slot.leave()
 	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// cancelledLock is a parked execution that a person cancels.
+type cancelledLock struct {
+	carriedLock
+	settled chan idem.End
+}
+
+func (c *cancelledLock) Begin() error {
+	if c.lock.Cancel != nil {
+		return idem.ErrCancelled
+	}
+	return nil
+}
+
+func (c *cancelledLock) Settle(_ context.Context, end idem.End) (*idem.Record, error) {
+	c.settled <- end
+	return &idem.Record{End: end}, nil
+}
+
+// TestACancelDoesNotWaitForASlot, nor does it leave a place in the line.
+func TestACancelDoesNotWaitForASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &cancelledLock{settled: make(chan idem.End, 1)}
+		held.lock.Parked = &idem.Parked{Tries: 1}
+		g := guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)})
+		w := New(Options{
+			Guard: g, Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Policy: func(string) *idem.Policy { return testPolicy() },
+		})
+		other := w.slots.entered()
+		w.TakeOver(g.Resume(held), guard.Tried{Answer: &idem.Answer{Status: 503}})
+		synctest.Wait()
+		time.Sleep(2 * firstPause) // now it waits for the slot
+		synctest.Wait()
+		held.lock.Cancel = &idem.Cancel{By: "ops"}
+		w.look(held.lock.Scope)
+		if end := <-held.settled; end.Status != idem.Aborted {
+			t.Errorf("it ended as %+v", end)
+		}
+		synctest.Wait()
+		other.leave()
+		w.slots.entered().leave()
+		w.Drain()
+	})
 }

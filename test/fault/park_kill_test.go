@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,7 @@ type parkedStep struct {
 	behind  bool   // another event of the workflow, at the healthy replica, has the lock. Otherwise that replica starts after the death
 	arrange func(*stage) <-chan struct{}
 	setup   func(*stage)
+	pause   time.Duration // the upstream asked for it before the death: the next process waits as long
 }
 
 const (
@@ -41,6 +43,9 @@ const (
 	hurried = "on: [locked, slow, unreachable, unknown, failed], after: 300ms"
 	absent  = "on: [locked, slow, unreachable, unknown, failed], after: 0s"
 )
+
+// asked is a pause that is longer than the session of a process that was killed.
+const asked = 4 * ttl
 
 // What is in one kind of request to etcd alone.
 func (s *stage) parks() string { return s.config.Prefix + "/v1/requests/" } // and in what reads or ends what is parked
@@ -111,8 +116,8 @@ var parkedSteps = []parkedStep{
 		})},
 	{name: "a try failed, which did not reach etcd", fate: inLine, park: absent,
 		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(fails) })},
-	{name: "a try failed, the next one is later", fate: inLine, park: absent,
-		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
+	{name: "a try failed, the next one is later", fate: inLine, park: absent, pause: asked,
+		arrange: answered(503, int(asked.Seconds()), func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
 	{name: "its takeover did not reach etcd", fate: inLine, park: absent, setup: inheriting,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(locksNow) }},
 	{name: "its takeover is in etcd, etcd's answer lost", fate: inLine, park: absent, setup: inheriting,
@@ -284,6 +289,11 @@ func killParked(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) (row parkedFac
 		s.journal.Await("the end of "+event, func(c cluster.Change) bool { return cluster.RecordOf(event)(c) && c.Value.Status == "SUCCESS" })
 	}
 	s.checkParkedRuns(st.fate, before+len(seen))
+	if runs := s.up.Of(s.delivery.Event); st.pause > 0 {
+		if waited := runs[1].Arrived.Sub(runs[0].Arrived); waited < st.pause {
+			t.Errorf("the next process tried it again after %v, and the upstream had asked for %v", waited, st.pause)
+		}
+	}
 	row.calls = fmt.Sprintf("%d more", len(s.up.Of(s.delivery.Event))-before-len(seen))
 	s.checkNothingParked()
 	s.checkFolder()
