@@ -37,6 +37,7 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 			t.Fatal("a try without a pause")
 		}
 		time.Sleep(mostSilence)
+		synctest.Wait()
 		if len(entered) != 1 {
 			t.Fatalf("%d tries while one asks whether the upstream is back", len(entered))
 		}
@@ -86,6 +87,7 @@ func TestTheLineIsServedInItsOrder(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 6}) {
 			t.Errorf("served in the order %v", order)
 		}
