@@ -42,6 +42,9 @@ type key struct {
 	short string
 	// beside is the child that may stand next to the group instead of in it: a route's `path` is its `match.path`.
 	beside string
+	// empty is what an empty value would silently mean, where that gives a protection up; "" = it may be empty. A variable of the environment is often empty
+	// by accident: a value of a chart or a script that is not set.
+	empty string
 }
 
 // secretKey is a field that is filled from <name>_file or <name>_env.
@@ -72,6 +75,7 @@ func (k *key) addFields(typ reflect.Type) {
 			typ:    field.Type,
 			short:  field.Tag.Get("short"),
 			beside: field.Tag.Get("beside"),
+			empty:  field.Tag.Get("empty"),
 		}
 		child.classify()
 		k.keys = append(k.keys, child)

@@ -235,8 +235,32 @@ func TestAListOfTheEnvironmentWithNothingBetweenItsCommasIsRefused(t *testing.T)
 			t.Errorf("%q: got %s", text, said)
 		}
 	}
-	loaded, err := Load(Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__ETCD__ENDPOINTS="}})
-	if err != nil || len(loaded.Config.Etcd.Endpoints) != 0 {
-		t.Errorf("%v %v", loaded, err)
+}
+
+// A chart or a script that has no value for it leaves a variable empty. Where that would give a protection up, it is refused.
+func TestAnEmptyVariableThatWouldGiveAProtectionUpIsRefused(t *testing.T) {
+	for variable, means := range map[string]string{
+		"ETCD__ENDPOINTS":             "etcd.endpoints: the variable is empty, and each replica would have an etcd and locks of its own",
+		"ROUTES__0__PRESET":           "routes[0].preset: the variable is empty, and its signatures would not be checked",
+		"ROUTES__0__MATCH__HOSTS":     "any host",
+		"ROUTES__0__VERIFY__ISSUER":   "any issuer",
+		"ROUTES__0__VERIFY__AUDIENCE": "any audience",
+		"ROUTES__0__VERIFY__CLAIMS":   "without these claims",
+		"ADMIN__TLS__CERT_FILE":       "plain HTTP",
+		"ADMIN__TLS__CLIENT_CA_FILE":  "not be asked for a certificate",
+		"LISTEN__TLS__CERT_FILE":      "plain HTTP",
+		"PARK_STORE__KEY_FILE":        "unsealed",
+	} {
+		for _, text := range []string{"", " "} {
+			said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__" + variable + "=" + text}})
+			if !strings.Contains(said, "environment HOOKLOCK__"+variable+": ") || !strings.Contains(said, means) || !strings.Contains(said, "do not set it") {
+				t.Errorf("%s=%q: got %s", variable, text, said)
+			}
+		}
+	}
+	for _, variable := range []string{"ETCD__USERNAME", "ROUTES__0__LABELS__A", "ROUTES__0__HOLD__ON_STATUS"} {
+		if _, err := Load(Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__" + variable + "="}}); err != nil {
+			t.Errorf("%s: %v", variable, err)
+		}
 	}
 }

@@ -77,13 +77,17 @@ func (r *reading) overrideItem(k *key, path string, names []string, text string,
 }
 
 func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
+	if k.empty != "" && strings.TrimSpace(text) == "" {
+		r.refuse(at, path, "the variable is empty, and %s: give it a value, or do not set it", k.empty)
+		return ""
+	}
 	var value any
 	var err error
 	switch k.kind {
 	case kindTexts, kindChoices, kindStatuses:
 		items := splitList(text)
 		if len(items) == 0 && strings.Contains(text, ",") {
-			r.refuse(at, path, "there is nothing between its commas; leave the variable empty for an empty list")
+			r.refuse(at, path, "there is nothing between its commas; name the items between them, or do not set the variable")
 			return ""
 		}
 		if len(items) > maxItems {

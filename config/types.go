@@ -58,7 +58,7 @@ type Listen struct {
 // ServerTLS is the certificate of a listener. The zero value means plain text.
 type ServerTLS struct {
 	// Certificate chain, PEM. Default empty: no TLS.
-	CertFile string `koanf:"cert_file"`
+	CertFile string `koanf:"cert_file" empty:"the listener would speak plain HTTP"`
 	// Private key of cert_file, PEM. Default empty: no TLS.
 	KeyFile string `koanf:"key_file"`
 }
@@ -140,7 +140,7 @@ func (l *Limits) LeastMemory() Size { return (l.RequestBody*4 + 2) / 3 }
 type Etcd struct {
 	// Client URLs (http://host:2379, https://…) or host:port. Default none: an embedded etcd with one member under
 	// data_dir, for one replica.
-	Endpoints []string `koanf:"endpoints"`
+	Endpoints []string `koanf:"endpoints" empty:"each replica would have an etcd and locks of its own"`
 	// The etcd inside this process. It runs where endpoints is empty.
 	Embedded Embedded `koanf:"embedded"`
 	// What every key begins with. Default /hooklock. Installations with different prefixes do not see each other.
@@ -193,12 +193,12 @@ type Admin struct {
 // AdminTLS is the certificate of the admin listener, and the authorities of its clients. The zero value means plain text.
 type AdminTLS struct {
 	// Certificate chain, PEM. Default empty: no TLS.
-	CertFile string `koanf:"cert_file"`
+	CertFile string `koanf:"cert_file" empty:"the listener would speak plain HTTP"`
 	// Private key of cert_file, PEM. Default empty: no TLS.
 	KeyFile string `koanf:"key_file"`
 	// Certificates, PEM, that a client's certificate must lead to; a client without one is turned away. A token is needed all the
 	// same. Default empty: clients are not asked for a certificate.
-	ClientCAFile string `koanf:"client_ca_file"`
+	ClientCAFile string `koanf:"client_ca_file" empty:"clients would not be asked for a certificate"`
 }
 
 // Token is a token of the admin API.
@@ -248,7 +248,7 @@ type Route struct {
 	Match Match `koanf:"match" beside:"path"`
 	// Name of the sender: stripe, github … (docs/senders). It fills event_id, verify.scheme and what else suits that sender;
 	// whatever is set here overrides it. Default empty: no sender in particular.
-	Preset string `koanf:"preset"`
+	Preset string `koanf:"preset" empty:"its signatures would not be checked"`
 	// Template of the scope of the lock: deliveries with the same workflow run one at a time. Default "{route}": one at a time
 	// for the whole route.
 	Workflow string `koanf:"workflow"`
@@ -297,7 +297,7 @@ type Match struct {
 	// HTTP methods, in capitals. Default POST, PUT, PATCH.
 	Methods []string `koanf:"methods"`
 	// Host names without port; the case does not matter. Default none: any host.
-	Hosts []string `koanf:"hosts"`
+	Hosts []string `koanf:"hosts" empty:"deliveries for any host would match"`
 }
 
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
@@ -344,11 +344,11 @@ type Verify struct {
 	// schemes hmac and jwt: how the secret is written: text, base64 or hex. Default empty: text, taken byte for byte.
 	SecretEncoding string `koanf:"secret_encoding"`
 	// scheme jwt: the claim iss must be this. Default empty: any.
-	Issuer string `koanf:"issuer"`
+	Issuer string `koanf:"issuer" empty:"tokens of any issuer would be taken"`
 	// scheme jwt: the claim aud must have this. Default empty: any, which a public key allows only with body_hash.
-	Audience string `koanf:"audience"`
+	Audience string `koanf:"audience" empty:"tokens for any audience would be taken"`
 	// scheme jwt: further claims that the token must have, as name=value. Default none.
-	Claims []string `koanf:"claims"`
+	Claims []string `koanf:"claims" empty:"tokens without these claims would be taken"`
 	// scheme jwt: the claim with the SHA-256 of the body. Default empty: nothing of the body is signed.
 	BodyHash string `koanf:"body_hash"`
 	// What secret_file, secret_env or secret_files gave. Never printed.

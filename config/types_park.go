@@ -58,7 +58,7 @@ type ParkStore struct {
 	S3 S3 `koanf:"s3"`
 	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
 	// open. Default empty: requests are kept as they are.
-	KeyFile string `koanf:"key_file"`
+	KeyFile string `koanf:"key_file" empty:"requests would be kept unsealed"`
 	// The text of key_file. Never printed.
 	Keys Secret `koanf:"-" secret:"key"`
 	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
