@@ -52,6 +52,6 @@
 // Locks are not reentrant: a holder that asks for its lock again waits for itself. Two workflows taken in different orders can deadlock;
 // give Acquire a context that ends.
 //
-// etcd must be 3.6.14, 3.5.28 or 3.7, or newer of these: older ones have errors that break the promises above. A restored snapshot
+// etcd must be 3.7.1, 3.6.14 or 3.5.33, or newer of these: older ones have errors that break the promises above. A restored snapshot
 // takes revisions back, and tokens with them: restore it with a bumped revision.
 package etcdlock

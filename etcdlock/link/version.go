@@ -25,21 +25,21 @@ func (v version) before(major, minor, patch int) bool {
 	return semver.Compare(string(v), fmt.Sprintf("v%d.%d.%d", major, minor, patch)) < 0
 }
 
-// flaws are errors of etcd that break a promise of ours, with the first releases of 3.5 and 3.6 without them. Everything older than
-// 3.5 has them all, 3.7 has none.
+// flaws are errors of etcd that break a promise of ours, with the first releases of 3.5, 3.6 and 3.7 without them. Everything older than
+// 3.5 has them all.
 var flaws = []struct {
-	in35, in36 int
-	what       string
+	in35, in36, in37 int
+	what             string
 }{
-	{28, 5, "a lease that was revoked can be reported alive"},                       // etcd-io/etcd#20590
-	{28, 9, "reads can be stale after a process stood still or the leader changed"}, // etcd-io/etcd#20418, #21378
-	{28, 11, "a nested transaction can go past the permissions of a role"},          // CVE-2026-33343
-	{28, 14, "a nested transaction is not counted against the space quota"},         // etcd-io/etcd#22140
-	{28, 14, "a watch can show keys that the role must not read"},                   // GHSA-xg4h-6gfc-h4m8
+	{28, 5, 0, "a lease that was revoked can be reported alive"},                       // etcd-io/etcd#20590
+	{28, 9, 0, "reads can be stale after a process stood still or the leader changed"}, // etcd-io/etcd#20418, #21378
+	{28, 11, 0, "a nested transaction can go past the permissions of a role"},          // CVE-2026-33343
+	{33, 14, 1, "a nested transaction is not counted against the space quota"},         // etcd-io/etcd#22140
+	{33, 14, 1, "a watch can show keys that the role must not read"},                   // GHSA-xg4h-6gfc-h4m8
 }
 
-// NewEnough is the end of every refusal of a version.
-const NewEnough = "upgrade to 3.6.14, 3.5.28 or 3.7"
+// NewEnough is the end of every refusal of a version. Upstream announced these releases together.
+const NewEnough = "upgrade to 3.7.1, 3.6.14 or 3.5.33, or later ones of these"
 
 // errTooOld: locks in such an etcd are not reliable.
 var errTooOld = errors.New("too old to be relied on")
@@ -52,7 +52,8 @@ func CheckRelease(text string) error {
 	}
 	var known []string
 	for _, f := range flaws {
-		if v.before(3, 5, f.in35) || semver.MajorMinor(string(v)) == "v3.6" && v.before(3, 6, f.in36) {
+		minor := semver.MajorMinor(string(v))
+		if v.before(3, 5, f.in35) || minor == "v3.6" && v.before(3, 6, f.in36) || minor == "v3.7" && v.before(3, 7, f.in37) && f.in37 > 0 {
 			known = append(known, f.what)
 		}
 	}
