@@ -124,7 +124,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			e.tried = e.tried || !link.Definite(err)
 		}
 		switch {
-		case !e.tried && (park.TooLarge(err) || isClosed(e.abandoned)):
+		case !e.tried && (park.TooLarge(err) || link.Refuses(err) || isClosed(e.abandoned)):
 			return commit.Unavailable(err)
 		case pause.Wait(life) != nil:
 			return commit.Unknown(err)

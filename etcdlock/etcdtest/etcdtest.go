@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -126,6 +127,25 @@ func (e *Etcd) MakeRoom(tb testing.TB) {
 			tb.Fatal(listErr)
 		}
 		again = err != nil || len(alarms.Alarms) > 0
+	}
+}
+
+// RaiseCorrupt raises the alarm CORRUPT of a member, as etcd does when its data differs from that of the others, and returns what disarms it.
+func (e *Etcd) RaiseCorrupt(tb testing.TB) (disarm func()) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	alarm := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(e.server.Server.MemberID()), Alarm: pb.AlarmType_CORRUPT}
+	if _, err := pb.NewMaintenanceClient(e.Client.ActiveConnection()).Alarm(ctx, alarm); err != nil {
+		tb.Fatal(err)
+	}
+	return func() {
+		tb.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		if _, err := e.Client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: alarm.MemberID, Alarm: alarm.Alarm}); err != nil {
+			tb.Fatal(err)
+		}
 	}
 }
 

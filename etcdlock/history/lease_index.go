@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -27,7 +25,7 @@ func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.Lea
 		switch {
 		case err == nil:
 			return nil
-		case link.Definite(err), errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
+		case link.Definite(err), link.Refuses(err), pause.Wait(ctx) != nil:
 			return fmt.Errorf("list a lease: %w", err)
 		}
 	}

@@ -87,7 +87,7 @@ func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseI
 		switch {
 		case err == nil:
 			return granted, nil
-		case errors.Is(err, rpctypes.ErrNoSpace), pause.Wait(ctx) != nil:
+		case Refuses(err), pause.Wait(ctx) != nil:
 			return 0, fmt.Errorf("grant lease: %w", err)
 		}
 	}

@@ -19,6 +19,7 @@ var never = []error{
 	rpctypes.ErrLeaseNotFound, // one missing lease fails the whole request
 	rpctypes.ErrTooManyOps, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey, rpctypes.ErrRequestTooLarge,
 	rpctypes.ErrTooManyRequests,                  // refused before it was proposed
+	rpctypes.ErrCorrupt,                          // under that alarm nothing is applied
 	rpctypes.ErrCompacted, rpctypes.ErrFutureRev, // of a read
 	rpctypes.ErrPermissionDenied, rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed,
 }
@@ -47,7 +48,12 @@ func TooLarge(err error) bool {
 // then reading is enough; and under that alarm a fence would be refused itself.
 func Fencing(err error) bool { return !errors.Is(err, rpctypes.ErrNoSpace) }
 
+// Refuses reports whether an alarm is the reason of err: etcd refuses every further attempt until an operator has disarmed it.
+func Refuses(err error) bool {
+	return errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrCorrupt)
+}
+
 // MemberAlone reports whether a definite error of a batch may be the fault of one of its members, or of the size of all.
 func MemberAlone(err error) bool {
-	return Definite(err) && !errors.Is(err, ErrNotSent) && !errors.Is(err, rpctypes.ErrTooManyRequests)
+	return Definite(err) && !errors.Is(err, ErrNotSent) && !errors.Is(err, rpctypes.ErrTooManyRequests) && !Refuses(err)
 }

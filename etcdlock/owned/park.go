@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
 	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/slots"
@@ -22,7 +21,7 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	as := park.As(p, &kept)
 	w := &writing{
 		h: h, done: func(l *idem.Lock) bool { return l.Parked != nil },
-		over: func(err error) bool { return park.TooLarge(err) || errors.Is(err, rpctypes.ErrNoSpace) },
+		over: func(err error) bool { return park.TooLarge(err) || link.Refuses(err) },
 		send: func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
 			switch {
 			case l.Parked != nil:
