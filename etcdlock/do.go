@@ -3,12 +3,7 @@ package etcdlock
 import (
 	"context"
 	"errors"
-
-	"hooklock/etcdlock/link"
 )
-
-// patienceAtEnd is how long Do waits for etcd to take the lock back. The Store goes on by itself.
-const patienceAtEnd = 2 * link.TxnTimeout
 
 type tokenKey struct{}
 
@@ -36,7 +31,7 @@ func (s *Locker) Do(ctx context.Context, workflow string, fn func(context.Contex
 	defer func() {
 		unhook()
 		stop(context.Canceled)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patienceAtEnd)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.pool.Txn) // the Store goes on by itself
 		defer cancel()
 		lost := l.Err()
 		if unlock := l.Unlock(bounded); lost == nil {

@@ -7,7 +7,6 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
-	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
 
@@ -141,7 +140,7 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	select { // longer than one attempt
 	case err := <-told:
 		t.Fatalf("while etcd did not answer: %v", err)
-	case <-time.After(2 * link.AttemptTimeout):
+	case <-time.After(4 * s.pool.Attempt):
 	}
 	wire.Blackhole(false)
 	wire.Reset()

@@ -34,6 +34,9 @@ type Options struct {
 	// Client is used instead of Endpoints, for an etcd in this process. The Store does not close it.
 	Client *clientv3.Client
 
+	// RequestTimeout is for how long a caller waits for etcd: single requests are bounded by a part of it, so a far etcd needs more; 0 = 2 s, and no less.
+	RequestTimeout time.Duration
+
 	Username string
 	Password string
 	TLS      *tls.Config // nil = no TLS
@@ -112,7 +115,7 @@ func (o *Options) size(route string, slot idem.Slot) int {
 
 // Target returns the etcd that o names, and the user.
 func (o *Options) Target() *link.Target {
-	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
+	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
 }
 
 // SessionEvent is a change in the life of this process's session.
@@ -305,8 +308,8 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 	return max(0, session.Remaining())
 }
 
-// LastWords is how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
-const LastWords = link.TxnTimeout + link.AttemptTimeout
+// LastWords returns how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
+func (s *Store) LastWords() time.Duration { return s.pool.Txn + s.pool.Attempt }
 
 // Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
 // are lost, and reaped by other processes at once. The error says that something was left unresolved. Only the first call does anything.
@@ -333,7 +336,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 
 // writeIndexes writes the indexes of the leases that this process has put keys on. Without them, a search reads the keys.
 func (s *core) writeIndexes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.pool.Txn)
 	defer cancel()
 	s.leases.Finish(ctx)
 	s.duplicates.Index(ctx)

@@ -70,7 +70,7 @@ func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, 
 	}
 	first := r.p.store.view.Queues.IsHead(&r.p.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, r.reads(!first))
+		response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, r.reads(!first))
 		if err == nil {
 			var at *queueState
 			if at, err = r.stateIn(response); err != nil {
@@ -119,7 +119,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 		return before, nil
 	}
 	last := link.Read(clientv3.OpGet(r.p.keys().W, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
-	response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, []protocol.Op{last})
+	response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 // written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
 // answer.
 func (r *reading) gone(life context.Context, revision int64) *queueState {
-	response, err := r.p.store.pool.Commit(life, link.AttemptTimeout, nil, protocol.FromAnyMember(r.reads(false)))
+	response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}

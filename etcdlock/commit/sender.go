@@ -156,7 +156,7 @@ func NewSender(p *link.Pool, now func() time.Time, unused func(clientv3.LeaseID)
 	return s
 }
 
-// Send queues r. Its answer always comes to r.Reply, within about link.TxnTimeout of its departure.
+// Send queues r. Its answer always comes to r.Reply, within about the Txn of its pool's Limits after its departure.
 func (s *Sender) Send(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -446,7 +446,7 @@ func (s *Sender) commit(batch []*Request) (*pb.TxnResponse, error) {
 		txns[i] = r.Txn
 	}
 	// Not the context of one delivery: the transactions of a batch share its fate.
-	return s.pool.Commit(context.Background(), link.TxnTimeout, nil, txns)
+	return s.pool.Commit(context.Background(), s.pool.Txn, nil, txns)
 }
 
 // Idle reports whether nothing waits to leave or for an answer.

@@ -137,7 +137,7 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 		says   string
 	}{
 		{"an old release", func(s *clientv3.StatusResponse) { s.Version = "3.4.30" }, "etcd release", Failed, "a lease that was revoked can be reported alive; reads can be stale"},
-		{"what to do about it", func(s *clientv3.StatusResponse) { s.Version = "3.6.1" }, "etcd release", Failed, "upgrade to 3.6.14, 3.5.28 or 3.7"},
+		{"what to do about it", func(s *clientv3.StatusResponse) { s.Version = "3.6.1" }, "etcd release", Failed, "upgrade to 3.7.1, 3.6.14 or 3.5.33"},
 		{"no leader", func(s *clientv3.StatusResponse) { s.Leader = 0 }, "etcd leader", Failed, "a majority"},
 		{"nearly full", func(s *clientv3.StatusResponse) { s.DbSize, s.DbSizeQuota = 90<<20, 100<<20 }, "etcd space", Warning, "90.0 MiB"},
 		{"no quota told", func(s *clientv3.StatusResponse) { s.DbSizeQuota = 0 }, "etcd space", OK, "does not tell its quota"},

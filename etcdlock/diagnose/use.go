@@ -65,7 +65,7 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (granted *cli
 			return granted
 		}
 	}
-	renewal := took["renew"]
+	renewal, most := took["renew"], link.LimitsFor(d.o.RequestTimeout).Attempt
 	every := d.o.SessionTTL / 4
 	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
 		milliseconds(took["grant"]), milliseconds(renewal), milliseconds(took["revoke"]), d.o.SessionTTL, every)
@@ -73,10 +73,10 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (granted *cli
 	case granted.TTL > link.LeaseSeconds(asked):
 		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
 			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay closed for %d s", granted.TTL))
-	case renewal > link.AttemptTimeout:
-		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v: find out why etcd is slow (disk, network, CPU)", link.AttemptTimeout))
-	case renewal > link.AttemptTimeout/2:
-		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", link.AttemptTimeout))
+	case renewal > most:
+		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v, a third of etcd.request_timeout: find out why etcd is slow (disk, network, CPU), or raise that", most))
+	case renewal > most/2:
+		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", most))
 	default:
 		d.say(check, OK, found, "")
 	}

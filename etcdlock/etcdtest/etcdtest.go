@@ -5,7 +5,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +27,46 @@ type Etcd struct {
 	// Client is a connection for the test itself.
 	Client *clientv3.Client
 	server *embed.Etcd
+	stop   sync.Once
+}
+
+// Stop ends the member before its test does.
+func (e *Etcd) Stop() { e.stop.Do(e.server.Close) }
+
+// ID returns the ID of the member.
+func (e *Etcd) ID() uint64 { return uint64(e.server.Server.MemberID()) }
+
+// StartCluster is Start for a cluster of n members.
+func StartCluster(tb testing.TB, n int) []*Etcd {
+	tb.Helper()
+	configs, names := make([]*embed.Config, n), make([]string, n)
+	for i := range configs {
+		cfg := newConfig(tb)
+		cfg.Name, cfg.TickMs, cfg.ElectionMs = fmt.Sprintf("m%d", i), 50, 500 // apart from each other, members need more time for an election
+		cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
+		cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
+		configs[i], names[i] = cfg, cfg.Name+"="+cfg.ListenPeerUrls[0].String()
+	}
+	servers, members := make([]*embed.Etcd, n), make([]*Etcd, n)
+	for i, cfg := range configs {
+		cfg.InitialCluster = strings.Join(names, ",")
+		servers[i] = boot(tb, cfg)
+	}
+	for i, server := range servers {
+		members[i] = await(tb, server, nil)
+	}
+	return members
+}
+
+// freeAddress returns an address that nothing listens on.
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
 }
 
 // Start runs an etcd for tb, on a fresh directory. It does not sync to disk: do not use it to measure, or to test a power cut.
@@ -55,6 +99,13 @@ func StartWithRequestBytes(tb testing.TB, n uint) *Etcd {
 // start runs a member with what change makes of its configuration. t is what clients need for it, nil where it is plain.
 func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()
+	cfg := newConfig(tb)
+	change(cfg)
+	return await(tb, boot(tb, cfg), t)
+}
+
+func newConfig(tb testing.TB) *embed.Config {
+	tb.Helper()
 	cfg := embed.NewConfig()
 	cfg.Dir = tb.TempDir()
 	cfg.TickMs, cfg.ElectionMs = 10, 100
@@ -62,18 +113,29 @@ func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	any := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	cfg.ListenClientUrls, cfg.ListenPeerUrls = any, any
-	change(cfg)
+	return cfg
+}
+
+func boot(tb testing.TB, cfg *embed.Config) *embed.Etcd {
+	tb.Helper()
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		tb.Fatalf("start etcd: %v", err)
 	}
-	tb.Cleanup(server.Close)
+	return server
+}
+
+// await returns a member that has been started, once it answers.
+func await(tb testing.TB, server *embed.Etcd, t *tls.Config) *Etcd {
+	tb.Helper()
+	e := &Etcd{server: server}
+	tb.Cleanup(e.Stop)
 	select {
 	case <-server.Server.ReadyNotify():
 	case <-time.After(20 * time.Second):
 		tb.Fatal("etcd was not ready after 20 s")
 	}
-	e := &Etcd{Endpoint: server.Clients[0].Addr().String(), server: server}
+	e.Endpoint = server.Clients[0].Addr().String()
 	e.Client = dial(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, TLS: t})
 	return e
 }
@@ -135,7 +197,7 @@ func (e *Etcd) RaiseCorrupt(tb testing.TB) (disarm func()) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	alarm := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(e.server.Server.MemberID()), Alarm: pb.AlarmType_CORRUPT}
+	alarm := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: e.ID(), Alarm: pb.AlarmType_CORRUPT}
 	if _, err := pb.NewMaintenanceClient(e.Client.ActiveConnection()).Alarm(ctx, alarm); err != nil {
 		tb.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.Lea
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
 	note := protocol.Note(o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
-		_, err := o.Pool.Commit(ctx, link.AttemptTimeout, nil, protocol.Writes{note})
+		_, err := o.Pool.Commit(ctx, o.Pool.Attempt, nil, protocol.Writes{note})
 		switch {
 		case err == nil:
 			return nil
@@ -61,7 +61,7 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 	for field, value := range fields {
 		writes = append(writes, protocol.Note(o.Layout.Index(kind, lease, field), protocol.Leased{Value: value, Lease: lease}))
 	}
-	_, err = o.Pool.Commit(ctx, link.AttemptTimeout, nil, writes)
+	_, err = o.Pool.Commit(ctx, o.Pool.Attempt, nil, writes)
 	return err
 }
 

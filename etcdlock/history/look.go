@@ -44,7 +44,7 @@ func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.Exe
 }
 
 func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, link.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*pool.Attempt) // it reads twice
 	defer cancel()
 	left, err := leftLock(ctx, pool, k, id, ran)
 	if err != nil {

@@ -95,7 +95,7 @@ func (w *writer) pendingLocked() int { return len(w.queue) + w.out }
 
 // Finish writes what is left, if etcd takes it at once.
 func (w *writer) Finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.o.Pool.Txn)
 	defer cancel()
 	for w.Pending() {
 		if !w.Write(ctx) {

@@ -17,7 +17,7 @@ import (
 // GrantLease grants a lease once, with the ID that the caller chose, so that a repeated request finds the lease of the first one instead of leaving it
 // behind. An etcd in this process loses no answers and chooses the ID itself.
 func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
-	err := p.try(ctx, opGrant, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	err := p.try(ctx, opGrant, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		if c.ActiveConnection() == nil {
 			granted, err := c.Grant(ctx, LeaseSeconds(ttl))
 			if err == nil {
@@ -36,7 +36,7 @@ func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Dur
 
 // Renew prolongs a lease once.
 func (p *Pool) Renew(ctx context.Context, id clientv3.LeaseID) error {
-	return p.try(ctx, opRenew, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error { return RenewLease(ctx, c, id) })
+	return p.try(ctx, opRenew, p.Attempt, func(ctx context.Context, c *clientv3.Client) error { return RenewLease(ctx, c, id) })
 }
 
 // RenewLease prolongs a lease once over c. The client's own KeepAliveOnce repeats without a pause while nothing listens.
@@ -96,7 +96,7 @@ func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseI
 // Lease returns how long a lease lives on, and what o asks for. It repeats until etcd answers; it returns the error of ctx.
 func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.LeaseOption) (lease *clientv3.LeaseTimeToLiveResponse, err error) {
 	for pause := NewBackoff(); ; {
-		err := p.try(ctx, opTimeToLive, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := p.try(ctx, opTimeToLive, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
 			lease, err = c.TimeToLive(ctx, id, o...)
 			return err
 		})
@@ -111,7 +111,7 @@ func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.Lea
 
 // Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
 func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) {
-	_ = p.try(ctx, opRevoke, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	_ = p.try(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)
 		return err
 	})

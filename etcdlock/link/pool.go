@@ -15,24 +15,37 @@ import (
 	grpcbackoff "google.golang.org/grpc/backoff"
 )
 
-const (
-	// AttemptTimeout bounds one renewal, grant or read. A hung member must cost less than a session's life.
-	AttemptTimeout = 700 * time.Millisecond
-	// TxnTimeout bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
-	// etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
-	TxnTimeout = time.Second
-)
+// Limits bound single requests to etcd. A hung member must cost less than a session's life, and a far one must have the time to answer.
+type Limits struct {
+	// Attempt bounds one renewal, grant or read.
+	Attempt time.Duration
+	// Txn bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
+	Txn time.Duration
+	// connect bounds one attempt to connect: one that was begun while packets got lost is given up before the system's own pauses grow.
+	connect time.Duration
+}
 
-// reconnect bounds the pauses between attempts to reach a member. gRPC's own pauses grow to two minutes, and a member that is back would be
-// unused for as long. A connection that was begun while packets got lost is given up before the system's own pauses grow.
-var reconnect = grpc.ConnectParams{
-	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
-	MinConnectTimeout: 2 * time.Second,
+// LimitsFor returns the limits for a caller that waits for etcd for request in all; 0 = 2 s. They never get shorter than for 2 s, because a slow disk answers late
+// whatever a caller wants. etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
+func LimitsFor(request time.Duration) Limits {
+	const least, most = 2 * time.Second, 10 * time.Second
+	request = min(max(request, least), most)
+	return Limits{Attempt: request * 35 / 100, Txn: request / 2, connect: request}
+}
+
+// connectParams bound the pauses between attempts to reach a member. gRPC's own pauses grow to two minutes, and a member that is back would be unused for as long.
+func (l Limits) connectParams() grpc.ConnectParams {
+	return grpc.ConnectParams{
+		Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
+		MinConnectTimeout: l.connect,
+	}
 }
 
 // Pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer rotates over all of them, so that a
 // hung member gets its share of the requests for as long as it hangs.
 type Pool struct {
+	// Limits bound its requests. They never change.
+	Limits
 	members []*member
 	owned   bool
 	onBack  func(before, now int64)
@@ -46,8 +59,10 @@ type Pool struct {
 // member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
 // it exists, and Open must not need etcd.
 type member struct {
+	silence
 	dial       func() (*clientv3.Client, error)
-	host, port string          // as configured; "" for an etcd in this process
+	endpoint   string // as configured; "" for an etcd in this process, as host and port are
+	host, port string
 	report     func(Operation) // nil = nothing is measured
 
 	mu     sync.Mutex
@@ -75,6 +90,9 @@ type Target struct {
 	// Client is used instead of Endpoints, for an etcd in this process. This package does not close it.
 	Client *clientv3.Client
 
+	// RequestTimeout is for how long a caller waits for etcd, which LimitsFor derives the limits of single requests from; 0 = 2 s.
+	RequestTimeout time.Duration
+
 	Username string // "" = none, or the name in the client certificate
 	Password string
 	TLS      *tls.Config // nil = no TLS
@@ -88,7 +106,7 @@ type Target struct {
 
 // OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{moved: make(chan struct{}), onBack: o.OnBack}
+	p := &Pool{Limits: LimitsFor(o.RequestTimeout), moved: make(chan struct{}), onBack: o.OnBack}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
 			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
@@ -101,13 +119,13 @@ func OpenPool(o *Target) (*Pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{report: o.OnOperation}
+		m := &member{report: o.OnOperation, endpoint: endpoint}
 		m.host, m.port = HostPort(endpoint)
 		m.dial = func() (c *clientv3.Client, err error) {
 			if o.Username == "" {
-				return Dial(o, endpoint, AttemptTimeout)
+				return Dial(o, endpoint, p.Attempt, m.dialer())
 			}
-			err = m.measured(opAuthenticate, func() error { c, err = Dial(o, endpoint, AttemptTimeout); return err })
+			err = m.measured(opAuthenticate, func() error { c, err = Dial(o, endpoint, p.Attempt, m.dialer()); return err })
 			return c, err
 		}
 		if o.Username == "" {
@@ -122,7 +140,7 @@ func OpenPool(o *Target) (*Pool, error) {
 }
 
 // Dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
-func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, error) {
+func Dial(o *Target, endpoint string, limit time.Duration, more ...grpc.DialOption) (*clientv3.Client, error) {
 	var config *tls.Config
 	if o.TLS != nil {
 		config = o.TLS.Clone()
@@ -135,7 +153,7 @@ func Dial(o *Target, endpoint string, limit time.Duration) (*clientv3.Client, er
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
 		Logger:      zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithNoProxy()},
+		DialOptions: append(more, grpc.WithConnectParams(LimitsFor(o.RequestTimeout).connectParams()), grpc.WithNoProxy()),
 	})
 }
 
@@ -189,6 +207,9 @@ func (p *Pool) try(parent context.Context, name string, limit time.Duration, req
 	if err = p.members[at].measured(name, once); staleToken(err) {
 		err = p.members[at].measured(name, once)
 	}
+	if parent.Err() == nil {
+		err = p.members[at].explain(err, c, p.members[at].endpoint, limit)
+	}
 	if err != nil && parent.Err() == nil && !Definite(err) {
 		p.failover(at)
 	}
@@ -210,7 +231,7 @@ func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*p
 
 // Get reads keys once.
 func (p *Pool) Get(ctx context.Context, key string, o ...clientv3.OpOption) (answer *clientv3.GetResponse, err error) {
-	err = p.try(ctx, opRange, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err = p.try(ctx, opRange, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
 		answer, err = c.Get(ctx, key, o...)
 		return err
 	})
@@ -219,7 +240,7 @@ func (p *Pool) Get(ctx context.Context, key string, o ...clientv3.OpOption) (ans
 
 // Delete deletes keys that no transaction compares, once.
 func (p *Pool) Delete(ctx context.Context, key string, o ...clientv3.OpOption) error {
-	return p.try(ctx, opDelete, AttemptTimeout, func(ctx context.Context, c *clientv3.Client) error {
+	return p.try(ctx, opDelete, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Delete(ctx, key, o...)
 		return err
 	})

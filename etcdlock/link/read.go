@@ -60,7 +60,7 @@ func (p *Pool) Keys(ctx context.Context, key string, options ...clientv3.OpOptio
 // ReadOps is Read for requests in their wire form.
 func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*pb.ResponseOp, revision int64, err error) {
 	for pause := NewBackoff(); ; {
-		response, err := p.Commit(ctx, AttemptTimeout, nil, reads)
+		response, err := p.Commit(ctx, p.Attempt, nil, reads)
 		if err == nil {
 			return response.Responses, response.Header.Revision, nil
 		}
@@ -95,7 +95,7 @@ func (p *Pool) ReadEach(ctx context.Context, ops []clientv3.Op) (answers []*pb.R
 // for ever, and with it those that travel beside it.
 func (p *Pool) CommitParts(ctx context.Context, writes []*pb.RequestOp) error {
 	return inParts(writes, func(part []*pb.RequestOp) error {
-		_, err := p.Commit(ctx, AttemptTimeout, nil, part)
+		_, err := p.Commit(ctx, p.Attempt, nil, part)
 		if len(part) == 1 && TooLarge(err) {
 			return nil
 		}

@@ -60,7 +60,7 @@ func (p *Pool) version(parent context.Context, endpoint string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(parent, AttemptTimeout)
+	ctx, cancel := context.WithTimeout(parent, p.Attempt)
 	defer cancel()
 	status, err := c.Status(ctx, endpoint)
 	if err != nil {

@@ -48,7 +48,7 @@ func (h *Holdings) Run(ctx context.Context) {
 		if err := h.ready(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
-		looking, cancel := context.WithTimeout(ctx, link.TxnTimeout)
+		looking, cancel := context.WithTimeout(ctx, h.reaper.o.Pool.Txn)
 		h.Look(looking)
 		cancel()
 		if link.Sleep(ctx, holdingsPeriod) != nil {

@@ -150,7 +150,7 @@ func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 }
 
 func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
-	ctx, cancel := context.WithTimeout(ctx, 2*link.TxnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*w.reaper.o.Pool.Txn)
 	defer cancel()
 	dead, err := w.reaper.IsDead(ctx, l)
 	switch {

@@ -99,7 +99,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, names, revision, err := k.open(ctx)
 		if err != nil {
-			err = fmt.Errorf("open a session: %w", link.Explain(err))
+			err = fmt.Errorf("open a session: %w", link.Explain(k.o.Pool.WhySilent(ctx, err)))
 			k.set(nil, err)
 			if ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
@@ -151,7 +151,7 @@ func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64
 	if err := k.clear(ctx); err != nil {
 		return nil, nil, 0, err
 	}
-	response, err := k.o.Pool.Commit(ctx, link.AttemptTimeout, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
+	response, err := k.o.Pool.Commit(ctx, k.o.Pool.Attempt, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
 		protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
 		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
 		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix())),

@@ -198,7 +198,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	s.onStop("store", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
-		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-etcdlock.LastWords, time.Second)) // so that its own error names what does not answer
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-s.Store.LastWords(), time.Second)) // so that its own error names what does not answer
 		defer cancel()
 		return s.Store.Close(ctx)
 	})

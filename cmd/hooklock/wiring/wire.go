@@ -249,7 +249,7 @@ func EmbeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
 func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
 	o := etcdlock.Options{
 		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
-		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, Holder: holder(), Logger: log,
+		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, RequestTimeout: c.Etcd.RequestTimeout, Holder: holder(), Logger: log,
 	}
 	for _, endpoint := range c.Etcd.Endpoints {
 		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
