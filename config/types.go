@@ -263,6 +263,9 @@ type Route struct {
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
 	// the delivery unguarded. Default payload.
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
+	// Whether the service asks its senders for HTTP Digest. Then a request without body and without Authorization is no event: it passes to
+	// the service without a lock, which answers with its challenge. Senders such as curl need that. Default false.
+	Digest bool `koanf:"digest"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
 	// A request of the sender that is no event, with which it checks the endpoint. Default: what the preset says, else none.

@@ -30,6 +30,9 @@ func (v *validator) routes() {
 		pattern := v.match(path+".match", &r.Match)
 		v.templates(path, r, pattern)
 		v.verify(path, r)
+		if r.Digest && r.Verify.Scheme != SchemeNone {
+			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a challenge: a sender such as curl cannot do both")
+		}
 		v.lock(path+".lock", r)
 		v.uses(path+".uses", r, pattern)
 		v.idempotency(path+".idempotency", r)
@@ -282,7 +285,7 @@ func (v *validator) warnFirst(path string, r *Route) {
 // indexStep is an element of a list.
 var indexStep = regexp.MustCompile(`\[[0-9]+\]`)
 
-// noteMismatch notes a default that loses events of senders whose body counts the attempts: the second one is refused for ever.
+// noteMismatch notes a default that refuses senders whose body counts the attempts: once one of them took effect, the others are refused.
 func (v *validator) noteMismatch(path string, r *Route) {
 	i := &r.Idempotency
 	if _, said := v.places[path]; said || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
@@ -293,7 +296,7 @@ func (v *validator) noteMismatch(path string, r *Route) {
 		other = "execute, or replay_unsigned if only the sender can reach this route"
 	}
 	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
-		"no attempt after the first is taken for the same event; then say " + other + ". hooklock report shows what such a sender changes"})
+		"each attempt after one that took effect is refused for ever, if the sender did not get that answer; then say " + other + ". hooklock report shows what such a sender changes"})
 }
 
 // readsBody reports whether a template reads a member of the body. A wrong one is reported elsewhere.

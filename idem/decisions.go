@@ -35,6 +35,7 @@ const (
 	DecisionStoreUnavailable    Decision = "store_unavailable"
 	DecisionBypassed            Decision = "bypassed"
 	DecisionAnswered            Decision = "answered"
+	DecisionChallenged          Decision = "challenged"
 	DecisionUnverified          Decision = "unverified"
 	DecisionRejected            Decision = "rejected"
 	DecisionInternalError       Decision = "internal_error"
@@ -204,6 +205,10 @@ var decisions = [...]DecisionRow{
 	},
 	{Decision: DecisionBypassed, Happened: "it was forwarded without a lock"},
 	{Decision: DecisionAnswered, Happened: "Hooklock answered it without the service, as the sender asked"},
+	{
+		Decision: DecisionChallenged, Happened: "the service asked the sender to authenticate first",
+		Todo: "If it does not come again, check the sender's credentials for the service",
+	},
 	{
 		Decision: DecisionUnverified, Class: ClassForged, Status: 401, Code: "signature_invalid", Effect: EffectNo,
 		Happened: "a bad signature", Todo: "Compare the secret here with that at the sender",

@@ -8,6 +8,9 @@ type Try struct {
 	Status int  // of the upstream's answer; 0 = none came
 	Sent   bool // the upstream may have a byte of the request; an answer proves it
 	Held   bool // the upstream answered, and asks to go on after its answer
+	// Challenge: the answer asks the sender for credentials that its request did not bring. That is
+	// no outcome of the event: the sender answers it with the next request.
+	Challenge bool
 	// Hopeless: no further try can succeed, whatever the policy says.
 	Hopeless bool
 	// Last: the policy allows no failed try after this one. Only an accepted event has several.
@@ -72,6 +75,8 @@ func Judge(p *Policy, t Try) Judgement {
 		return Judgement{Outcome: Executed, Attached: ToLetGo, Accepted: ToLetGo}
 	case t.Status == 0 && !t.Sent:
 		return judgeUnsent(t)
+	case t.Challenge:
+		return p.judgeChallenge()
 	case t.Status == 0 || p.Unknown.Has(t.Status):
 		return p.judgeUnknown(t)
 	}
@@ -85,6 +90,14 @@ func judgeUnsent(t Try) Judgement {
 	if t.Hopeless {
 		j.Accepted, j.Counts = ToDeadLetter, true
 	}
+	return j
+}
+
+// judgeChallenge judges a try whose answer asks the sender for credentials, whatever the policy says
+// of such a status. No sender waits for the challenge of an accepted event.
+func (p *Policy) judgeChallenge() Judgement {
+	j := Judgement{Outcome: Executed, Attached: ToRelease, Counts: true}
+	p.giveUp(&j, CodeUpstreamStatus)
 	return j
 }
 

@@ -20,6 +20,7 @@ func judgePolicy(change func(*idem.Policy)) *idem.Policy {
 // TestWhatATryMeans has a row for each kind of try, with what follows for an event whose sender waits, and for one that was accepted.
 func TestWhatATryMeans(t *testing.T) {
 	answered := func(status int) idem.Try { return idem.Try{Status: status, Sent: true} }
+	challenge := idem.Try{Status: 401, Sent: true, Challenge: true}
 	last := func(t idem.Try) idem.Try { t.Last = true; return t }
 	keeps := func(status int) func(*idem.Policy) { return func(p *idem.Policy) { p.Keep.Add(status, status) } }
 	skips := func(p *idem.Policy) { p.Park.OnFailure = idem.FailureSkip }
@@ -56,6 +57,8 @@ func TestWhatATryMeans(t *testing.T) {
 		{"and waits for a person if the policy says so", blocks, idem.Try{Sent: true}, idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock, Counts: true, Code: idem.DecisionUnknown.Row().Code}},
 		{"or if it was the last one", nil, last(idem.Try{Sent: true}), idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock, Counts: true, Code: exhausted}},
 		{"an answer that says nothing about the effect is the same, kept or not", func(p *idem.Policy) { p.Unknown.Add(204, 204) }, answered(204), idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToTryAgain, Counts: true}},
+		{"a challenge leaves no trace, whatever is kept; accepted, it waits for a person", keeps(401), challenge, idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToBlock, Counts: true, Code: refused}},
+		{"or is a dead letter, also if such an answer says nothing about the effect", func(p *idem.Policy) { skips(p); p.Unknown.Add(401, 401) }, challenge, idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToDeadLetter, Counts: true, Code: refused}},
 		{"a hold is the upstream's own affair", nil, idem.Try{Status: 202, Sent: true, Held: true}, idem.Judgement{Outcome: done, Attached: idem.ToLetGo, Accepted: idem.ToLetGo}},
 	} {
 		if got := idem.Judge(judgePolicy(c.change), c.try); got != c.want {
@@ -75,7 +78,7 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 		}{
 			{"something follows", j.Attached != 0 && j.Accepted != 0},
 			{"an attached event has one try, and waits for nobody", j.Attached <= idem.ToLetGo},
-			{"only a try of which nothing was sent leaves no trace", (j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted)},
+			{"only a challenge, and a try of which nothing was sent, leave no trace", (j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted || try.Challenge)},
 			{"an accepted event is never forgotten", j.Accepted != idem.ToRelease},
 			{"only an answer that the policy keeps settles the event", !j.Kept || j.Outcome == idem.Executed && p.Keep.Has(try.Status)},
 			{"what settles the event is not parked", !j.Kept || j.ParkOn == ""},
@@ -95,7 +98,7 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 func eachTry(f func(*idem.Policy, idem.Try)) {
 	for facts := range 1 << 8 {
 		bit := func(n int) bool { return facts>>n&1 == 1 }
-		for _, status := range []int{0, 200, 302, 404, 408, 409, 425, 429, 500, 503} {
+		for _, status := range []int{0, 200, 302, 401, 404, 408, 409, 425, 429, 500, 503} {
 			p := judgePolicy(func(p *idem.Policy) { p.Idempotency = bit(0) })
 			if bit(1) {
 				p.Keep.Add(status, status)
@@ -111,6 +114,10 @@ func eachTry(f func(*idem.Policy, idem.Try)) {
 			}
 			try := idem.Try{Status: status, Sent: status != 0 || bit(5), Held: status != 0 && bit(6), Last: bit(7)}
 			f(p, try)
+			if status == 401 && !try.Held {
+				try.Challenge = true
+				f(p, try)
+			}
 			if !try.Sent {
 				try.Hopeless = true
 				f(p, try)

@@ -100,7 +100,8 @@ type Seen struct {
 	Oldest ExecutionID
 	// Queue: the queue of the lock is not empty. It is not set while the lock is held: then the lock stands in the way.
 	Queue bool
-	// Released: (Follow only) the execution ended without a record, so provably nothing of it had reached the upstream.
+	// Released: (Follow only) the execution ended without a record: provably nothing of it had reached the upstream, or that
+	// asked for credentials first.
 	Released bool
 	// Waiting is the execution of this event that waits for the lock; nil = none.
 	Waiting *Lock
@@ -142,7 +143,8 @@ type Held interface {
 	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept with the record. ErrNotOld: it was to end
 	// for its age (CodeTooOld), and an operator has renewed its time; it goes on unchanged.
 	DeadLetter(ctx context.Context, e End) (*Record, error)
-	// Release gives the lock back for an execution of which provably nothing reached the upstream, and leaves the event's record as it was. The
+	// Release gives the lock back for an execution that is as if it had not been: provably nothing reached the upstream, or that
+	// asked for credentials first. It leaves the event's record as it was. The
 	// ledger goes on trying by itself when the store does not answer. ErrCancelled: a cancel was requested, so the execution ended as ABORTED,
 	// not executed, instead. ErrLockLost: it had been ended elsewhere.
 	//

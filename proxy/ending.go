@@ -89,7 +89,7 @@ func (d *delivery) policy(end *ending) *ending {
 	case end.forward == forwardAlways || end.forward == forwardByRule && rule:
 		d.report.Would = end.decision
 		end = d.bypass()
-	case r.Observe && end.decision == idem.DecisionExecuted: // also one that was decided as under enforce is marked as observed
+	case r.Observe && (end.decision == idem.DecisionExecuted || end.decision == idem.DecisionChallenged): // also one that was decided as under enforce is marked as observed
 		if d.report.Would == "" {
 			d.report.Would = end.decision
 		}

@@ -84,7 +84,12 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	case len(s.Body) > r.Limits.RequestBody:
 		x.refuse(route, bodyTooLarge())
 	default:
-		if x.verify(route, q.asSigned(), now); x.Handshake == "" {
+		x.verify(route, q.asSigned(), now)
+		switch {
+		case x.Handshake != "":
+		case x.Rejection == nil && route.asksForChallenge(&q):
+			x.Note = "no event: without a body and without Authorization it asks for the service's challenge, and is forwarded without a key or a lock, as bypassed"
+		default:
 			names, err := route.Keys.Name(m)
 			x.name(route, &names, err)
 			x.Unread = route.Keys.Unread(m)

@@ -69,6 +69,7 @@ func (p passage) ended(err error) *ending {
 	p.end = ending{source: fromUpstream, hangUp: p.call.answer.RequestPending}
 	if p.route != nil {
 		p.end.decision = idem.DecisionBypassed
+		p.noteChallenge()
 	}
 	if p.call.answer.Rest != nil {
 		p.end.stream = streamOf(p.delivery, nil)

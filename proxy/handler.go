@@ -169,6 +169,9 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.verify(); end != nil {
 		return end
 	}
+	if end := d.letAskForChallenge(); end != nil {
+		return end
+	}
 	if end := d.name(); end != nil {
 		return end
 	}

@@ -54,8 +54,10 @@ type Report struct {
 	SpanID  string // "" if the delivery is not recorded as a trace
 	// Members are the parts of the delivery, if it was another request than the first one of its event, or may be the first one of such; else nil.
 	Members []idem.Member
-	Trace   Trace  // nil if the delivery is not recorded as a trace
-	Met     string // W3C trace context of the execution that stood in the way, or that is replayed
+	// Challenged: the service asked the sender for credentials, which says nothing about the event.
+	Challenged bool
+	Trace      Trace  // nil if the delivery is not recorded as a trace
+	Met        string // W3C trace context of the execution that stood in the way, or that is replayed
 
 	Started time.Time
 	Total   time.Duration

@@ -94,7 +94,7 @@ func (a *attempt) judge() idem.Judgement {
 		return idem.Judge(p, idem.Try{Sent: a.sent})
 	}
 	hold, _ := holdFor(p, answer)
-	return idem.Judge(p, idem.Try{Status: answer.Status, Sent: true, Held: hold > 0})
+	return idem.Judge(p, idem.Try{Status: answer.Status, Sent: true, Held: hold > 0, Challenge: isChallenge(&a.req, answer)})
 }
 
 // parkedOn returns the reason to park such a delivery, and what is known of its call; "": there is none.

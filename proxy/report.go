@@ -122,7 +122,7 @@ func (d *delivery) comparesMembers() bool {
 		return true
 	}
 	duplicate := r.Decision == idem.DecisionReplayed || r.Would == idem.DecisionReplayed // of the first bytes
-	return r.Attempt > 0 && r.Status >= 400 || (r.Attempt > 0 || duplicate) && d.route.firsts.take()
+	return r.Attempt > 0 && r.Status >= 400 && !r.Challenged || (r.Attempt > 0 || duplicate) && d.route.firsts.take()
 }
 
 // firsts says how many deliveries of a route that went well are still to be taken apart. The zero value: none.

@@ -28,6 +28,8 @@ type Route struct {
 	Forward bool
 	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are parked at once if they may be.
 	ParkNearLimit bool
+	// Digest: the service asks for HTTP Digest, so a request without body and without Authorization is no event.
+	Digest bool
 	// Observe: decide, count, log, and never refuse.
 	Observe bool
 	// Respond replaces the status of a refusing decision.

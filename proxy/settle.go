@@ -24,14 +24,22 @@ func (a *attempt) settle() *ending {
 	case a.err != nil:
 		return a.settleUnanswered()
 	case !answer.Whole: // the end of the stream settles
-		a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
+		a.end = ending{decision: a.answered(), source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
 		return &a.end
 	}
 	body := a.takeAnswer()
 	end := a.settleAnswered(idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body})
 	a.settled(end)
-	a.end = ending{decision: idem.DecisionExecuted, source: fromUpstream, body: body, unrecorded: !end.Recorded}
+	a.end = ending{decision: a.answered(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
 	return &a.end
+}
+
+// answered returns the decision about a delivery whose sender gets the upstream's answer.
+func (a *attempt) answered() idem.Decision {
+	if a.report.Challenged = isChallenge(&a.req, &a.call.answer); a.report.Challenged {
+		return idem.DecisionChallenged
+	}
+	return idem.DecisionExecuted
 }
 
 // settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
@@ -41,8 +49,11 @@ func (a *attempt) settleAnswered(answer idem.Answer) guard.Ending {
 	if err != nil {
 		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 	}
-	if ttl > 0 {
+	switch {
+	case ttl > 0:
 		return a.execution.Hold(ttl)
+	case isChallenge(&a.req, &a.call.answer):
+		return a.execution.Challenged(answer)
 	}
 	return a.execution.Complete(answer)
 }

@@ -159,7 +159,8 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 		nil)
 }
 
-// Release frees the lock of an execution of which nothing reached the upstream, and leaves the record as it was.
+// Release frees the lock of an execution that is as if it had not been, because nothing of it reached the upstream or
+// because that asked for credentials first. It leaves the record as it was.
 func Release(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.L, at.L)},

@@ -48,10 +48,11 @@ func (s *slow) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 
 // endings are the ways in which a process ends an execution, or lets go of it.
 var endings = map[string]func(*Execution) Ending{
-	"complete": func(x *Execution) Ending { return x.Complete(idem.Answer{Status: 200, Whole: true}) },
-	"abandon":  func(x *Execution) Ending { return x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "d"}) },
-	"release":  func(x *Execution) Ending { return x.Release(idem.Failure{}) },
-	"hold":     func(x *Execution) Ending { return x.Hold(time.Minute) },
+	"complete":   func(x *Execution) Ending { return x.Complete(idem.Answer{Status: 200, Whole: true}) },
+	"abandon":    func(x *Execution) Ending { return x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "d"}) },
+	"release":    func(x *Execution) Ending { return x.Release(idem.Failure{}) },
+	"challenged": func(x *Execution) Ending { return x.Challenged(idem.Answer{Status: 401, Whole: true}) },
+	"hold":       func(x *Execution) Ending { return x.Hold(time.Minute) },
 }
 
 func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {

@@ -100,6 +100,18 @@ func (x *Execution) Complete(answer idem.Answer) Ending {
 	return x.complete(answer)
 }
 
+// Challenged gives the lock back after an answer that asks the sender for credentials: the event is as if it had not
+// come. The Guard takes over the memory of answer.
+func (x *Execution) Challenged(answer idem.Answer) Ending {
+	if w := x.guard.worker; w != nil {
+		w.Reached()
+	}
+	if x.endTry(Tried{Answer: &answer, Challenge: true}) {
+		return Ending{Recorded: true, Parked: true}
+	}
+	return x.release()
+}
+
 func (x *Execution) complete(answer idem.Answer) Ending {
 	judged := idem.Judge(x.policy, idem.Try{Status: answer.Status, Sent: true})
 	end := idem.End{Status: judged.Status, Outcome: judged.Outcome, Kept: judged.Kept, Error: judged.AnswerFailure(answer.Status), Answer: &answer}
@@ -114,6 +126,10 @@ func (x *Execution) Release(why idem.Failure) Ending {
 	if x.endTry(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
 		return Ending{Recorded: true, Parked: true}
 	}
+	return x.release()
+}
+
+func (x *Execution) release() Ending {
 	if !x.finish() {
 		return Ending{Recorded: true}
 	}

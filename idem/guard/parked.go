@@ -24,6 +24,8 @@ func (g *Guard) SetWorker(w Worker) { g.worker = w }
 type Tried struct {
 	// Answer is the upstream's whole answer; nil: none came. The worker takes over its memory.
 	Answer *idem.Answer
+	// Challenge: Answer asks the sender for credentials.
+	Challenge bool
 	// Hold is for how long the upstream asks to go on after its answer; 0 = it is done.
 	Hold time.Duration
 	// Sent: the upstream may have a byte of the request.

@@ -96,7 +96,7 @@ func failedText(p *idem.ParkPolicy, body []byte) string {
 
 // judge says what a try means of an execution of which so many had failed before.
 func judge(p *idem.Policy, failures int, t *guard.Tried) idem.Judgement {
-	try := idem.Try{Sent: t.Sent, Held: t.Hold > 0, Hopeless: t.Hopeless, Last: p.Park != nil && failures+1 >= p.Park.Attempts}
+	try := idem.Try{Sent: t.Sent, Held: t.Hold > 0, Challenge: t.Challenge, Hopeless: t.Hopeless, Last: p.Park != nil && failures+1 >= p.Park.Attempts}
 	if t.Answer != nil {
 		try.Status, try.Sent = t.Answer.Status, true
 	}
@@ -127,7 +127,10 @@ func after(p *idem.Policy, failures int, t *guard.Tried) nextStep {
 
 // textOf says for operators how the try failed.
 func textOf(t *guard.Tried) string {
-	if t.Answer != nil {
+	switch {
+	case t.Challenge:
+		return fmt.Sprintf("the upstream answered %d and asks for credentials, and no sender waits any more to give them", t.Answer.Status)
+	case t.Answer != nil:
 		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
 	}
 	return t.Failure.Detail

@@ -42,8 +42,11 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 		tried  guard.Tried
 	}{
 		"3 failed, the last: the upstream answered 500": {2, guard.Tried{Answer: &idem.Answer{Status: 500}}},
-		"3 failed, the last: it hung up":                {2, guard.Tried{Sent: true, Failure: idem.Failure{Detail: "it hung up"}}},
-		"the upstream answered 404":                     {0, guard.Tried{Answer: &idem.Answer{Status: 404}}},
+		"the upstream answered 401 and asks for credentials, and no sender waits any more to give them": {
+			0, guard.Tried{Answer: &idem.Answer{Status: 401}, Challenge: true},
+		},
+		"3 failed, the last: it hung up": {2, guard.Tried{Sent: true, Failure: idem.Failure{Detail: "it hung up"}}},
+		"the upstream answered 404":      {0, guard.Tried{Answer: &idem.Answer{Status: 404}}},
 	} {
 		if step := after(p, c.before, &c.tried); step.why != want {
 			t.Errorf("%q, want %q", step.why, want)

@@ -246,6 +246,8 @@ func (p *process) finish(x *guard.Execution, got called) guard.Ending {
 	switch {
 	case got.hold > 0:
 		return x.Hold(got.hold)
+	case status(got) == challenged:
+		return x.Challenged(*got.answer)
 	case got.answer != nil:
 		return x.Complete(*got.answer)
 	case got.sent:
@@ -269,7 +271,7 @@ func status(got called) int {
 
 // parkedOn is what a delivery may be parked for after such a call, and what is known of it.
 func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
-	j := idem.Judge(policy, idem.Try{Status: status(got), Sent: got.sent || got.answer != nil, Held: got.hold > 0})
+	j := idem.Judge(policy, idem.Try{Status: status(got), Sent: got.sent || got.answer != nil, Held: got.hold > 0, Challenge: status(got) == challenged})
 	return j.ParkOn, &idem.Evidence{Outcome: j.Outcome, At: time.Now(), Status: status(got), Detail: got.cause}
 }
 

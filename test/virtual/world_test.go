@@ -206,6 +206,9 @@ func (w *world) fate() fate {
 	}
 }
 
+// challenged is the status with which the service asks for credentials. The sender comes again with them.
+const challenged = 401
+
 // plan is what the service does with one request.
 type plan struct {
 	takes  time.Duration
@@ -227,9 +230,11 @@ func (w *world) plan(*event) plan {
 		p.status, p.works = 500, false
 	case n < 6:
 		p.status, p.works = 429, false
-	case n < 8:
+	case n < 7:
+		p.status, p.works = challenged, false
+	case n < 9:
 		p.status, p.works = 0, w.chance(500)
-	case n < 11:
+	case n < 12:
 		p.status, p.hold, p.works = 202, w.between(time.Second, 3*time.Minute), !w.chance(100)
 	}
 	return p

@@ -107,7 +107,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	}
 	r := &proxy.Route{
 		Name: c.Name, Former: c.FormerNames, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
-		Forward: c.OnStoreDown == config.StoreDownForward, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
+		Forward: c.OnStoreDown == config.StoreDownForward, Digest: c.Digest, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{},
 	}
 	r.Policy.Order = order
