@@ -4,23 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
-)
-
-// Placeholders that the script replaces in commands: the address of the API, the reason and the final flag, each quoted for its surroundings.
-const (
-	markBase       = "⟨base⟩"
-	markShell      = "⟨reason:shell⟩"
-	markJSON       = "⟨reason:json⟩"
-	markURL        = "⟨reason:url⟩"
-	markFinalShell = "⟨final:shell⟩"
-	markFinalJSON  = "⟨final:json⟩"
-	markFor        = "⟨for:shell⟩"
-	markForJSON    = "⟨for:json⟩"
 )
 
 // question is the dialog before a change: what would follow, and the reason.
@@ -34,7 +23,7 @@ type question struct {
 	Final    bool // it can be made final
 	Period   bool // it can end by itself
 	Requests []request
-	Commands []string // hooklock commands that do the same
+	Commands []shellLine // hooklock commands that do the same
 }
 
 // request is one request to the API.
@@ -59,55 +48,58 @@ func (q *question) JSON() (string, error) {
 }
 
 // Curl returns curl commands for the first requests.
-func (q *question) Curl() []string {
+func (q *question) Curl() []shellLine {
 	const most = 3
-	var lines []string
+	var lines []shellLine
 	for i := range q.Requests {
 		if i == most {
-			return append(lines, fmt.Sprintf("# and %d more", len(q.Requests)-most))
+			return append(lines, shellLine{syntax(fmt.Sprintf("# and %d more", len(q.Requests)-most))})
 		}
 		lines = append(lines, q.Requests[i].curl())
 	}
 	return lines
 }
 
-func (r *request) curl() string {
-	target := markBase + r.Path
-	names := make([]string, 0, len(r.Query))
-	for name := range r.Query {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var pairs []string
-	for _, name := range names {
-		pairs = append(pairs, values(name, r.Query[name]).Encode())
+func (r *request) curl() shellLine {
+	target := shellWord{theBase, {Text: r.Path}}
+	separator := "?"
+	if len(r.Query) > 0 {
+		query := url.Values{}
+		for name, value := range r.Query {
+			query.Set(name, value)
+		}
+		target = append(target, piece{Text: "?" + query.Encode()})
+		separator = "&"
 	}
 	if r.Reason == "query" {
-		pairs = append(pairs, "reason="+markURL)
+		target = append(target, piece{Text: separator + "reason="}, piece{Value: "reason", As: "url"})
 	}
-	if len(pairs) > 0 {
-		target += "?" + strings.Join(pairs, "&")
-	}
-	line := "curl -X " + r.Method + ` -H "Authorization: Bearer $TOKEN" ` + "'" + target + "'"
+	line := words("curl", "-X", r.Method, "-H", syntax(`"Authorization: Bearer $TOKEN"`), target)
 	if r.Body == nil {
 		return line
 	}
+	return append(line, words("-d", r.bodyWord())...)
+}
+
+// bodyWord returns the body of the request, with what the dialog adds to it.
+func (r *request) bodyWord() shellWord {
 	text, _ := json.Marshal(r.Body) // of texts
-	body := string(text)
+	begin := strings.TrimSuffix(string(text), "}")
+	word := shellWord{{Text: begin}}
 	if r.Reason == "body" {
-		body = strings.TrimSuffix(body, "}")
-		if body != "{" {
-			body += ","
+		name := `,"reason":`
+		if begin == "{" {
+			name = name[1:]
 		}
-		body += `"reason":"` + markJSON + `"}`
+		word = append(word, piece{Text: name}, piece{Value: "reason", As: "json"})
 	}
 	if r.Final {
-		body = strings.TrimSuffix(body, "}") + markFinalJSON + "}"
+		word = append(word, piece{Text: `,"final":true`, If: "final"})
 	}
 	if r.Period {
-		body = strings.TrimSuffix(body, "}") + markForJSON + "}"
+		word = append(word, piece{Text: `,"for":`, If: "period"}, piece{Value: "period", As: "json", If: "period"})
 	}
-	return line + " -d " + "'" + strings.ReplaceAll(body, "'", `'\''`) + "'"
+	return append(word, piece{Text: "}"})
 }
 
 // ask responds with a question.
@@ -148,12 +140,6 @@ func executionPath(id, action string) string {
 	}
 	return path
 }
-
-// command returns a hooklock command for this address.
-func command(args string) string { return "hooklock " + args + " --admin '" + markBase + "'" }
-
-// quoted returns text as one shell word.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func named(x *client.Execution) string {
 	return fmt.Sprintf("event %s of %s (%s)", eventName(x), x.Workflow, x.ExecutionID)
@@ -221,7 +207,7 @@ func cancel(v *visit) (*question, error) {
 	}
 	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.", "Does nothing if it is no longer "+string(x.Status)+" by then.")
 	q.Requests = []request{cancelRequest(x)}
-	q.Commands = []string{command("executions cancel " + x.ExecutionID + " --if-status " + string(x.Status) + " --reason " + markShell + markFinalShell)}
+	q.Commands = []shellLine{command("executions", "cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason", theReason, asFinal)}
 	return q, nil
 }
 
@@ -270,7 +256,7 @@ func release(v *visit) (*question, error) {
 		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
 		Done: done,
 	}}
-	q.Commands = []string{command("locks release " + quoted(workflow) + " --execution " + id + " --reason " + markShell)}
+	q.Commands = []shellLine{command("locks", "release", argument(workflow), "--execution", id, "--reason", theReason)}
 	return q, nil
 }
 
@@ -305,7 +291,7 @@ func forget(v *visit) (*question, error) {
 	}
 	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.", "Does nothing if the event runs, or has run again, by then.")
 	q.Requests = []request{forgetRequest(x)}
-	q.Commands = []string{command("executions forget " + x.ExecutionID + " --reason " + markShell)}
+	q.Commands = []shellLine{command("executions", "forget", x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
@@ -326,7 +312,7 @@ func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) [
 	}
 	q.Facts = facts(x)
 	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}}
-	q.Commands = []string{command("executions " + do + " " + x.ExecutionID + " --reason " + markShell)}
+	q.Commands = []shellLine{command("executions", do, x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
@@ -382,7 +368,7 @@ func reload(*visit) (*question, error) {
 			"The file is read again, as on SIGHUP. If it has an error, the configuration in force stays.",
 			"Running deliveries keep the rules they started with. Other replicas are not reloaded.",
 		},
-		Commands: []string{command("reload")},
+		Commands: []shellLine{command("reload")},
 	}, nil
 }
 
@@ -390,7 +376,7 @@ func reload(*visit) (*question, error) {
 const mostAtOnce = 100
 
 // several asks about the executions that match the filter of the screen.
-func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) string, facts ...string) (*question, error) {
+func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine, facts ...string) (*question, error) {
 	page, err := v.chosen()
 	if err != nil {
 		return nil, err
@@ -458,16 +444,16 @@ func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 			func(x *client.Execution) request {
 				return request{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}
 			},
-			func(_ client.Status, ids []string) string {
-				return "for id in " + strings.Join(ids, " ") + "; do " + command("executions "+do+` "$id" --reason `+markShell) + "; done"
+			func(_ client.Status, ids []string) shellLine {
+				return forEach(ids, command("executions", do, theID, "--reason", theReason))
 			}, fact, "Events that changed meanwhile are left alone.")
 	}
 }
 
 func allCancel(v *visit) (*question, error) {
 	return several(v, "Cancel", func(x *client.Execution) bool { return !x.Status.Terminal() && x.Status != client.CancelRequested }, cancelRequest,
-		func(status client.Status, ids []string) string {
-			return "for id in " + strings.Join(ids, " ") + "; do " + command(`executions cancel "$id" --if-status `+string(status)+" --reason "+markShell) + "; done"
+		func(status client.Status, ids []string) shellLine {
+			return forEach(ids, command("executions", "cancel", theID, "--if-status", string(status), "--reason", theReason))
 		},
 		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held ones learn of it at their next guard or heartbeat.",
 		"Events that changed meanwhile are left alone.")
@@ -475,15 +461,15 @@ func allCancel(v *visit) (*question, error) {
 
 func allForget(v *visit) (*question, error) {
 	return several(v, "Allow again", func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
-		func(_ client.Status, ids []string) string {
-			return "for id in " + strings.Join(ids, " ") + "; do " + command(`executions forget "$id" --reason `+markShell) + "; done"
+		func(_ client.Status, ids []string) shellLine {
+			return forEach(ids, command("executions", "forget", theID, "--reason", theReason))
 		},
 		"They run when their senders send them again; nothing runs now.",
 		"Events that run, or have run again, meanwhile are left alone.")
 }
 
 // stateFlags are the flags of the command line for a state. There is none for "parked and not blocked".
-var stateFlags = map[client.ParkState]string{client.ParkBlocked: " --blocked", client.ParkDeadLetter: " --dead-letters"}
+var stateFlags = map[client.ParkState]shellLine{client.ParkBlocked: words("--blocked"), client.ParkDeadLetter: words("--dead-letters")}
 
 // bulkFilters are the filters that bulk requests take besides a state.
 var bulkFilters = []string{"workflow", "route", "label"}
@@ -497,17 +483,17 @@ func allOf(do string) func(*visit) (*question, error) {
 		"rerun": "Each event joins the end of its queue, in the original order.",
 	}[do]
 	return func(v *visit) (*question, error) {
-		filter, flags := map[string]any{}, ""
+		filter, flags := map[string]any{}, shellLine{}
 		for _, name := range bulkFilters {
 			if value := v.query.Get(name); value != "" {
 				filter[name] = value
-				flags += " --" + name + " " + quoted(value)
+				flags = append(flags, words("--"+name, value)...)
 			}
 		}
 		state := v.query.Get("state")
 		if state != "" {
 			filter["state"] = state
-			flags += stateFlags[client.ParkState(state)]
+			flags = append(flags, stateFlags[client.ParkState(state)]...)
 		}
 		result := &client.BulkResult{}
 		body := map[string]any{"filter": filter, "dryRun": true, "limit": 1000}
@@ -527,7 +513,7 @@ func allOf(do string) func(*visit) (*question, error) {
 			Method: http.MethodPost, Path: "v1/executions/" + do, Body: map[string]any{"filter": filter, "limit": 100}, Reason: "body", Names: "all", Pages: true,
 		}}
 		if client.ParkState(state) != client.ParkWaiting {
-			q.Commands = []string{command("executions " + do + flags + " --reason " + markShell)}
+			q.Commands = []shellLine{command("executions", do, flags, "--reason", theReason)}
 		}
 		return q, nil
 	}

@@ -78,7 +78,7 @@ func New(o Options) *Page {
 	}
 	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: make(chan struct{}, maxStreams)}
 	p.templates = template.Must(template.New("page").Funcs(functions()).ParseFS(static, "static/*.html"))
-	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "lines.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := static.ReadFile("static/" + name)
 		if err != nil {
 			panic(err) // it is embedded

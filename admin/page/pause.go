@@ -30,7 +30,7 @@ func pause(v *visit) (*question, error) {
 	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs continues to its end.",
 		"Senders get 503 workflow_paused and send again; routes with park accept events and keep them.")
 	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope}, Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
-	q.Commands = []string{command("pause " + quoted(scope) + " --reason " + markShell + markFor)}
+	q.Commands = []shellLine{command("pause", argument(scope), "--reason", theReason, until)}
 	return q, nil
 }
 
@@ -51,7 +51,7 @@ func resume(v *visit) (*question, error) {
 		fmt.Sprintf("%d running, %d waiting, %d accepted and waiting: they run in the order in which they came.", p.Running, p.Waiting, p.Parked),
 	}
 	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + escape(scope), Reason: "query", Names: scope, Done: scope + " is resumed"}}
-	q.Commands = []string{command("resume " + quoted(scope) + " --reason " + markShell)}
+	q.Commands = []shellLine{command("resume", argument(scope), "--reason", theReason)}
 	return q, nil
 }
 

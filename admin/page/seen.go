@@ -142,7 +142,7 @@ func seen(v *visit) (*question, error) {
 		q.Requests = append(q.Requests, request{
 			Method: http.MethodPost, Path: "v1/seen", Body: map[string]any{"concern": concern, "until": until}, Reason: "body", Names: concern, Done: concern + " is marked as looked at",
 		})
-		q.Commands = append(q.Commands, command("seen "+quoted(concern)+" --until "+until+" --reason "+markShell))
+		q.Commands = append(q.Commands, command("seen", argument(concern), "--until", until, "--reason", theReason))
 	}
 	q.Facts = append(q.Facts, "These leave the list and the count, on all replicas, for 30 days. Nothing is done with the events.", "What is newer, of the same kind and route, needs attention again.")
 	return q, nil
@@ -154,6 +154,6 @@ func unseen(v *visit) (*question, error) {
 	return &question{
 		Title: "Show again: " + concern, Verb: "Show again", Reason: true, Facts: []string{"All of it that is still kept needs attention again, on all replicas."},
 		Requests: []request{{Method: http.MethodDelete, Path: "v1/seen/" + escape(concern), Reason: "query", Names: concern, Done: concern + " is shown again"}},
-		Commands: []string{command("seen " + quoted(concern) + " --undo --reason " + markShell)},
+		Commands: []shellLine{command("seen", argument(concern), "--undo", "--reason", theReason)},
 	}, nil
 }

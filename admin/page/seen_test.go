@@ -71,7 +71,7 @@ func TestTheMarkEndsWithTheNewestThatWasShown(t *testing.T) {
 	server := newPage(t, api)
 	_, text := get(t, server, "/page/ask?do=seen&kind=dead_letters")
 	for _, want := range []string{
-		"stripe: 2 dead letters, up to", "github: 1 dead letter, up to", "dead_letters:stripe", stamped(time.Minute), stamped(2 * time.Hour), "hooklock seen &#39;dead_letters:github&#39; --until " + stamped(2*time.Hour),
+		"stripe: 2 dead letters, up to", "github: 1 dead letter, up to", "dead_letters:stripe", stamped(time.Minute), stamped(2 * time.Hour), "hooklock seen dead_letters:github --until " + stamped(2*time.Hour),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

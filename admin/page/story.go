@@ -402,18 +402,23 @@ func elsewhere(x *client.Execution) section {
 	s := section{ID: "elsewhere", Title: "Logs and commands"}
 	add := func(name, said string) { s.Facts = append(s.Facts, fact{name, []cell{{Text: said, Class: "id"}}}) }
 	if x.ExecutionID != "" {
-		add("log", "jq -c 'select(.execution == "+strconv.Quote(x.ExecutionID)+")'")
+		add("log", selecting("execution", x.ExecutionID))
 	} else {
-		add("log", "jq -c 'select(.key == "+strconv.Quote(x.IdempotencyKey[:min(16, len(x.IdempotencyKey))])+")'")
+		add("log", selecting("key", x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]))
 	}
 	if x.TraceID != "" {
 		add("trace", x.TraceID)
-		add("log of the trace", "jq -c 'select(.trace_id == "+strconv.Quote(x.TraceID)+")'")
+		add("log of the trace", selecting("trace_id", x.TraceID))
 	}
 	if x.ExecutionID != "" {
-		add("command line", "hooklock executions get "+x.ExecutionID)
+		add("command line", story.ShellLine("hooklock", "executions", "get", x.ExecutionID))
 	}
 	return s
+}
+
+// selecting returns a command that finds lines of the log.
+func selecting(name, value string) string {
+	return story.ShellLine("jq", "-c", "select(."+name+" == "+strconv.Quote(value)+")")
 }
 
 // inOrder sorts items by time.

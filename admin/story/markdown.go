@@ -48,9 +48,9 @@ func (s *Story) Markdown(link string) string {
 	line("Trace", code(s.TraceID))
 	line("Page", link)
 	if s.ExecutionID != "" {
-		line("Command", code("hooklock executions get "+s.ExecutionID))
+		line("Command", code(ShellLine("hooklock", "executions", "get", s.ExecutionID)))
 	} else {
-		line("Command", code("hooklock executions find "+shell(Name(s.Execution))))
+		line("Command", code(ShellLine("hooklock", "executions", "find", Name(s.Execution))))
 	}
 	return b.String()
 }
@@ -80,6 +80,3 @@ func code(text string) string {
 	}
 	return fence + text + fence
 }
-
-// shell quotes text as one word for a shell.
-func shell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

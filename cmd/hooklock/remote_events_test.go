@@ -91,7 +91,7 @@ func TestAnActionTakesTheIDOfAnEvent(t *testing.T) {
 		says string
 	}{
 		"evt_2": {cli.ExitUsage, "several events are called evt_2; give one of their executions: " + id},
-		"evt_3": {cli.ExitNotFound, "evt_3 has no execution; hooklock show 'evt_3' says why"},
+		"evt_3": {cli.ExitNotFound, "evt_3 has no execution; hooklock show evt_3 says why"},
 		"evt":   {cli.ExitNotFound, "no event found for evt"}, // the beginning of an ID may be that of another event
 	} {
 		if code, _, problems := command(t, nil, append([]string{"cancel", event}, at...)...); code != want.code || !strings.Contains(problems, want.says) {

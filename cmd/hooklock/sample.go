@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/proxy/sender"
 )
@@ -150,10 +151,10 @@ func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to s
 // curl returns r as a command line.
 func curl(r *sender.Request, to string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, cli.Quoted(to))
+	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, story.ShellWord(to))
 	for _, f := range r.Fields {
-		fmt.Fprintf(&b, " \\\n  -H %s", cli.Quoted(string(f.Name)+": "+string(f.Value)))
+		fmt.Fprintf(&b, " \\\n  -H %s", story.ShellWord(string(f.Name)+": "+string(f.Value)))
 	}
-	fmt.Fprintf(&b, " \\\n  --data-binary %s\n", cli.Quoted(string(r.Body)))
+	fmt.Fprintf(&b, " \\\n  --data-binary %s\n", story.ShellWord(string(r.Body)))
 	return b.String()
 }

@@ -467,17 +467,12 @@
     } catch (e) { lost(e.message); }
   };
   const base = () => new URL(".", location.href.split("#")[0]).href;
-  const shell = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
   const commands = () => {
     const form = question.querySelector("[data-question]");
     if (!form) return;
     const why = form.elements.reason?.value || "why", period = form.elements.for?.value ?? "", good = Boolean(form.elements.final?.checked);
-    for (const pre of form.querySelectorAll("[data-command]")) {
-      pre.textContent = pre.dataset.command.replaceAll("⟨base⟩", () => base()).replaceAll("⟨reason:shell⟩", () => shell(why))
-        .replaceAll("⟨reason:json⟩", () => JSON.stringify(why).slice(1, -1).replaceAll("'", "'\\''")).replaceAll("⟨reason:url⟩", () => encodeURIComponent(why).replaceAll("'", "%27"))
-        .replaceAll("⟨for:shell⟩", () => period ? " --until " + shell(period) : "").replaceAll("⟨for:json⟩", () => period ? ',"for":' + JSON.stringify(period).replaceAll("'", "") : "")
-        .replaceAll("⟨final:shell⟩", good ? " --final" : "").replaceAll("⟨final:json⟩", good ? ',"final":true' : "");
-    }
+    const values = { base: base(), reason: why, period, final: good ? "yes" : "" };
+    for (const pre of form.querySelectorAll("[data-command]")) pre.textContent = shellLine(JSON.parse(pre.dataset.command), values);
   };
   question.addEventListener("input", commands);
 

@@ -110,9 +110,6 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Quoted returns text as one word of a POSIX shell.
-func Quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
 // Pause waits for d, and reports whether ctx is not done by then.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

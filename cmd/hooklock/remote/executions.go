@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 )
 
@@ -284,7 +285,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 				}
 				c, err := d.CancelIf(ctx, id, status, reason, final)
 				if err != nil {
-					return doubtful(err, "hooklock executions get "+id)
+					return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
 				}
 				return d.Done(c.RawJSON(), cancelledText(c))
 			})
@@ -351,7 +352,7 @@ The exit code is 4 while the execution has not ended.`,
 				}
 				x, err := d.Forget(ctx, id, reason)
 				if err != nil {
-					return doubtful(err, "hooklock executions get "+id)
+					return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
 				}
 				return d.Done(x.RawJSON(), id+" is forgotten: its event may run again")
 			})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 )
 
@@ -239,7 +240,7 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				x, err := d.ForceRelease(ctx, args[0], execution, reason)
 				if err != nil {
-					return doubtful(err, "hooklock locks get "+args[0])
+					return doubtful(err, story.ShellLine("hooklock", "locks", "get", args[0]))
 				}
 				return d.Done(x.RawJSON(), fmt.Sprintf("%s is released; %s has lost it", args[0], execution))
 			})

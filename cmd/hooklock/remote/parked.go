@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 )
 
@@ -244,7 +245,7 @@ func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error 
 	}
 	x, err := d.Act(ctx, p.action, id, reason)
 	if err != nil {
-		return doubtful(err, "hooklock executions get "+id)
+		return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
 	}
 	said := p.done(x)
 	if x.Status == client.CancelRequested {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 )
 
@@ -133,7 +134,7 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 	case len(ids) > 1:
 		return "", cli.Misuse(errors.New("several events are called " + cli.Plain(event) + "; give one of their executions: " + cli.Plain(strings.Join(ids, ", "))))
 	case refused:
-		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event), cli.Plain(cli.Quoted(event))), cli.ExitNotFound)
+		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event), cli.Plain(story.ShellWord(event))), cli.ExitNotFound)
 	}
 	return "", notFound(event, "no event has this ID, or this part of an ID between slashes")
 }

@@ -162,7 +162,7 @@ func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCount
 		r := &s.Routes[i]
 		if r.Failed+r.Errors > 0 {
 			broken := story.Count(r.Errors, "error", "errors")
-			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED%s", r.Route, r.Failed, broken, cli.Quoted(r.Route), accepted))
+			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED%s", r.Route, r.Failed, broken, story.ShellWord(r.Route), accepted))
 		}
 		if w := r.WrongEventID; w != nil && !seen.covers(idem.ConcernEventIDs, r.Route, w.At.Time) {
 			all = append(all, r.Route+": "+w.Text()+": hooklock report")

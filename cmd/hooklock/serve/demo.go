@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 )
@@ -148,10 +148,7 @@ routes:
 func printDemo(e *cli.Environment, s *Service, receiverAt net.Addr, path string) {
 	door := "http://" + s.door.Addr().String()
 	hook := door + "/hooks/acme"
-	program := os.Args[0]
-	if strings.ContainsAny(program, " '\"\\$`&;|<>()*?[#~\t\n") { // of a folder with such a name
-		program = cli.Quoted(program)
-	}
+	program := story.ShellWord(os.Args[0])
 	fmt.Fprintf(e.Stdout, `
 Hooklock runs. Senders reach it at %[1]s, the legacy receiver behind it is at http://%[2]s/ (open it to see what arrives).
 The page for people: http://%[3]s/ (sample deliveries are there: see what happened to evt_refused)
@@ -186,5 +183,5 @@ Try these in another terminal:
    %[6]s executions list; %[6]s locks list
 
 Ctrl-C ends it.
-`, hook, receiverAt, s.admin.Addr(), path, cli.Quoted(filepath.Join(s.config.DataDir, admin.TokenFile)), program, door)
+`, hook, receiverAt, s.admin.Addr(), path, story.ShellWord(filepath.Join(s.config.DataDir, admin.TokenFile)), program, door)
 }
