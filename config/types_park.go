@@ -22,8 +22,9 @@ type ParkedLimits struct {
 type Park struct {
 	// Whether anything is parked. Default false; true if the block is present.
 	Enabled bool `koanf:"enabled"`
-	// For what: locked (another event of the workflow is before it), slow (the service takes longer than the sender waits), unreachable
-	// (nothing reached the service), unknown (it is not known whether it ran), failed (the service answered 5xx, 408, 409, 425 or 429). Default
+	// For what: locked (another event of the workflow is before it), slow (the service takes longer
+	// than the sender waits), unreachable (nothing reached the service), unknown (it is not known
+	// whether it ran), failed (the service answered 5xx, 408, 409, 423, 425 or 429). Default
 	// [locked, slow, unreachable, unknown], or what the preset says.
 	On []idem.ParkOn `koanf:"on"`
 	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.

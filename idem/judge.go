@@ -174,11 +174,11 @@ func Succeeded(status int) bool { return status >= 200 && status < 300 }
 func (e *Evidence) answeredFailure() bool { return e != nil && e.Status != 0 && !Succeeded(e.Status) }
 
 // asksToComeLater reports whether an answer says that the event may go through later: a server's
-// failure, or one of the 4xx that speak of time (RFC 9110 and 8470: 408 took too long, 409 meets
-// something in the way, 425 is too early, 429 are too many).
+// failure, or one of the 4xx that speak of time (RFC 9110, 4918 and 8470: 408 took too long, 409
+// meets something in the way, 423 something that is locked, 425 is too early, 429 are too many).
 func asksToComeLater(status int) bool {
 	switch status {
-	case 408, 409, 425, 429:
+	case 408, 409, 423, 425, 429:
 		return true
 	}
 	return status >= 500

@@ -45,6 +45,7 @@ func TestWhatATryMeans(t *testing.T) {
 		{"a 5xx is repeated by whichever repeats the event", nil, answered(503), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"so is a 408", nil, answered(408), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"so is a 409: something is in the way", nil, answered(409), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 423: a resource is locked", nil, answered(423), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"so is a 425: it came too early", nil, answered(425), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"so is a 429", nil, answered(429), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"a 5xx that is kept settles an attached event, and is repeated for an accepted one", keeps(500), answered(500), idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
@@ -98,7 +99,7 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 func eachTry(f func(*idem.Policy, idem.Try)) {
 	for facts := range 1 << 8 {
 		bit := func(n int) bool { return facts>>n&1 == 1 }
-		for _, status := range []int{0, 200, 302, 401, 404, 408, 409, 425, 429, 500, 503} {
+		for _, status := range []int{0, 200, 302, 401, 404, 408, 409, 423, 425, 429, 500, 503} {
 			p := judgePolicy(func(p *idem.Policy) { p.Idempotency = bit(0) })
 			if bit(1) {
 				p.Keep.Add(status, status)

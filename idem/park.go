@@ -18,7 +18,7 @@ const (
 	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // it is not known whether it ran
-	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408, 409, 425 or 429
+	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408, 409, 423, 425 or 429
 	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not in a policy's list either
 	ParkPaused      ParkOn = ParkOn(DecisionPaused) // its route or workflow is paused; a policy that parks for anything parks for this too
 )

@@ -242,7 +242,7 @@ func (r *Route) parkedText() string {
 		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
 		{p.Unreachable, "nothing reaches the upstream"},
 		{p.Unknown, "its outcome is unknown"},
-		{p.Failed, "the upstream answers 5xx, 408, 409, 425 or 429"},
+		{p.Failed, "the upstream answers 5xx, 408, 409, 423, 425 or 429"},
 	} {
 		if reason.set {
 			on = append(on, reason.text)

@@ -238,6 +238,7 @@ func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 	}{
 		"a 503":     {"park-failed", testkit.Reply(503, "not now"), 503},
 		"a 409":     {"park-failed", testkit.Reply(409, "something is in the way"), 409},
+		"a 423":     {"park-failed", testkit.Reply(423, "a row is locked"), 423},
 		"a 425":     {"park-failed", testkit.Reply(425, "too early"), 425},
 		"no answer": {"park", "", 0},
 		"cut":       {"park", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 0},
