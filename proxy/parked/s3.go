@@ -21,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"hooklock/idem"
+	"hooklock/proxy/connect"
 )
 
 // s3Tries is how often a request is made that gets no whole answer, or one that says "later", before its time is over.
@@ -60,7 +61,7 @@ func NewS3(o S3Options) (*S3, error) {
 	}
 	s := &S3{options: o, secure: u.Scheme == "https", host: u.Host, transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: o.Timeout}).DialContext,
+		DialContext:           (&connect.Dialer{Dialer: net.Dialer{Timeout: o.Timeout}}).DialContext,
 		TLSHandshakeTimeout:   o.Timeout,
 		ResponseHeaderTimeout: o.Timeout,
 		MaxIdleConnsPerHost:   16,

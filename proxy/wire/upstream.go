@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"hooklock/proxy/connect"
 )
 
 // Options describe one upstream.
@@ -32,7 +34,7 @@ type Options struct {
 // see Reuse.
 type Upstream struct {
 	o       Options
-	dialer  net.Dialer
+	dialer  connect.Dialer
 	buffers sync.Pool // of *[pumpBuffer]byte
 	readers sync.Pool // of *bufio.Reader
 

@@ -106,13 +106,13 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/proxy/wire"},
-		Only:     []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem"},
+		Only:     []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem", "hooklock/proxy/connect"},
 		Why:      "exact bytes need no help; each library here would run on every request",
 	},
 	{
 		Packages: []string{"hooklock/proxy/parked"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
-		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/kept"},
+		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/connect", "hooklock/proxy/kept"},
 		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that parking and the park worker can share it; the proxy knows what is kept (proxy/kept), and not where",
 	},
 	{

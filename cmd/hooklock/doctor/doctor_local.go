@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
 	"hooklock/etcdlock/embedded"
+	"hooklock/proxy/connect"
 )
 
 // soon is how long before its end a certificate is worth a warning.
@@ -80,7 +80,7 @@ func UpstreamFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	ctx, cancel := context.WithTimeout(ctx, c.Upstream.ConnectTimeout)
 	defer cancel()
 	began := time.Now()
-	var dialer net.Dialer
+	var dialer connect.Dialer
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		f.Found = err.Error()

@@ -19,6 +19,7 @@ import (
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
+	"hooklock/proxy/connect"
 	"hooklock/proxy/wire"
 )
 
@@ -178,12 +179,17 @@ func openTrial(ctx context.Context, c *config.Config, path string) (*trial, erro
 func dialTrial(ctx context.Context, o *wire.Options) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
 	defer cancel()
-	dialer := &net.Dialer{}
-	if o.TLS == nil {
-		return dialer.DialContext(ctx, o.Network, o.Addr)
+	var dialer connect.Dialer
+	conn, err := dialer.DialContext(ctx, o.Network, o.Addr)
+	if err != nil || o.TLS == nil {
+		return conn, err
 	}
-	secured := tls.Dialer{NetDialer: dialer, Config: o.TLS}
-	return secured.DialContext(ctx, o.Network, o.Addr)
+	secured := tls.Client(conn, o.TLS)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
 }
 
 // post sends the request and reads the answer to its end. closes: the connection ends behind it.
