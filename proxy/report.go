@@ -118,7 +118,7 @@ func (d *delivery) comparesMembers() bool {
 	case r.Changed:
 		d.route.firsts.refill(d.h.o.Now())
 		return true
-	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch:
+	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 1: // after a failure, any bytes run
 		return true
 	}
 	duplicate := r.Decision == idem.DecisionReplayed || r.Would == idem.DecisionReplayed // of the first bytes

@@ -46,6 +46,9 @@ func (a *attempts) note(d *Delivery, now moment) {
 		a.remember(d)
 	case d.isOther():
 		a.compare(first, d, now)
+	case first.ran && len(idem.Differences(first.members, d.Members)) > 0: // it failed, and came again with other bytes
+		a.compare(first, d, now)
+		a.seen[d.Key] = attempt{d.Members, true}
 	case !first.ran: // the bytes of the first delivery come after others
 		a.compare(attempt{first.members, true}, d, now)
 		a.seen[d.Key] = attempt{d.Members, true}

@@ -118,21 +118,32 @@ func TestProfilesNeedTheSwitchAndAToken(t *testing.T) {
 
 func TestTheReportSaysWhatASenderChangesBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(500, "not yet") })
+	up := testkit.NewUpstream(t, answers(testkit.Reply(500, "not yet"), testkit.OK("done")))
 	h := own(t, bare(up.URL, `
 routes:
   - {name: line, path: /line, event_id: "{body.id}"}
 `))
-	if first := testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":false}}`); first.Status != 500 {
-		t.Fatalf("%v", first)
+	send := func(redelivery string) *testkit.Answer {
+		return testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":`+redelivery+`}}`)
 	}
+	changing := func(refused int64) {
+		t.Helper()
+		c := reported(t, h, "1h").Routes[0].Changing
+		if c == nil || c.Refused != refused || len(c.Members) != 1 || c.Members[0] != "body.deliveryContext.isRedelivery" {
+			t.Fatalf("want %d refused: %+v", refused, c)
+		}
+	}
+	if a := send("false"); a.Status != 500 {
+		t.Fatal(a)
+	}
+	if a := send("true"); a.Status != 200 {
+		t.Fatal(a)
+	}
+	changing(0)
 	for range 2 {
-		refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, "/line", `{"id":"1","deliveryContext":{"isRedelivery":true}}`))
+		refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, send("false"))
 	}
-	c := reported(t, h, "1h").Routes[0].Changing
-	if c == nil || c.Refused != 2 || len(c.Members) != 1 || c.Members[0] != "body.deliveryContext.isRedelivery" {
-		t.Fatalf("%+v", c)
-	}
+	changing(2)
 	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
 		!strings.Contains(string(out), "without verify execute, or replay_unsigned if only the sender can reach it") {
