@@ -41,31 +41,31 @@ func (unreachable) Slots(context.Context, idem.LockQuery) (idem.SlotPage, error)
 func (unreachable) Turns(context.Context, idem.LockQuery) (idem.SlotPage, error) {
 	return idem.SlotPage{}, idem.ErrStoreUnavailable
 }
-func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
+func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, bool, error) {
 	return nil, false, idem.ErrStoreUnavailable
 }
-func (unreachable) Forget(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
+func (unreachable) Forget(context.Context, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel) (*idem.Found, error) {
+func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) Pauses(context.Context) ([]idem.PauseState, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) Pause(context.Context, idem.Pause) (*idem.Pause, error) {
+func (unreachable) Pause(context.Context, idem.Pause, *idem.Audit) (*idem.Pause, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) Resume(context.Context, idem.PauseScope) (*idem.Pause, error) {
+func (unreachable) Resume(context.Context, idem.PauseScope, *idem.Audit) (*idem.Pause, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) SeenMarks(context.Context) ([]idem.SeenMark, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) MarkSeen(context.Context, idem.SeenMark) (kept, before *idem.SeenMark, err error) {
+func (unreachable) MarkSeen(context.Context, idem.SeenMark, *idem.Audit) (kept, before *idem.SeenMark, err error) {
 	return nil, nil, idem.ErrStoreUnavailable
 }
-func (unreachable) UnmarkSeen(context.Context, idem.Concern) (*idem.SeenMark, error) {
+func (unreachable) UnmarkSeen(context.Context, idem.Concern, *idem.Audit) (*idem.SeenMark, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.ExecutionPage, error) {
@@ -74,18 +74,20 @@ func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.Exe
 func (unreachable) ParkedEntries(context.Context, idem.ParkedQuery) (idem.ParkedPage, error) {
 	return idem.ParkedPage{}, idem.ErrStoreUnavailable
 }
-func (unreachable) RunNow(context.Context, idem.ExecutionID) (*idem.Found, error) {
+func (unreachable) RunNow(context.Context, idem.ExecutionID, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) Skip(context.Context, idem.ExecutionID, idem.Cancel) (*idem.Found, bool, error) {
+func (unreachable) Skip(context.Context, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, bool, error) {
 	return nil, false, idem.ErrStoreUnavailable
 }
-func (unreachable) Rerun(context.Context, idem.ExecutionID) (*idem.Found, error) {
+func (unreachable) Rerun(context.Context, idem.ExecutionID, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) KeptRequest(context.Context, idem.ExecutionID) ([]byte, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) Audit(context.Context, *idem.Audit) error { return idem.ErrStoreUnavailable }
+
 func (unreachable) Audited(idem.Audit) {}
 func (unreachable) Audits(context.Context, idem.AuditQuery) (idem.AuditPage, error) {
 	return idem.AuditPage{}, idem.ErrStoreUnavailable

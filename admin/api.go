@@ -180,11 +180,13 @@ type call struct {
 	query    func(name string) string
 	audit    entry
 	line     *slog.Logger // for the audit line; nil until room is reserved for it
+	answer   func()       // writes the answer, after the audit line; nil = it was written, or there is none
 }
 
 // run admits the caller, runs the endpoint, and writes the audit line of a change.
 func (c *call) run() {
 	err := c.admit()
+	c.beginAudit()
 	if err == nil && (c.endpoint.access == forWrite || c.endpoint.access == forBodies) {
 		release, p := c.reserve()
 		if p != nil {
@@ -202,11 +204,13 @@ func (c *call) run() {
 		c.countFailure(p)
 	}
 	if c.endpoint.change != "" && !c.audit.quiet && !c.drowns(p) {
-		c.writeAudit(p)
+		c.endAudit(p)
 	}
 	switch {
 	case p != nil:
 		p.write(c.w)
+	case c.answer != nil:
+		c.answer()
 	case c.audit.broken: // the client must not take a part of the answer for the whole
 		panic(http.ErrAbortHandler)
 	}
@@ -307,9 +311,9 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 // slack is how much longer than its wait a waiting request may take.
 const slack = 30 * time.Second
 
-// ok answers with v.
+// ok answers with v, once the audit line is written.
 func (c *call) ok(status int, v any) error {
-	writeJSON(c.w, status, "application/json", v)
+	c.answer = func() { writeJSON(c.w, status, "application/json", v) }
 	return nil
 }
 

@@ -7,56 +7,85 @@ import (
 	"hooklock/idem"
 )
 
-// entry is the result of a call in its audit line. It holds no secrets.
+// entry is what the audit of a call says. It holds no secrets.
 type entry struct {
-	why       string
-	workflow  string
-	execution idem.ExecutionID
-	before    string // "" = not known: the call was refused before it was looked up
-	after     string
-	existing  bool // nothing was changed, because the state was reached before
-	quiet     bool // a read, not a change
-	broken    bool // the answer ended in its middle
+	idem.Audit      // Before and After are "" if they are not known: the call was refused before it was looked up
+	existing   bool // nothing was changed, because the state was reached before
+	quiet      bool // a read, not a change
+	broken     bool // the answer ended in its middle
 }
 
 // of fills in the execution that was found.
 func (e *entry) of(f *idem.Found) {
-	e.workflow, e.execution = f.Workflow(), f.ID()
+	e.Workflow, e.Execution = f.Workflow(), f.ID()
 }
 
-// writeAudit writes the audit line, and stores the same: who, what, why, before, after, result. A refused change has one, too.
-func (c *call) writeAudit(p *problem) {
-	result, status := "done", 0
+// beginAudit fills in what is known of the audit before the call is made.
+func (c *call) beginAudit() {
+	c.audit.At, c.audit.Who, c.audit.What, c.audit.Remote = c.api.o.Now(), c.who(), c.endpoint.change, c.r.RemoteAddr
+}
+
+// endAudit writes the audit line: who, what, why, before, after, result. The ledger has written the same with the change. What was refused is stored
+// later, and so is it if the result is not known.
+func (c *call) endAudit(p *problem) {
+	a := c.audit.Audit
+	a.Workflow, a.Execution = cut(a.Workflow), idem.ExecutionID(cut(string(a.Execution)))
+	stored, status := a.Result != "" && a.Result != idem.AuditBegun, 0
 	switch {
-	case p != nil && p.Code == "store_unavailable":
-		result = "unknown"
-	case p != nil:
-		result = "refused"
-	case c.audit.existing:
-		result = "nothing to do"
 	case c.audit.broken:
-		result = "unknown"
+		a.Result, stored = idem.AuditUnknown, false
+	case stored: // and what was refused after it does not undo it
+	case p != nil && p.Code == "store_unavailable":
+		a.Result = idem.AuditUnknown
+	case p != nil:
+		a.Result = idem.AuditRefused
+	case c.audit.existing:
+		a.Result = idem.AuditNothing
+	default:
+		a.Result = idem.AuditDone
 	}
-	code := ""
 	if p != nil {
-		code, status = p.Code, p.Status
+		a.Code, status = p.Code, p.Status
 	}
-	c.keep(idem.Audit{
-		At: c.api.o.Now(), Who: c.who(), What: c.endpoint.change, Result: result, Why: c.audit.why, Before: c.audit.before, After: c.audit.after,
-		Workflow: cut(c.audit.workflow), Execution: idem.ExecutionID(cut(string(c.audit.execution))), Code: code, Remote: c.r.RemoteAddr,
-	})
-	attributes := []slog.Attr{slog.String("who", c.who()), slog.String("what", c.endpoint.change), slog.String("result", result)}
-	for _, a := range []slog.Attr{
-		slog.String("why", c.audit.why), slog.String("before", c.audit.before), slog.String("after", c.audit.after),
-		slog.String("workflow", cut(c.audit.workflow)), slog.String("execution", cut(string(c.audit.execution))),
-		slog.String("code", code), slog.Int("status", status), slog.String("remote", c.r.RemoteAddr),
+	if !stored {
+		c.store(a)
+	}
+	c.logAudit(&a, status)
+}
+
+func (c *call) logAudit(a *idem.Audit, status int) {
+	attributes := []slog.Attr{slog.String("who", a.Who), slog.String("what", a.What), slog.String("result", a.Result)}
+	for _, one := range []slog.Attr{
+		slog.String("why", a.Why), slog.String("before", a.Before), slog.String("after", a.After),
+		slog.String("workflow", a.Workflow), slog.String("execution", string(a.Execution)),
+		slog.String("code", a.Code), slog.Int("status", status), slog.String("remote", a.Remote),
 	} {
-		if !a.Value.Equal(slog.StringValue("")) && !a.Value.Equal(slog.IntValue(0)) {
-			attributes = append(attributes, a)
+		if !one.Value.Equal(slog.StringValue("")) && !one.Value.Equal(slog.IntValue(0)) {
+			attributes = append(attributes, one)
 		}
 	}
 	logger := slog.New(everyLevel{c.auditLine().Handler()})
 	logger.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
+}
+
+// auditBegin stores the audit of an action on many executions before the first of them, under a name that its result replaces: if this process dies
+// meanwhile, the audit says that it has begun, and each execution has an audit of its own.
+func (c *call) auditBegin() error {
+	ctx, done := c.changing()
+	defer done()
+	c.audit.Result = idem.AuditBegun
+	return c.api.o.Ledger.Audit(ctx, &c.audit.Audit)
+}
+
+// auditNow stores the audit of what is no change of the ledger's, before it is answered. If the ledger does not take it now, it is stored later: a backup
+// must be possible even then.
+func (c *call) auditNow(result string) {
+	ctx, done := c.changing()
+	defer done()
+	c.audit.Result = result
+	if c.api.o.Ledger.Audit(ctx, &c.audit.Audit) != nil {
+		c.store(c.audit.Audit)
+	}
 }
 
 // reserve reserves room for the audit line of a change that an operator requests. A callback of an upstream is a part of its execution, which

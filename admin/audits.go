@@ -13,8 +13,8 @@ import (
 // noKeeping are calls that clients of the lock API make all the time: the log has them, and only what operators do is stored.
 var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 
-// keep stores an audit in the ledger, besides the log. Calls without a known token are not stored, because they could fill the store.
-func (c *call) keep(a idem.Audit) {
+// store stores an audit in the ledger, later. Calls without a known token are not stored, because they could fill the store.
+func (c *call) store(a idem.Audit) {
 	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" && !slices.Contains(noKeeping, a.What) {
 		c.api.o.Ledger.Audited(a)
 	}

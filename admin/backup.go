@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"hooklock/idem"
 )
 
 // longestBackup bounds how long a copy of the embedded etcd takes, because its file grows meanwhile.
@@ -29,6 +31,7 @@ func (c *call) backup() error {
 		c.api.o.Log.Warn("admin.backup", "error", err.Error())
 		return refuse("store_unavailable", "the embedded etcd cannot be copied now; its log says why")
 	}
+	c.auditNow(idem.AuditDone)
 	c.w.Header().Set("Content-Type", "application/octet-stream")
 	_, err = io.Copy(c.w, snapshot)
 	if err = errors.Join(err, snapshot.Close()); err != nil {

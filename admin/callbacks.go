@@ -19,7 +19,7 @@ import (
 // callback reads the callback of an upstream about its own execution. The ledger compares the key.
 func (c *call) callback(more fields) (idem.Callback, error) {
 	by := idem.Callback{Execution: idem.ExecutionID(c.name), Key: c.caller.key}
-	c.audit.execution = by.Execution
+	c.audit.Execution = by.Execution
 	all := fields{"token": &by.Token}
 	maps.Copy(all, more)
 	if err := c.body(all); err != nil {
@@ -57,11 +57,11 @@ func (c *call) guard() error {
 	switch {
 	case err == nil:
 		c.audit.of(found)
-		c.audit.before, c.audit.after = stepsOf(found.Lock)
+		c.audit.Before, c.audit.After = stepsOf(found.Lock)
 		return c.ok(http.StatusOK, proceedAnswer{Proceed: true})
 	case stopped(found, err):
 		c.audit.of(found)
-		c.audit.existing, c.audit.before, c.audit.after = true, string(found.Status()), string(found.Status())
+		c.audit.existing, c.audit.Before, c.audit.After = true, string(found.Status()), string(found.Status())
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(longestRetry/time.Second))) // as every 409
 		return c.ok(http.StatusConflict, proceedAnswer{Status: found.Status()})
 	}
@@ -139,16 +139,16 @@ func (c *call) heartbeat() error {
 	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
 	if stopped(found, err) {
 		c.audit.of(found)
-		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
+		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return c.cancelled(found)
 	}
 	if err != nil {
 		return c.doNotProceed(by, err)
 	}
 	c.audit.of(found)
-	c.audit.before, c.audit.after = "held", until(found.Lock)
+	c.audit.Before, c.audit.After = "held", until(found.Lock)
 	if c.audit.existing = !found.Lock.Held; c.audit.existing {
-		c.audit.before = c.audit.after
+		c.audit.Before = c.audit.After
 	}
 	answer := extended{Execution: c.name, Status: found.Status()}
 	answer.ExpiresAt, answer.ExpiresIn, _ = c.remaining(found.Lock)
@@ -192,12 +192,12 @@ func (c *call) complete() error {
 	ctx, done := c.changing()
 	defer done()
 	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil { // for the audit log; Complete reads for itself
-		c.audit.before = string(now.Status())
+		c.audit.Before = string(now.Status())
 	}
 	found, err := c.api.o.Ledger.Complete(ctx, by, f)
 	if found != nil {
 		c.audit.of(found)
-		c.audit.after = string(found.Status())
+		c.audit.After = string(found.Status())
 	}
 	if err != nil {
 		return noToken(by, err)

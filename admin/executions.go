@@ -16,7 +16,7 @@ import (
 // find finds the execution in the path, if the caller may see it.
 func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
-	c.audit.execution = id
+	c.audit.Execution = id
 	if _, _, err := id.Parse(); err != nil && c.endpoint.change == "" && strings.HasPrefix(c.name, "exec_") {
 		if id, err = c.wholeID(ctx); err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 		return nil, idem.ErrNoExecution
 	}
 	c.audit.of(found)
-	c.audit.before = string(found.Status())
+	c.audit.Before = string(found.Status())
 	return found, nil
 }
 
@@ -167,23 +167,19 @@ func (c *call) cancel() error {
 		return err
 	}
 	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Final: final, Only: idem.Status(only)}
-	found, before, err := c.api.o.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked)
+	found, before, err := c.api.o.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrFinished) && found != nil {
-		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
+		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return c.finished(found)
 	}
 	if errors.Is(err, idem.ErrMoved) && found != nil {
 		p := refuse("status_changed", "the execution is "+string(found.Status())+" and not "+only+", so nothing was done; look again, then decide")
 		p.Execution, p.Workflow, p.State = c.name, found.Workflow(), found.Status()
-		c.audit.before, c.audit.after = string(found.Status()), string(found.Status())
+		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return p
 	}
 	if err != nil {
 		return err
-	}
-	c.audit.after, c.audit.existing = string(found.Status()), before
-	if final {
-		c.audit.after += " for good"
 	}
 	view := client.Cancelled{
 		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has received it",
@@ -230,13 +226,18 @@ func (c *call) forget() error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name), idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()})
+	by := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
+	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name), by, &c.audit.Audit)
+	if errors.Is(err, idem.ErrNotErased) {
+		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+		return refuse("request_unavailable", "the execution is forgotten, but its stored request could not be deleted now: "+
+			"Hooklock deletes it about an hour after its store answers again; the log of this Hooklock says what failed")
+	}
 	if errors.Is(err, idem.ErrAlive) {
-		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.workflow).retry(0)
+		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.Workflow).retry(0)
 	}
 	if err != nil {
 		return err
 	}
-	c.audit.after = "forgotten"
 	return c.ok(http.StatusOK, viewOfExecution(found))
 }

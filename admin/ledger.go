@@ -8,7 +8,7 @@ import (
 )
 
 // Ledger is the store of locks and records as the API needs it; *etcdlock.Control implements it. Besides the errors that each method names, all
-// of them return idem.ErrStoreUnavailable. They end when their context does.
+// of them return idem.ErrStoreUnavailable. They end when their context does. A change writes its idem.Audit, see there.
 type Ledger interface {
 	// Execution finds an execution wherever it is now. It reaps dead owners that it meets, so that the answer is true. It returns
 	// idem.ErrNoExecution.
@@ -32,26 +32,27 @@ type Ledger interface {
 
 	// Cancel asks an execution to stop, and ends one that waits. before: it had been requested already. It returns idem.ErrFinished and
 	// idem.ErrMoved with what was found, and idem.ErrNoExecution.
-	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)
-	// Forget lets an event run again. It returns the removed execution, idem.ErrAlive, idem.ErrSuperseded or idem.ErrNoExecution.
-	Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (*idem.Found, error)
+	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel, a *idem.Audit) (found *idem.Found, before bool, err error)
+	// Forget lets an event run again, and deletes its stored request. It returns the removed execution, also with idem.ErrNotErased; idem.ErrAlive,
+	// idem.ErrSuperseded or idem.ErrNoExecution.
+	Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel, a *idem.Audit) (*idem.Found, error)
 	// ForceRelease ends the execution that holds the lock of a workflow. It returns idem.ErrNoLock, and idem.ErrLockLost if another one holds
 	// it.
-	ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, c idem.Cancel) (*idem.Found, error)
+	ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, c idem.Cancel, a *idem.Audit) (*idem.Found, error)
 
 	// Pauses returns all pauses, with how far each has come.
 	Pauses(ctx context.Context) ([]idem.PauseState, error)
 	// Pause holds back what begins in a scope. before is the pause that it replaced; nil = none.
-	Pause(ctx context.Context, p idem.Pause) (before *idem.Pause, err error)
+	Pause(ctx context.Context, p idem.Pause, a *idem.Audit) (before *idem.Pause, err error)
 	// Resume ends a pause and returns it. It returns idem.ErrNoPause.
-	Resume(ctx context.Context, s idem.PauseScope) (*idem.Pause, error)
+	Resume(ctx context.Context, s idem.PauseScope, a *idem.Audit) (*idem.Pause, error)
 
 	// SeenMarks returns what people have looked at, the newest mark first.
 	SeenMarks(ctx context.Context) ([]idem.SeenMark, error)
 	// MarkSeen stores a mark. before is the one that it replaced; nil = none.
-	MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before *idem.SeenMark, err error)
+	MarkSeen(ctx context.Context, mark idem.SeenMark, a *idem.Audit) (kept, before *idem.SeenMark, err error)
 	// UnmarkSeen removes a mark and returns it. It returns idem.ErrNoMark.
-	UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark, error)
+	UnmarkSeen(ctx context.Context, c idem.Concern, a *idem.Audit) (*idem.SeenMark, error)
 
 	// ParkedExecutions returns a page of the executions whose request is stored. It returns idem.ErrCursor.
 	ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error)
@@ -59,17 +60,19 @@ type Ledger interface {
 	ParkedEntries(ctx context.Context, q idem.ParkedQuery) (idem.ParkedPage, error)
 	// RunNow lets a parked execution be tried now. It returns idem.ErrNotParked, idem.ErrFinished, idem.ErrCancelled if it is to end, and
 	// idem.ErrNoExecution.
-	RunNow(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	RunNow(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
 	// Skip ends a parked execution as a dead letter. before: it had been requested already. It returns idem.ErrNotParked, and the errors of
 	// Cancel.
-	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error)
+	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel, a *idem.Audit) (found *idem.Found, before bool, err error)
 	// Rerun lets the event of an ended execution run again, whose request is stored. It returns the new execution, idem.ErrNoRequest,
 	// idem.ErrAlive, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded, or idem.ErrNoExecution.
-	Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
 	// KeptRequest returns what the ledger was given of the request of an execution. It returns idem.ErrNoRequest.
 	KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error)
 
-	// Audited stores an audit for Audits. It never blocks.
+	// Audit writes an audit of what is no change of the ledger's, with its result.
+	Audit(ctx context.Context, a *idem.Audit) error
+	// Audited writes an audit of a refusal later. It never blocks.
 	Audited(a idem.Audit)
 	// Audits returns a page. It returns idem.ErrCursor.
 	Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error)

@@ -102,9 +102,9 @@ func (c *call) getLock() error {
 }
 
 func (c *call) forceRelease() error {
-	c.audit.workflow = c.name
+	c.audit.Workflow = c.name
 	id := idem.ExecutionID(c.query("execution"))
-	c.audit.execution = id
+	c.audit.Execution = id
 	if err := c.reason(c.query("reason")); err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (c *call) forceRelease() error {
 	if err != nil {
 		return err
 	}
-	c.audit.before = "locked by " + string(lock.Lock.Execution)
+	c.audit.Before = "locked by " + string(lock.Lock.Execution)
 	asked := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
-	found, err := c.api.o.Ledger.ForceRelease(ctx, c.name, id, asked)
+	found, err := c.api.o.Ledger.ForceRelease(ctx, c.name, id, asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrLockLost) {
 		p := refuse("lock_lost", "this execution does not hold the lock; see which one does")
 		p.Execution, p.Workflow = string(lock.Lock.Execution), c.name
@@ -136,17 +136,16 @@ func (c *call) forceRelease() error {
 			Execution: id, Status: idem.Failed, Outcome: idem.Unknown, StartedAt: lock.Lock.StartedAt,
 		}}
 	}
-	c.audit.after = "free, execution " + string(found.Status())
 	return c.ok(http.StatusOK, viewOfExecution(found))
 }
 
 func (c *call) acquire() error {
-	c.audit.workflow = c.name
+	c.audit.Workflow = c.name
 	want := idem.AcquireRequest{Workflow: c.name, Holder: c.caller.token.Name}
 	if err := c.body(fields{"holder": &want.Holder, "ttl": &want.TTL, "wait": &want.Wait}); err != nil {
 		return err
 	}
-	c.audit.why = "holder " + cut(want.Holder)
+	c.audit.Why = "holder " + cut(want.Holder)
 	if !c.caller.sees(c.name) {
 		return refuse("not_found", "the token is not for this workflow")
 	}
@@ -161,8 +160,8 @@ func (c *call) acquire() error {
 	if err != nil {
 		return err
 	}
-	c.audit.execution, c.audit.before = got.Lock.Execution, "free"
-	c.audit.after = "locked by " + string(got.Lock.Execution) + ", token " + strconv.FormatInt(got.Lock.Token, 10)
+	c.audit.Execution, c.audit.Before = got.Lock.Execution, "free"
+	c.audit.After = "locked by " + string(got.Lock.Execution) + ", token " + strconv.FormatInt(got.Lock.Token, 10)
 	c.w.Header().Set("Location", "/v1/locks/"+url.PathEscape(c.name))
 	return c.ok(http.StatusCreated, client.Acquired{Lock: c.lockNow(got.Lock), CallbackKey: got.CallbackKey})
 }
@@ -200,8 +199,8 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	if holder == nil {
 		return p.blocked(nil, c.name)
 	}
-	c.audit.before = "locked by " + string(holder.Execution)
-	c.audit.after = c.audit.before
+	c.audit.Before = "locked by " + string(holder.Execution)
+	c.audit.After = c.audit.Before
 	if holder.Held || holder.Cooling { // how long a call takes is not known
 		if end, _ := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
 			p = p.retry(end.Sub(c.api.o.Now()))
@@ -223,14 +222,14 @@ func (c *call) lockNow(l *idem.Lock) client.Lock {
 
 // held reads a callback of the lock API.
 func (c *call) held(more fields) (idem.Callback, error) {
-	c.audit.workflow = c.name
+	c.audit.Workflow = c.name
 	by := idem.Callback{AnyKey: true, Workflow: c.name}
 	var id string
 	all := fields{"executionId": &id, "token": &by.Token}
 	maps.Copy(all, more)
 	err := c.body(all)
 	by.Execution = idem.ExecutionID(id)
-	c.audit.execution = by.Execution
+	c.audit.Execution = by.Execution
 	switch {
 	case err != nil:
 		return by, err
@@ -256,7 +255,7 @@ func (c *call) renew() error {
 	if err != nil {
 		return hasNot(err)
 	}
-	c.audit.before, c.audit.after = "held", until(found.Lock)
+	c.audit.Before, c.audit.After = "held", until(found.Lock)
 	return c.ok(http.StatusOK, c.lockNow(found.Lock))
 }
 
@@ -288,11 +287,11 @@ func (c *call) release() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	c.audit.before = "locked by " + string(by.Execution)
+	c.audit.Before = "locked by " + string(by.Execution)
 	if err := c.api.o.Ledger.ReleaseLock(ctx, c.name, by); err != nil {
 		return hasNot(err)
 	}
-	c.audit.after = "free"
-	c.w.WriteHeader(http.StatusNoContent)
+	c.audit.After = "free"
+	c.answer = func() { c.w.WriteHeader(http.StatusNoContent) }
 	return nil
 }

@@ -19,29 +19,28 @@ type action struct {
 	change string           // of one execution, in the audit log
 	states []idem.ParkState // the states of requests that it is for
 	status int              // the HTTP status of its success
-	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (found *idem.Found, before bool, err error)
+	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error)
 }
 
 func runNow() *action {
 	return &action{"execution.run", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
-		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, bool, error) {
-			found, err := c.api.o.Ledger.RunNow(ctx, id)
-			return found, false, err
+		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
+			return c.api.o.Ledger.RunNow(ctx, id, &c.audit.Audit)
 		}}
 }
 
 func skip() *action {
 	return &action{"execution.skip", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
-		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, bool, error) {
-			return c.api.o.Ledger.Skip(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()})
+		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+			found, _, err := c.api.o.Ledger.Skip(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+			return found, err
 		}}
 }
 
 func rerun() *action {
 	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
-		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, bool, error) {
-			found, err := c.api.o.Ledger.Rerun(ctx, id)
-			return found, false, err
+		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
+			return c.api.o.Ledger.Rerun(ctx, id, &c.audit.Audit)
 		}}
 }
 
@@ -78,24 +77,16 @@ func (c *call) unreadable(err error) *problem {
 	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of this Hooklock says which")
 }
 
-// act runs the action on the execution that c.name names, and notes the result for the audit log.
+// act runs the action on the execution that c.name names.
 func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, error) {
-	id := idem.ExecutionID(c.name)
-	found, before, err := a.do(ctx, c, id, reason)
-	if err != nil {
-		switch {
-		case errors.Is(err, idem.ErrCancelled): // elsewhere in the API this error is about a wait for a lock
-			err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
-		case errors.Is(err, idem.ErrRequestUnavailable):
-			err = c.unreadable(err)
-		}
-		return nil, err
+	found, err := a.do(ctx, c, idem.ExecutionID(c.name), reason)
+	switch {
+	case errors.Is(err, idem.ErrCancelled): // elsewhere in the API this error is about a wait for a lock
+		err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
+	case errors.Is(err, idem.ErrRequestUnavailable):
+		err = c.unreadable(err)
 	}
-	c.audit.after, c.audit.existing = string(found.Status()), before
-	if found.ID() != id {
-		c.audit.after += " as " + string(found.ID())
-	}
-	return found, nil
+	return found, err
 }
 
 // listOf returns the list of a query, page after page: of all executions that q selects, or of those whose requests are stored.
@@ -152,6 +143,7 @@ func (c *call) request() error {
 	if err != nil {
 		return c.unreadable(err)
 	}
+	c.auditNow(idem.AuditDone)
 	c.w.Header().Set("Content-Type", "message/http")
 	c.w.Header().Set("Content-Disposition", "attachment")
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(body)))

@@ -39,47 +39,61 @@ type bulk struct {
 	narrow                 idem.ExecutionQuery // Since, Until and Label
 	dryRun                 bool
 	rate, limit            int
-	cursor                 string
+	at                     bulkCursor
 }
 
 // many returns the endpoint of an action for all executions that match.
 func many(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
-		filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label)}
-		err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &b.cursor})
-		if err != nil {
+		if err := c.readBulk(&b); err != nil {
 			return err
-		}
-		c.audit.workflow = b.workflow
-		b.workflow = naming.SpelledPattern(b.workflow)
-		if err := b.check(); err != nil {
-			return err
-		}
-		if b.narrow.Since, b.narrow.Until, err = c.period(b.since, b.until); err != nil {
-			return err
-		}
-		if b.narrow.Label, err = labelOf(b.label); err != nil {
-			return err
-		}
-		if !b.dryRun {
-			if err := c.reason(b.reason); err != nil {
-				return err
-			}
 		}
 		life, done, err := c.waiting(bulkTime)
 		if err != nil {
 			return err
 		}
 		defer done()
+		if !b.dryRun {
+			if err := c.auditBegin(); err != nil {
+				return err
+			}
+		}
 		result, err := c.actOnAll(life, &b)
 		if err != nil {
 			return err
 		}
-		c.audit.quiet = b.dryRun
-		c.audit.after = fmt.Sprintf("%d done, %d refused", result.Done, result.Refused)
+		if c.audit.quiet = b.dryRun; !b.dryRun {
+			c.audit.After = fmt.Sprintf("%d done, %d refused", result.Done, result.Refused)
+			c.auditNow(idem.AuditDone)
+		}
 		return c.ok(http.StatusOK, result)
 	}
+}
+
+// readBulk reads the body of the request, and checks it.
+func (c *call) readBulk(b *bulk) error {
+	filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label)}
+	cursor := ""
+	err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &cursor})
+	if err != nil {
+		return err
+	}
+	c.audit.Workflow = b.workflow
+	b.workflow = naming.SpelledPattern(b.workflow)
+	if err := b.check(); err != nil {
+		return err
+	}
+	if b.narrow.Since, b.narrow.Until, err = c.period(b.since, b.until); err != nil {
+		return err
+	}
+	if b.narrow.Label, err = labelOf(b.label); err != nil {
+		return err
+	}
+	if b.at, err = c.bulkCursor(cursor); err != nil || b.dryRun {
+		return err
+	}
+	return c.reason(b.reason)
 }
 
 // named reads a member of a filter. An empty one is refused: it is a variable that was not set, and would match more than was meant.
@@ -115,11 +129,8 @@ func (b *bulk) check() error {
 
 // actOnAll runs the action on those that match, until the limit, or until life ends.
 func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, error) {
-	at, err := c.bulkCursor(b.cursor)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := c.fitting(life, b, &at)
+	at := &b.at
+	entries, err := c.fitting(life, b, at)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +240,9 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	}
 	single := &call{
 		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: b.action.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r,
-		audit: entry{why: cut(b.reason), workflow: e.Workflow, execution: e.Execution, before: string(e.State)},
+		audit: entry{Audit: idem.Audit{Why: cut(b.reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State)}},
 	}
+	single.beginAudit()
 	release, p := single.reserve()
 	if p != nil {
 		return item, p
@@ -242,7 +254,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	if err != nil {
 		p = single.problemOf(err)
 	}
-	single.writeAudit(p)
+	single.endAudit(p)
 	switch {
 	case p == nil:
 		item.Result, item.Status = resultDone, client.Status(found.Status())

@@ -369,7 +369,7 @@ func inOrderOf(t *testing.T, a *reply, ids []string) {
 // refusing lets nothing run again.
 type refusing struct{ Ledger }
 
-func (refusing) Rerun(context.Context, idem.ExecutionID) (*idem.Found, error) {
+func (refusing) Rerun(context.Context, idem.ExecutionID, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrNoRequest
 }
 
@@ -379,11 +379,11 @@ type failing struct {
 	left int
 }
 
-func (l *failing) Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
+func (l *failing) Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error) {
 	if l.left--; l.left < 0 {
 		return nil, idem.ErrStoreUnavailable
 	}
-	return l.Ledger.Rerun(ctx, id)
+	return l.Ledger.Rerun(ctx, id, a)
 }
 
 func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {

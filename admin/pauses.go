@@ -124,7 +124,7 @@ func (c *call) pause() error {
 	if err := c.body(fields{"scope": &scope, "reason": &reason, "for": &until}); err != nil {
 		return err
 	}
-	c.audit.workflow = scope
+	c.audit.Workflow = scope
 	if err := c.reason(reason); err != nil {
 		return err
 	}
@@ -138,17 +138,13 @@ func (c *call) pause() error {
 	ctx, done := c.changing()
 	defer done()
 	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.o.Now(), For: (until + time.Second - 1).Truncate(time.Second)}
-	before, err := c.api.o.Ledger.Pause(ctx, p)
+	before, err := c.api.o.Ledger.Pause(ctx, p, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
 	status := http.StatusCreated
-	c.audit.before, c.audit.after = "not paused", "paused"
 	if before != nil {
-		status, c.audit.before = http.StatusOK, "paused by "+before.By
-	}
-	if p.For != 0 {
-		c.audit.after += " for " + idem.DurationText(p.For)
+		status = http.StatusOK
 	}
 	view, err := c.pauseNow(s)
 	if err != nil { // it is paused, as requested
@@ -158,7 +154,7 @@ func (c *call) pause() error {
 }
 
 func (c *call) resume() error {
-	c.audit.workflow, c.audit.why = cut(c.name), cut(c.query("reason"))
+	c.audit.Workflow, c.audit.Why = cut(c.name), cut(c.query("reason"))
 	if err := checkText("reason", c.query("reason"), maxText); err != nil {
 		return err
 	}
@@ -168,15 +164,14 @@ func (c *call) resume() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	p, err := c.api.o.Ledger.Resume(ctx, s)
+	p, err := c.api.o.Ledger.Resume(ctx, s, &c.audit.Audit)
 	if errors.Is(err, idem.ErrNoPause) {
-		c.audit.before = "not paused"
+		c.audit.Before = "not paused"
 		return c.noPause(s)
 	}
 	if err != nil {
 		return err
 	}
-	c.audit.before, c.audit.after = "paused by "+p.By, "resumed"
 	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
 }
 

@@ -77,7 +77,7 @@ func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl t
 
 // reason checks the reason of a change, which the audit log needs.
 func (c *call) reason(text string) error {
-	c.audit.why = cut(text)
+	c.audit.Why = cut(text)
 	if strings.TrimSpace(text) == "" {
 		return refuse("bad_request", "give a reason: it goes into the audit log and into the record")
 	}

@@ -48,7 +48,7 @@ func (c *call) listSeen() error {
 
 // concern reads what a mark is about.
 func (c *call) concern(text string) (idem.Concern, error) {
-	c.audit.workflow = cut(text)
+	c.audit.Workflow = cut(text)
 	if err := c.unlimited("what was looked at"); err != nil {
 		return idem.Concern{}, err
 	}
@@ -83,20 +83,19 @@ func (c *call) markSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	kept, before, err := c.api.o.Ledger.MarkSeen(ctx, mark)
+	kept, before, err := c.api.o.Ledger.MarkSeen(ctx, mark, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
 	status := http.StatusCreated
-	c.audit.before, c.audit.after = "not looked at", "looked at until "+kept.Until.Format(time.RFC3339)
 	if before != nil {
-		status, c.audit.before = http.StatusOK, "looked at until "+before.Until.Format(time.RFC3339)+" by "+before.By
+		status = http.StatusOK
 	}
 	return c.ok(status, viewOfMark(kept))
 }
 
 func (c *call) unmarkSeen() error {
-	c.audit.why = cut(c.query("reason"))
+	c.audit.Why = cut(c.query("reason"))
 	if err := checkText("reason", c.query("reason"), maxText); err != nil {
 		return err
 	}
@@ -106,11 +105,10 @@ func (c *call) unmarkSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	mark, err := c.api.o.Ledger.UnmarkSeen(ctx, concern)
+	mark, err := c.api.o.Ledger.UnmarkSeen(ctx, concern, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
-	c.audit.before, c.audit.after = "looked at until "+mark.Until.Format(time.RFC3339)+" by "+mark.By, "not looked at"
 	return c.ok(http.StatusOK, viewOfMark(mark))
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hooklock/admin/client"
+	"hooklock/idem"
 )
 
 // Process is the process around the API, as the API needs it.
@@ -101,7 +102,10 @@ func (c *call) reload() error {
 		p.Problems = problems
 		return p
 	}
-	c.audit.after = strings.Join(reloaded.Changed, ", ")
-	c.audit.existing = len(reloaded.Changed) == 0
+	result := idem.AuditDone
+	if c.audit.After = strings.Join(reloaded.Changed, ", "); len(reloaded.Changed) == 0 {
+		result = idem.AuditNothing
+	}
+	c.auditNow(result)
 	return c.ok(http.StatusOK, reloaded)
 }

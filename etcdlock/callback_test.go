@@ -111,7 +111,7 @@ func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 		}
 	}
 	forced := mustClaim(t, a, withKey(lockFor("forced", "one")), 0)
-	if _, err := b.ForceRelease(within(t, patience), "forced", forced.Lock().Execution, byOps(false)); err != nil {
+	if _, err := b.ForceRelease(within(t, patience), "forced", forced.Lock().Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
 	lost := mustClaim(t, a, withKey(lockFor("lost", "one")), 0)

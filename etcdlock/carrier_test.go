@@ -160,7 +160,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		if err := h.Release(within(t, patience)); err != nil {
 			return err
 		}
-		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"})
+		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"}, nil)
 		return err
 	}
 	tooOld := func(h idem.Held) error {

@@ -77,7 +77,7 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 					t.Errorf("people do not see the record in the list: %+v %v", page, err)
 				}
 			}
-			if _, err := secondStore.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+			if _, err := secondStore.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 				t.Errorf("people cannot forget the record: %v", err)
 			}
 		})

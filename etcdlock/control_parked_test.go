@@ -67,7 +67,7 @@ func TestACancelEndsWhatIsParkedWhereverItIs(t *testing.T) {
 			s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			id := park(t, e, s)
 			eventually(t, "it has ended", func() bool {
-				f, _, err := s.Cancel(within(t, patience), id, byOps(false))
+				f, _, err := s.Cancel(within(t, patience), id, byOps(false), nil)
 				return err == nil && f.Record != nil && f.Record.Status == idem.Aborted && f.Record.Abort.By == "ops" && !f.Record.RequestKept
 			})
 			nothingKept(t, e)
@@ -82,7 +82,7 @@ func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 	next := parkedLock("w", "next")
 	mustPark(t, s, next, 0)
 	eventually(t, "it is skipped", func() bool {
-		f, _, err := s.Skip(within(t, patience), id, byOps(false))
+		f, _, err := s.Skip(within(t, patience), id, byOps(false), nil)
 		return err == nil && f.Record != nil && f.Record.Status == idem.Failed && f.Record.Error.Code == "skipped" && f.Record.RequestKept
 	})
 	letterStays(t, s, id)
@@ -100,7 +100,7 @@ func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 	asked := make(chan error, 1)
 	h.OnStop(func(cause error) { asked <- cause })
 	mustAttempt(t, h)
-	if _, _, err := b.Skip(within(t, patience), l.Execution, byOps(false)); err != nil {
+	if _, _, err := b.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
 	if cause := <-asked; !errors.Is(cause, idem.ErrCancelled) {
@@ -112,7 +112,7 @@ func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	letterStays(t, b, l.Execution)
-	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false)); err != nil || !before || f.Record == nil {
+	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before || f.Record == nil {
 		t.Fatalf("%+v %v %v", f, before, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestAProcessDoesNotHoldWhatWasTakenFromIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, a)
-	if _, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)); err != nil {
+	if _, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it holds nothing", func() bool { n, _ := a.Active(); return n == 0 })
@@ -142,7 +142,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	if r := other.sender.Do(within(t, patience), commit.NewRequest(keysOf(h).L, protocol.Rest(keysOf(h), at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
 		t.Fatalf("%+v", r)
 	}
-	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false))
+	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false), nil)
 	if err != nil || f.Status() != idem.Aborted {
 		t.Errorf("%s %v", f.Status(), err)
 	}
@@ -155,10 +155,10 @@ func TestADeliveryThatIsNotParkedCannotBeSkippedOrRunNow(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	h := mustClaim(t, s, lockFor("w", "event"), 0)
-	if _, _, err := s.Skip(within(t, patience), h.Lock().Execution, byOps(false)); !errors.Is(err, idem.ErrNotParked) {
+	if _, _, err := s.Skip(within(t, patience), h.Lock().Execution, byOps(false), nil); !errors.Is(err, idem.ErrNotParked) {
 		t.Errorf("skip: %v", err)
 	}
-	if _, err := s.RunNow(within(t, patience), h.Lock().Execution); !errors.Is(err, idem.ErrNotParked) {
+	if _, err := s.RunNow(within(t, patience), h.Lock().Execution, nil); !errors.Is(err, idem.ErrNotParked) {
 		t.Errorf("run: %v", err)
 	}
 	if h.Lock().Cancel != nil {
@@ -174,7 +174,7 @@ func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 	h := takeNext(t, a).Held
 	leaveToAPerson(t, h)
 	drained(t, e, a)
-	f, err := b.RunNow(within(t, patience), l.Execution)
+	f, err := b.RunNow(within(t, patience), l.Execution, nil)
 	if err != nil || f.Lock.Parked.Blocked != "" {
 		t.Fatalf("%+v %v", f, err)
 	}
@@ -193,7 +193,7 @@ func TestRunNowReachesTheProcessThatRunsIt(t *testing.T) {
 	if err := h.Rest(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.RunNow(within(t, patience), l.Execution); err != nil {
+	if _, err := b.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "its carrier sees it", func() bool { return h.Lock().Parked.NextAttempt.IsZero() })
@@ -214,11 +214,11 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	letterStays(t, s, l.Execution)
 	before := parkedLock("w", "before")
 	mustPark(t, s, before, 0)
-	f, err := s.Rerun(within(t, patience), l.Execution)
+	f, err := s.Rerun(within(t, patience), l.Execution, nil)
 	if err != nil || !f.Place || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 || f.Lock.Earlier[0].Execution != l.Execution {
 		t.Fatalf("%+v %v", f, err)
 	}
-	if _, err := s.Rerun(within(t, patience), l.Execution); !errors.Is(err, idem.ErrAlive) {
+	if _, err := s.Rerun(within(t, patience), l.Execution, nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("again: %v", err)
 	}
 	for _, want := range []idem.ExecutionID{before.Execution, f.Lock.Execution} {
@@ -242,7 +242,7 @@ func TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow(t *testing.T) {
 		return idem.Kept{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
 	}})
 	l := deadLetter(t, s)
-	f, err := s.Rerun(within(t, patience), l.Execution)
+	f, err := s.Rerun(within(t, patience), l.Execution, nil)
 	if err != nil || f.Lock.Parked.Bytes != 4711 {
 		t.Fatalf("%+v %v", f, err)
 	}
@@ -261,8 +261,8 @@ func TestAForcedReleaseKeepsTheRequestOfWhatWasParked(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
 	_ = takeNext(t, s)
-	f, err := s.ForceRelease(within(t, patience), "w", l.Execution, byOps(false))
-	if err != nil || f.Record.Status != idem.Aborted || !f.Record.RequestKept {
+	f, err := s.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil)
+	if err != nil || f.Record.Status != idem.Aborted || f.Record.Outcome != idem.NotExecuted || !f.Record.RequestKept {
 		t.Fatalf("%+v %v", f, err)
 	}
 	letterStays(t, s, l.Execution)
@@ -273,13 +273,16 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
-	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
+	eventually(t, "it is skipped", func() bool {
+		_, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil)
+		return err == nil
+	})
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
 	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
 	letterStays(t, s, l.Execution)
-	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
@@ -360,9 +363,12 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	s := openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
-	eventually(t, "it is skipped", func() bool { _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); return err == nil })
+	eventually(t, "it is skipped", func() bool {
+		_, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil)
+		return err == nil
+	})
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
-	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Record(l.Scope)); err != nil { // as the end of its lease does
 		t.Fatal(err)
 	}
 	if err := s.tasks.Close(within(t, patience)); err != nil { // as Close does

@@ -45,7 +45,7 @@ func awaitStop(tb testing.TB, causes <-chan error, want error) {
 
 func mustCancel(tb testing.TB, s *Store, id idem.ExecutionID, c idem.Cancel) *idem.Found {
 	tb.Helper()
-	found, before, err := s.Cancel(within(tb, patience), id, c)
+	found, before, err := s.Cancel(within(tb, patience), id, c, nil)
 	if err != nil || before {
 		tb.Fatalf("cancel: %+v %v %v", found, before, err)
 	}
@@ -96,19 +96,19 @@ func TestACancelAskedTwiceStaysAsItWasFirstAsked(t *testing.T) {
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	id := held.Lock().Execution
 	first := mustCancel(t, b, id, byOps(false))
-	again, before, err := a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now()})
+	again, before, err := a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now()}, nil)
 	if err != nil || !before || again.Lock.Cancel.By != "ops" || again.Lock.Revision != first.Lock.Revision {
 		t.Fatalf("%+v %v %v", again, before, err)
 	}
 	// That it is for good may be added.
-	again, before, err = a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now(), Final: true})
+	again, before, err = a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now(), Final: true}, nil)
 	if err != nil || !before || again.Lock.Cancel.By != "ops" || !again.Lock.Cancel.Final {
 		t.Fatalf("%+v %v %v", again, before, err)
 	}
 	if _, err := held.Settle(within(t, patience), unknownEnd()); err != nil {
 		t.Fatal(err)
 	}
-	again, before, err = b.Cancel(within(t, patience), id, byOps(false))
+	again, before, err = b.Cancel(within(t, patience), id, byOps(false), nil)
 	if err != nil || !before || again.Status() != idem.Aborted || !again.Record.Final {
 		t.Fatalf("after its end: %+v %v %v", again, before, err)
 	}
@@ -134,7 +134,7 @@ func TestACancelOfAWaitingExecutionEndsItAtOnce(t *testing.T) {
 		t.Fatalf("the waiter: %+v %v", seen, err)
 	}
 	must(t, p.Leave)
-	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false)); err != nil || !before || again.Record == nil {
+	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before || again.Record == nil {
 		t.Fatalf("again: %+v %v %v", again, before, err)
 	}
 	if running.Lock().Cancel != nil {
@@ -148,7 +148,7 @@ func TestAWaiterWhoseRecordIsGoneKnowsThatItWasCancelled(t *testing.T) {
 	l := lockFor("w", "two")
 	p := mustEnqueue(t, a, l)
 	mustCancel(t, b, l.Execution, byOps(false))
-	if _, err := b.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := b.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	seen, err := p.Await(within(t, patience), 0)
@@ -161,13 +161,13 @@ func TestWhatHasEndedCannotBeCancelled(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	mustSettle(t, held)
-	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true)); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
+	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true), nil); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
-	if _, _, err := b.Cancel(within(t, patience), lockFor("w", "never").Execution, byOps(false)); !errors.Is(err, idem.ErrNoExecution) {
+	if _, _, err := b.Cancel(within(t, patience), lockFor("w", "never").Execution, byOps(false), nil); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("got %v", err)
 	}
-	if _, _, err := b.Cancel(within(t, patience), "exec_nonsense", byOps(false)); !errors.Is(err, idem.ErrNoExecution) {
+	if _, _, err := b.Cancel(within(t, patience), "exec_nonsense", byOps(false), nil); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestTheFirstTerminalStatusWins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !c.cancelFirst {
-				if found, _, err := b.Cancel(within(t, patience), id, byOps(true)); !errors.Is(err, idem.ErrFinished) || found.Status() != c.want {
+				if found, _, err := b.Cancel(within(t, patience), id, byOps(true), nil); !errors.Is(err, idem.ErrFinished) || found.Status() != c.want {
 					t.Fatalf("%+v %v", found, err)
 				}
 			}
@@ -219,7 +219,7 @@ func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
 		}
 		cancelled := make(chan result, 1)
 		go func() {
-			found, _, err := b.Cancel(within(t, patience), id, byOps(false))
+			found, _, err := b.Cancel(within(t, patience), id, byOps(false), nil)
 			cancelled <- result{found, err}
 		}()
 		rec, err := held.Settle(within(t, patience), unknownEnd())
@@ -264,11 +264,11 @@ func TestACancelEndsTheRecordOfAnOwnerThatDied(t *testing.T) {
 	defer b.sweeper.Suspend()() // only the cancel ends the record
 	die(t, e, a)
 	eventually(t, "the other replica hears of the death", func() bool { return !b.view.Sessions.Has(after.Lock().Alive) })
-	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true))
+	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true), nil)
 	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || !found.Record.Final || found.Record.Abort.By != "ops" {
 		t.Fatalf("%+v %v", found, err)
 	}
-	found, was, err := b.Cancel(within(t, patience), before.Lock().Execution, byOps(false))
+	found, was, err := b.Cancel(within(t, patience), before.Lock().Execution, byOps(false), nil)
 	if err != nil || !was || found.Record == nil || found.Record.Status != idem.Aborted {
 		t.Fatalf("%+v %v %v", found, was, err)
 	}
@@ -300,11 +300,11 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 	a, b := openStore(t, o), openStore(t, o)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	id := held.Lock().Execution
-	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while it runs: %v", err)
 	}
 	mustSettle(t, held)
-	found, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
+	found, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 	if err != nil || found.Record == nil || found.Record.Execution != id {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -318,7 +318,7 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 			t.Fatal("a replica was never told")
 		}
 	}
-	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrNoExecution) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("again: %v", err)
 	}
 	if err := mustClaim(t, a, lockFor("w", "one"), 0).Release(within(t, patience)); err != nil {
@@ -336,13 +336,13 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	second := lockFor("w", "one")
 	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
 	held := mustClaim(t, a, second, rec.Revision)
-	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event runs again: %v", err)
 	}
 	if _, err := held.Settle(within(t, patience), failure()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrSuperseded) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrSuperseded) {
 		t.Fatalf("got %v", err)
 	}
 	waiting := lockFor("w", "one")
@@ -350,7 +350,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	if err != nil || p == nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), held.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), held.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event waits: %v", err)
 	}
 	must(t, p.Leave)
@@ -358,7 +358,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)
 	eventually(t, "the death is heard of", func() bool { return !b.view.Sessions.Has(third.Lock().Alive) })
-	if _, err := b.Forget(within(t, patience), third.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := b.Forget(within(t, patience), third.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatalf("after its owner has died: %v", err)
 	}
 }
@@ -369,10 +369,10 @@ func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
 	l.ReleaseDelay = time.Hour
 	held := mustClaim(t, a, l, 0)
 	causes := stopped(held)
-	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", lockFor("w/1:ä", "two").Execution, byOps(false)); !errors.Is(err, idem.ErrLockLost) {
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", lockFor("w/1:ä", "two").Execution, byOps(false), nil); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("of another execution: %v", err)
 	}
-	found, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false))
+	found, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false), nil)
 	if err != nil || found.Status() != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" || !found.Record.Abort.Forced {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -381,7 +381,7 @@ func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
 	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Aborted {
 		t.Fatalf("the owner's end: %+v %v", rec, err)
 	}
-	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false)); !errors.Is(err, idem.ErrNoLock) {
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false), nil); !errors.Is(err, idem.ErrNoLock) {
 		t.Fatalf("of a free lock: %v", err)
 	}
 	mustClaim(t, b, lockFor("w/1:ä", "two"), 0) // it does not cool
@@ -392,7 +392,7 @@ func TestAForceReleaseReachesItsOwnProcess(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	causes := stopped(held)
-	if _, err := s.ForceRelease(within(t, patience), "w", held.Lock().Execution, byOps(false)); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "w", held.Lock().Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
 	awaitStop(t, causes, idem.ErrLockLost)
@@ -410,7 +410,7 @@ func TestAForceReleaseOpensALockThatCools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false))
+	found, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil)
 	if err != nil || found.Status() != idem.Failed {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -426,7 +426,7 @@ func TestACancelOfACallerThatHasGoneIsUnavailable(t *testing.T) {
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := a.Cancel(ctx, held.Lock().Execution, byOps(false)); !errors.Is(err, idem.ErrStoreUnavailable) {
+	if _, _, err := a.Cancel(ctx, held.Lock().Execution, byOps(false), nil); !errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -109,10 +109,10 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 			return h.Lock()
 		}, nil, nil, "FAILED unknown hold_expired"},
 		"a cancel that did not arrive": {0, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
-			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
+			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false), nil)
 		}, "FAILED unknown hold_expired"},
 		"a cancel without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
-			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false))
+			_, _, _ = s.Cancel(ctx, l.Execution, byOps(false), nil)
 		}, "ABORTED unknown ops"},
 		"a complete that did not arrive": {0, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
@@ -121,7 +121,7 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
 		}, "SUCCESS executed"},
 		"a force release without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
-			_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false))
+			_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil)
 		}, "ABORTED unknown ops"},
 		"a heartbeat without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.Heartbeat(ctx, callbackOf(l), time.Hour)

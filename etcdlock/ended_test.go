@@ -94,7 +94,7 @@ func TestAForceReleaseIsReportedWhereItWasAskedFor(t *testing.T) {
 	ends := endsOf(&o)
 	other := openStore(t, o)
 	held := mustClaim(t, one, routed("w", "one"), 0)
-	if _, err := other.ForceRelease(within(t, patience), "w", held.Lock().Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}); err != nil {
+	if _, err := other.ForceRelease(within(t, patience), "w", held.Lock().Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := received(t, ends); !got.recorded || got.record.Outcome != idem.Unknown || got.record.Abort == nil || got.record.Abort.By != "ops" {

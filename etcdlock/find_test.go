@@ -48,7 +48,7 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	place(idem.Running, 0, 1, 0)
-	if _, _, err := b.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}); err != nil {
+	if _, _, err := b.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	place(idem.CancelRequested, 0, 1, 0)

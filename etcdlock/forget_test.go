@@ -41,7 +41,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, g := range map[string]*guard.Guard{"a": a, "b": b} {

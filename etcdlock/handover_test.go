@@ -131,7 +131,7 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 	for name, ends := range map[string]func(t *testing.T, s *Store, id idem.ExecutionID){
 		"it was cancelled": func(t *testing.T, s *Store, id idem.ExecutionID) { mustCancel(t, s, id, byOps(false)) },
 		"it was forced open": func(t *testing.T, s *Store, id idem.ExecutionID) {
-			if _, err := s.ForceRelease(within(t, patience), "w", id, byOps(false)); err != nil {
+			if _, err := s.ForceRelease(within(t, patience), "w", id, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -161,7 +161,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
 		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },
 		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *Place) {
-			if _, _, err := s.Cancel(within(t, patience), p.entry.Execution, byOps(false)); err != nil {
+			if _, _, err := s.Cancel(within(t, patience), p.entry.Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -229,7 +229,7 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 				t.Error(err)
 			}
 		case 2:
-			if _, err := other.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)); err != nil {
+			if _, err := other.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil); err != nil {
 				t.Error(err)
 			}
 		}

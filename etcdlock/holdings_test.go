@@ -49,11 +49,11 @@ func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(3, held[0].Lock())
-	if _, err := s.ForceRelease(within(t, patience), "a", held[0].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "a", held[0].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(2, held[1].Lock())
-	if _, err := s.ForceRelease(within(t, patience), "b", held[1].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "b", held[1].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(1, held[2].Lock())

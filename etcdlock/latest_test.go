@@ -181,7 +181,7 @@ func TestARerunIsNotReplacedAndReplacesNone(t *testing.T) {
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	waits, newer := newestLock("w", "waits"), newestLock("w", "newer")
 	mustEnqueue(t, a, waits)
-	again, err := b.Rerun(within(t, patience), dead.Execution)
+	again, err := b.Rerun(within(t, patience), dead.Execution, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 				wg.Go(func() { _, _ = h.b.Heartbeat(within(t, patience), h.cb, 0) })
 			}
 			l := h.own.Lock()
-			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false)); err != nil {
+			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false), nil); err != nil {
 				t.Error(err)
 			}
 			wg.Wait()
@@ -93,7 +93,7 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 				t.Error(err)
 			}
 			l := h.own.Lock()
-			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false)); err != nil {
+			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false), nil); err != nil {
 				t.Error(err)
 			}
 		},
@@ -101,11 +101,11 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, a, b := replicas(t)
 			warm := mustHold(t, a, withKey(lockFor("w", "warm")), time.Hour) // the shared leases of records and news come with it
-			if _, err := a.ForceRelease(within(t, patience), "w", warm.Lock().Execution, byOps(false)); err != nil {
+			if _, err := a.ForceRelease(within(t, patience), "w", warm.Lock().Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 			other := mustHold(t, b, withKey(lockFor("w", "warm too")), time.Hour)
-			if _, err := b.ForceRelease(within(t, patience), "w", other.Lock().Execution, byOps(false)); err != nil {
+			if _, err := b.ForceRelease(within(t, patience), "w", other.Lock().Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 			before := 0

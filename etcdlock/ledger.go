@@ -46,7 +46,7 @@ func (s *Ledger) Drop(r *idem.Record) {
 		for pause := link.NewBackoff(); at.Prev != 0; {
 			news, err := s.leases.Notice(life, commit.NoticeLife)
 			if err == nil {
-				dropping := commit.NewRequest(k.L, protocol.Forget(k, at, news, nil), len(news.Value))
+				dropping := commit.NewRequest(k.L, protocol.Forget(k, at, news, nil, false), len(news.Value))
 				dropping.SharedLease = news.Lease
 				err = s.sender.Do(life, dropping).Err
 				s.leases.DropIfGone(news.Lease, err)

@@ -102,7 +102,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	if err := got.Held.Rest(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
+	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Held.Lock().Parked.Blocked == "" })
@@ -353,7 +353,7 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	h := takeNext(t, s).Held
 	e.Expire(t, s.layout.All(protocol.KindAges))
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
-	if _, err := s.RunNow(within(t, patience), l.Execution); err != nil {
+	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
 	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld}}

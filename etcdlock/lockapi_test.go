@@ -105,7 +105,7 @@ func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 			return second(b.Complete(within(t, patience), callbackOf(l), idem.Final{Status: idem.Success}))
 		},
 		"force release": func(l *idem.Lock) error {
-			return second(b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false)))
+			return second(b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil))
 		},
 	}
 	for how, end := range ends {
@@ -227,7 +227,7 @@ func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
 	if _, err := b.Heartbeat(within(t, patience), client(got), 0); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := b.ForceRelease(within(t, patience), "w", got.Lock.Execution, byOps(false)); err != nil || found.Status() != idem.Aborted {
+	if found, err := b.ForceRelease(within(t, patience), "w", got.Lock.Execution, byOps(false), nil); err != nil || found.Status() != idem.Aborted {
 		t.Fatalf("%+v %v", found, err)
 	}
 	if err := b.ReleaseLock(within(t, patience), "w", client(got)); !errors.Is(err, idem.ErrLockLost) {

@@ -96,10 +96,10 @@ var scenes = map[string]struct {
 	none  bool // no trace is left
 }{
 	"cancel": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Cancel(ctx, l.Execution, byOps(true)))
+		return first3(s.Cancel(ctx, l.Execution, byOps(true), nil))
 	}, func(f *idem.Found) bool { return f.Status() == idem.CancelRequested && f.Lock.Cancel.By == "ops" }, false},
 	"cancel of a waiting one": {queuedUp, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Cancel(ctx, l.Execution, byOps(true)))
+		return first3(s.Cancel(ctx, l.Execution, byOps(true), nil))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Outcome == idem.NotExecuted }, false},
 	"guard": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
 		return second(s.Guard(ctx, callbackOf(l), "one", nil))
@@ -111,13 +111,13 @@ var scenes = map[string]struct {
 		return second(s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success}))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Success }, false},
 	"forget": {settledOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.Forget(ctx, l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}))
+		return second(s.Forget(ctx, l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil))
 	}, nil, true},
 	"force release": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false)))
+		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Abort.Forced }, false},
 	"force release of a cooling lock": {coolingOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		err := second(s.ForceRelease(ctx, "w", l.Execution, byOps(false)))
+		err := second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil))
 		if errors.Is(err, idem.ErrNoLock) { // the answer got lost, and the lock is free
 			err = nil
 		}

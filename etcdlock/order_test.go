@@ -89,7 +89,7 @@ func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 	}
 	forced := ordered("w", "forced", "17")
 	held := mustClaim(t, s, forced, 0)
-	if _, err := s.ForceRelease(within(t, patience), "w", forced.Execution, idem.Cancel{By: "ops"}); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "w", forced.Execution, idem.Cancel{By: "ops"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := held.Settle(within(t, patience), success("too late")); !errors.Is(err, idem.ErrLockLost) {
@@ -256,13 +256,13 @@ func TestAForgottenExecutionTakesItsMarkAlong(t *testing.T) {
 	first, future := ordered("w", "first", "10"), ordered("w", "future", "4102444800")
 	mustSettle(t, mustClaim(t, s, first, 0))
 	mustSettle(t, mustClaim(t, s, future, 0))
-	if _, err := s.Forget(within(t, patience), first.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := s.Forget(within(t, patience), first.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, of := markOn(t, e); of != string(future.Execution) {
 		t.Errorf("the mark is of %s", of)
 	}
-	if _, err := s.Forget(within(t, patience), future.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err != nil {
+	if _, err := s.Forget(within(t, patience), future.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, ordered("w", "next", "20"), 0)

@@ -27,7 +27,7 @@ func pauseOf(tb testing.TB, scope string) idem.Pause {
 func mustPause(tb testing.TB, s *Store, p idem.Pause) {
 	tb.Helper()
 	ctx := within(tb, patience)
-	if _, err := s.Pause(ctx, p); err != nil {
+	if _, err := s.Pause(ctx, p, nil); err != nil {
 		tb.Fatal(err)
 	}
 	for len(pauseState(ctx, tb, s).Unheard) > 0 {
@@ -46,7 +46,7 @@ func pauseState(ctx context.Context, tb testing.TB, s *Store) idem.PauseState {
 
 func mustResume(tb testing.TB, s *Store, p idem.Pause) {
 	tb.Helper()
-	if _, err := s.Resume(within(tb, patience), p.Scope); err != nil {
+	if _, err := s.Resume(within(tb, patience), p.Scope, nil); err != nil {
 		tb.Fatal(err)
 	}
 	for ctx := within(tb, patience); s.PausedHere() != nil && ctx.Err() == nil; {
@@ -85,7 +85,7 @@ func TestNothingOfAPausedWorkflowBeginsAnywhereAndWhatRunsIsWaitedFor(t *testing
 		refusedAsPaused(t, c, lockFor("pay/four", "x"), p)
 	}
 	mustResume(t, b, p)
-	if _, err := b.Resume(within(t, patience), p.Scope); !errors.Is(err, idem.ErrNoPause) {
+	if _, err := b.Resume(within(t, patience), p.Scope, nil); !errors.Is(err, idem.ErrNoPause) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 	if _, err := e.Client.Put(within(t, patience), s.layout.Alive(protocol.SessionAlive("old")), `{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Pause(within(t, patience), pauseOf(t, "route:r")); err != nil {
+	if _, err := s.Pause(within(t, patience), pauseOf(t, "route:r"), nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx := within(t, patience)

@@ -35,14 +35,14 @@ func TestPausesThatTravelTogetherAreBothInForceAndBothEnd(t *testing.T) {
 		}
 		return all
 	}
-	together(t, a, each(func(p idem.Pause) error { return second(a.Pause(within(t, patience), p)) })...)
+	together(t, a, each(func(p idem.Pause) error { return second(a.Pause(within(t, patience), p, nil)) })...)
 	for _, s := range []*Store{a, b} {
 		eventually(t, "both are in force", func() bool { return len(s.PausedHere()) == 2 })
 		for _, p := range pauses {
 			refusedAsPaused(t, s, lockFor(p.Scope.Workflow, "event"), p)
 		}
 	}
-	together(t, a, each(func(p idem.Pause) error { return second(a.Resume(within(t, patience), p.Scope)) })...)
+	together(t, a, each(func(p idem.Pause) error { return second(a.Resume(within(t, patience), p.Scope, nil)) })...)
 	for _, s := range []*Store{a, b} {
 		eventually(t, "none is in force", func() bool { return s.PausedHere() == nil })
 	}

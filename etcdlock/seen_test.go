@@ -18,7 +18,7 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	}
 	const more = 2
 	for i := range idem.MaxSeen + more {
-		if _, before, err := s.MarkSeen(within(t, patience), mark(fmt.Sprint(i))); before != nil || err != nil {
+		if _, before, err := s.MarkSeen(within(t, patience), mark(fmt.Sprint(i)), nil); before != nil || err != nil {
 			t.Fatalf("%d: %+v %v", i, before, err)
 		}
 	}
@@ -31,7 +31,7 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	if err != nil || len(leases.Leases) > 5 {
 		t.Errorf("%d leases for two sessions and all marks: %v", len(leases.Leases), err)
 	}
-	if _, err := other.UnmarkSeen(within(t, patience), all[0].Concern); err != nil {
+	if _, err := other.UnmarkSeen(within(t, patience), all[0].Concern, nil); err != nil {
 		t.Error(err)
 	}
 	if left, err := s.SeenMarks(within(t, patience)); err != nil || len(left) != idem.MaxSeen-1 {

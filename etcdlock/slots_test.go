@@ -258,7 +258,7 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 	eventually(t, "its turn", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 1 })
 	stop()
 	<-looked
-	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false)); err != nil {
+	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is a dead letter", func() bool { return s.Parked().DeadLetters == 1 })
@@ -281,7 +281,7 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	if err != nil || len(page.Slots) != 1 || page.Slots[0].Execution != held.Lock().Execution || page.Slots[0].Of != 1 || page.Slots[0].Limit != "erp" {
 		t.Errorf("who has which: %+v %v", page, err)
 	}
-	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"}); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustClaim(t, s, limitedLock("w2", "b"), 0)

@@ -70,6 +70,8 @@ type Options struct {
 	// execution. It may be longer: there may be a key now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken as
 	// it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
+	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it, and has no more. nil: nothing is.
+	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
 	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
 	OnPause func(p idem.Pause, over bool)
 	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked each time, because it may be reloaded. 0 = there
@@ -238,8 +240,8 @@ func Open(o Options) (*Store, error) {
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	asked := &operate.Options{
-		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Reaper: s.reaper,
-		Parked: s.view.Parked, Rekeep: o.Rekeep,
+		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Audits: s.audits, Reaper: s.reaper,
+		Parked: s.view.Parked, Rekeep: o.Rekeep, Erase: o.Erase,
 		Ended: func(record *idem.Record) { s.ended(record, true) },
 	}
 	s.finder = operate.NewFinder(asked)

@@ -187,7 +187,7 @@ func TestAnEventThatRunsUnderAnotherStrategyIsNotForgotten(t *testing.T) {
 		first := r.mustRun(t, before, "one")
 		first.Complete(idem.Answer{Status: 500, Whole: true}) // may run again
 		second := r.mustRun(t, after, "one")
-		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}); err == nil {
+		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err == nil {
 			t.Error("its record was forgotten while it runs")
 		}
 		second.Release(idem.Failure{})

@@ -188,7 +188,7 @@ func rows() []row {
 			func(k protocol.Keys) []string { return []string{k.C} }, map[string]func(*scene){"L.mod=l": touchLock}},
 		{"cancel a waiting one", queued, func(s *scene) protocol.Op { return protocol.CancelWaiting(s.k, s.at, value) }, i, q,
 			map[string]func(*scene){"Q.create=q": placeOfAnother, "I.mod=prev": writeRecord}},
-		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) protocol.Op { return protocol.Forget(s.k, s.at, value, nil) },
+		{"forget", func(s *scene) { s.at.Prev = s.put(s.k.I) }, func(s *scene) protocol.Op { return protocol.Forget(s.k, s.at, value, nil, false) },
 			func(k protocol.Keys) []string { return []string{k.F} }, i, map[string]func(*scene){"I.mod=prev": writeRecord}},
 		{"force release what is held", heldLock, func(s *scene) protocol.Op { return protocol.ForceRelease(s.k, s.at, value, value) },
 			func(k protocol.Keys) []string { return []string{k.I, k.C} }, func(k protocol.Keys) []string { return []string{k.L, k.H} }, map[string]func(*scene){"L.mod=l": touchLock}},

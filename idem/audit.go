@@ -5,13 +5,26 @@ import (
 	"time"
 )
 
+// The results of audits.
+const (
+	AuditDone    = "done"
+	AuditNothing = "nothing to do" // the state was reached before
+	AuditRefused = "refused"
+	AuditUnknown = "unknown" // etcd did not answer, or the answer broke off
+	AuditBegun   = "begun"   // an action on many executions goes on, or its process has died
+)
+
 // Audit is one action that the owner of a token asked for: who, what, why, and the result. It holds no secrets. A field that is not known, or
 // does not apply, is "".
+//
+// A method that changes something for a person takes one with At, Who, What, Why and Remote. It writes the audit in the transaction that makes the
+// change, so each is there if the other is. It fills in the rest once that has happened, and leaves the audit as it is if it returns an error
+// and has changed nothing. With nil none is written.
 type Audit struct {
 	At        time.Time   `json:"at"`
 	Who       string      `json:"who"`    // the token's name
 	What      string      `json:"what"`   // execution.cancel
-	Result    string      `json:"result"` // done, refused, nothing to do, or unknown
+	Result    string      `json:"result"` // one of those above; "" = the ledger has not written it
 	Why       string      `json:"why,omitempty"`
 	Before    string      `json:"before,omitempty"`
 	After     string      `json:"after,omitempty"`
@@ -19,6 +32,8 @@ type Audit struct {
 	Execution ExecutionID `json:"executionId,omitempty"`
 	Code      string      `json:"code,omitempty"` // of a refusal
 	Remote    string      `json:"remote,omitempty"`
+	// Name is the ledger's name for it: written again under the same name, it replaces what was written before. "" = it has none yet.
+	Name string `json:"-"`
 }
 
 // AuditKept is for how long an Audit is kept. Of those that changed nothing fewer are: MaxRefused of one token, and
@@ -31,7 +46,7 @@ const (
 
 // ChangedNothing reports whether the action was refused, or had nothing to do. Every token can ask for as many of these as it
 // likes, so they must not displace the others.
-func (a *Audit) ChangedNothing() bool { return a.Result == "refused" || a.Result == "nothing to do" }
+func (a *Audit) ChangedNothing() bool { return a.Result == AuditRefused || a.Result == AuditNothing }
 
 // AuditQuery selects audits: those for which all holds that is given. The zero value is all of them.
 type AuditQuery struct {

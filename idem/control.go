@@ -39,6 +39,8 @@ var (
 	ErrNoRequest = errors.New("request is not kept")
 	// ErrRequestUnavailable: the request of the execution is kept, and cannot be read: where it is kept does not answer, or its key is missing.
 	ErrRequestUnavailable = errors.New("request cannot be read")
+	// ErrNotErased: the execution is forgotten, and the request that was kept of it outside of the ledger could not be deleted.
+	ErrNotErased = errors.New("stored request is not deleted")
 	// ErrCursor: the cursor of a query is none that a page of the same query gave.
 	ErrCursor = errors.New("not a cursor of this list")
 )

@@ -68,6 +68,11 @@ type SeenMark struct {
 	At      time.Time `json:"at"`
 }
 
+// Text says until when the concern is looked at, and who says so.
+func (s *SeenMark) Text() string {
+	return "looked at until " + s.Until.Format(time.RFC3339) + " by " + s.By
+}
+
 // Covers reports whether something that happened at that time was looked at. The zero value covers nothing.
 func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
 

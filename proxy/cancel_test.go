@@ -29,7 +29,7 @@ func TestACancelAtAnyReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
 		first := a.send(t.Context(), "w", "1")
 		await(t, up.begun)
 		id := executionOf(t, b, "w", "1")
-		if _, _, err := r.store.Cancel(t.Context(), id, byOps); err != nil {
+		if _, _, err := r.store.Cancel(t.Context(), id, byOps, nil); err != nil {
 			t.Fatal(err)
 		}
 		await(t, up.closed)
@@ -54,7 +54,7 @@ func TestAnEventThatIsCancelledWhileItWaitsNeverRuns(t *testing.T) {
 	second := a.send(t.Context(), "w", "2")
 	queued(t, etcd, 1)
 	id := executionOf(t, b, "w", "2")
-	if _, _, err := b.store.Cancel(t.Context(), id, byOps); err != nil {
+	if _, _, err := b.store.Cancel(t.Context(), id, byOps, nil); err != nil {
 		t.Fatal(err)
 	}
 	got := await(t, second)
@@ -78,7 +78,7 @@ func TestAnEventThatIsCancelledForGoodNeverRunsAgain(t *testing.T) {
 	forGood := byOps
 	forGood.Final = true
 	for _, event := range []string{"2", "1"} {
-		if _, _, err := b.store.Cancel(t.Context(), executionOf(t, b, "w", event), forGood); err != nil {
+		if _, _, err := b.store.Cancel(t.Context(), executionOf(t, b, "w", event), forGood, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestALockThatIsReleasedByForceClosesTheCall(t *testing.T) {
 	first := a.send(t.Context(), "w", "1")
 	await(t, up.begun)
 	id := executionOf(t, b, "w", "1")
-	if _, err := b.store.ForceRelease(t.Context(), "w/w", id, byOps); err != nil {
+	if _, err := b.store.ForceRelease(t.Context(), "w/w", id, byOps, nil); err != nil {
 		t.Fatal(err)
 	}
 	await(t, up.closed)
@@ -200,7 +200,7 @@ func TestTheFirstOfAnswerAndCancelWins(t *testing.T) {
 		id := executionOf(t, b, "w", event)
 		cancelled := make(chan error, 1)
 		cancelIt := func() {
-			_, _, err := b.store.Cancel(t.Context(), id, byOps)
+			_, _, err := b.store.Cancel(t.Context(), id, byOps, nil)
 			cancelled <- err
 		}
 		switch i % 3 {

@@ -79,12 +79,12 @@ func TestASenderThatStopsReadingHoldsNoLock(t *testing.T) {
 	}{
 		{"max_duration", func(*testing.T, *replica, idem.ExecutionID) {}, 4 * time.Second, idem.Aborted},
 		{"a cancel", func(t *testing.T, r *replica, id idem.ExecutionID) {
-			if _, _, err := r.store.Cancel(t.Context(), id, byOps); err != nil {
+			if _, _, err := r.store.Cancel(t.Context(), id, byOps, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, 0, idem.Aborted},
 		{"a release by force", func(t *testing.T, r *replica, id idem.ExecutionID) {
-			if _, err := r.store.ForceRelease(t.Context(), "w/w", id, byOps); err != nil {
+			if _, err := r.store.ForceRelease(t.Context(), "w/w", id, byOps, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, 0, idem.Aborted},

@@ -10,10 +10,11 @@ import (
 
 // Audit is one change that the owner of a token asked for, or a read of requests or answers. A field that does not apply is "".
 type Audit struct {
-	At          Time   `json:"at"`
-	Who         string `json:"who"`    // the token's name
-	What        string `json:"what"`   // execution.cancel
-	Result      string `json:"result"` // done, refused, nothing to do, or unknown: etcd did not answer
+	At   Time   `json:"at"`
+	Who  string `json:"who"`  // the token's name
+	What string `json:"what"` // execution.cancel
+	// Result is done, refused, nothing to do, or unknown: etcd did not answer. Begun is an action on many that goes on, or whose process has died.
+	Result      string `json:"result"`
 	Why         string `json:"why,omitempty"`
 	Before      string `json:"before,omitempty"` // the status
 	After       string `json:"after,omitempty"`

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -45,19 +46,22 @@ func (d *Duplicates) historyLocked(t *tally, event idem.Scope, route, eventID st
 // forgottenKept is for how long it is stored that a record was removed.
 const forgottenKept = 30 * 24 * time.Hour
 
-// Forgot notes that the record of e was removed.
-func (d *Duplicates) Forgot(e *idem.Entry, f idem.Forgotten) {
+// forgottenBy ends the key of what is known of the latest forget of an event. It is in the place of a process, and no process has this name.
+const forgottenBy = "forgotten"
+
+// Forgotten returns the note that the record of e was removed, for the transaction that does so. The event is found by it for 30 days, without what its
+// labels say: they may be the reason for the removal. It returns the error of the grant or of ctx.
+func (d *Duplicates) Forgotten(ctx context.Context, e *idem.Entry, f idem.Forgotten) (n Note, err error) {
 	f.At = f.At.UTC().Round(time.Millisecond)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.tallyLocked(d.o.Layout.Arrivals(e.Scope), forgottenKept)
-	if t == nil {
-		return // the audit says it, too
-	}
-	t.retention = forgottenKept
-	d.historyLocked(t, e.Scope, e.Route, e.EventID).Forgotten = &f
-	d.enqueueLocked(&t.note)
+	h := &idem.History{Scope: e.Scope, Route: e.Route, EventID: e.EventID, Forgotten: &f}
+	row := protocol.RowOfArrivals(h)
+	n.Key, n.Value = d.o.Layout.Arrivals(e.Scope)+forgottenBy, protocol.EncodeHistory(h)
+	n.Lease, err = d.leases.Take(ctx, forgottenKept, protocol.KindArrivals, &row)
+	return n, err
 }
+
+// Sent is called with the answer to the transaction with a note of Duplicates.
+func (d *Duplicates) Sent(n Note, err error) { d.leases.DropIfGone(n.Lease, err) }
 
 // Shed returns how many arrivals were not kept.
 func (d *Duplicates) Shed() int64 {

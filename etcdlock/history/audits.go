@@ -16,7 +16,14 @@ const (
 	maxAuditsRead = 5000
 )
 
-// Audits notes audits, each by itself. Those that changed nothing are bounded for each token, see refusals.
+// Note is what a transaction writes beside its change.
+type Note struct {
+	Key string
+	protocol.Leased
+}
+
+// Audits notes audits, each by itself: those of changes in the transactions that make them, and others in the background. Those that changed nothing are
+// bounded for each token, see refusals.
 type Audits struct {
 	*writer
 	refusals
@@ -33,23 +40,47 @@ func NewAudits(o *Options) *Audits {
 	return a
 }
 
-// Add adds an audit. It never blocks. Other replicas see it within a second, as long as etcd takes it, and for idem.AuditKept. A process that
-// is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
+// Add adds an audit that no transaction writes. It never blocks. Other replicas see it within a second, as long as etcd takes it, and for
+// idem.AuditKept. A process that is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
-	one.At = one.At.UTC().Round(time.Millisecond)
+	refused := one.Name == "" && one.ChangedNothing()
+	a.Name(&one)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	refused := one.ChangedNothing()
 	if a.pendingLocked() >= a.Room || refused && !a.hasRoomLocked(one.Who) {
 		a.shedN++
 		return
 	}
-	a.n++
-	key, value := a.o.Layout.Audit(one.At, a.o.Writer, a.n), protocol.EncodeAudit(&one)
-	if refused {
-		key = a.o.Layout.Refused(one.At, a.o.Writer, a.n, one.Who)
+	value := protocol.EncodeAudit(&one)
+	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) { return one.Name, value, nil }})
+}
+
+// Name names an audit, unless it has a name. What changed nothing has its place with its name.
+func (a *Audits) Name(one *idem.Audit) {
+	if one.Name != "" {
+		return
 	}
-	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) { return key, value, nil }})
+	one.At = one.At.UTC().Round(time.Millisecond)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n++
+	if one.Name = a.o.Layout.Audit(one.At, a.o.Writer, a.n); one.ChangedNothing() {
+		one.Name = a.o.Layout.Refused(one.At, a.o.Writer, a.n, one.Who)
+	}
+}
+
+// Note returns the note of an audit that has a name, for the transaction that makes it true. It returns the error of the grant or of ctx.
+func (a *Audits) Note(ctx context.Context, one *idem.Audit) (n Note, err error) {
+	n.Key, n.Value = one.Name, protocol.EncodeAudit(one)
+	n.Lease, err = a.leases.Take(ctx, idem.AuditKept, "", nil)
+	return n, err
+}
+
+// Sent is called with the answer to the transaction with a note of Audits: err is nil if it was applied or refused.
+func (a *Audits) Sent(n Note, err error) {
+	if a.leases.DropIfGone(n.Lease, err); strings.HasPrefix(n.Key, a.o.Layout.All(protocol.KindRefused)) {
+		a.afterLater()
+	}
 }
 
 // Shed returns how many audits this process has dropped.

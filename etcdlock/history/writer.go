@@ -32,12 +32,13 @@ type writer struct {
 	writing chan struct{}
 	// leases are apart from those of records, so that closing the store does not wait for them.
 	leases *commit.Leases
-	// after is called after notes were written; nil = nothing is.
+	// after is called after notes were written, here or by a transaction; nil = nothing is.
 	after func(context.Context) error
 
-	mu    sync.Mutex // guards what notes say, too
-	queue []*note    // those that are not written yet, the oldest first
-	out   int        // those that are being written
+	mu      sync.Mutex // guards what notes say, too
+	queue   []*note    // those that are not written yet, the oldest first
+	out     int        // those that are being written
+	written bool       // a transaction has written some, and after was not called since
 }
 
 // note is a key of this process alone, which others read and no transaction compares.
@@ -75,13 +76,28 @@ func (w *writer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for w.Pending() {
+		for w.busy() {
 			if link.Sleep(ctx, writeEvery) != nil {
 				return
 			}
 			w.Write(ctx)
 		}
 	}
+}
+
+// afterLater has after called soon, because a transaction has written notes.
+func (w *writer) afterLater() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written = true
+	link.Wake(w.wake)
+}
+
+// busy reports whether there is something to do: notes to be written, or a call of after.
+func (w *writer) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pendingLocked() > 0 || w.written
 }
 
 // Pending reports whether some notes are not written yet, also those that are being written.
@@ -112,7 +128,7 @@ func (w *writer) Write(ctx context.Context) bool {
 	case <-ctx.Done(): // the other one waits for an etcd that does not answer
 		return false
 	}
-	some := w.take()
+	some, after := w.take()
 	var err error
 	for batch := range slices.Chunk(some, NoteBatch) {
 		if err == nil {
@@ -120,22 +136,24 @@ func (w *writer) Write(ctx context.Context) bool {
 		}
 		w.sent(batch, err != nil)
 	}
-	if err == nil && len(some) > 0 && w.after != nil {
+	if err == nil && after && w.after != nil {
 		err = w.after(ctx)
 	}
 	return err == nil
 }
 
-func (w *writer) take() []*note {
+// take returns the notes to write now, and whether after is to be called.
+func (w *writer) take() (some []*note, after bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	after, w.written = w.written || len(w.queue) > 0, false
 	w.out = min(len(w.queue), writeMost)
-	some := w.queue[:w.out:w.out]
+	some = w.queue[:w.out:w.out]
 	w.queue = w.queue[w.out:]
 	for _, n := range some {
 		n.queued = false
 	}
-	return some
+	return some, after
 }
 
 func (w *writer) sent(some []*note, again bool) {

@@ -15,29 +15,34 @@ import (
 // Cancel asks the process or upstream that runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is
 // dead. before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. It returns idem.ErrFinished
 // with how it ended, idem.ErrMoved with where it is, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel, audit *idem.Audit) (found *idem.Found, before bool, err error) {
 	c.At = c.At.UTC().Round(time.Millisecond)
-	a := &cancelling{Operator: op, cancel: c, writer: session.NewName()}
+	a := &cancelling{trail: op.trail(audit), cancel: c, writer: session.NewName()}
 	err = op.repeat(ctx, id, a.try)
-	return a.found, a.before, err
+	if a.nothing = err == nil && a.before && !a.asked; a.nothing {
+		a.says(string(a.found.Status()), a.after(a.found.Status()))
+	}
+	return a.found, a.before, a.done(ctx, err)
 }
 
 // cancelling is a cancel in progress.
 type cancelling struct {
-	*Operator
+	*trail
 	cancel idem.Cancel
 	writer string // of the record of one that waits
 
 	found  *idem.Found
 	before bool
+	asked  bool // it was put into the lock, at least as final
 }
 
 func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err error) {
 	if c.found, err = at.Found(); err != nil {
 		return true, err
 	}
+	c.about(c.found.Entry())
 	switch {
-	case c.cancel.Only != "" && c.found.Status() != c.cancel.Only && !c.done(at):
+	case c.cancel.Only != "" && c.found.Status() != c.cancel.Only && !c.hasMoved(at):
 		return true, idem.ErrMoved
 	case c.found.Place:
 		return c.endWaiting(ctx, at)
@@ -60,8 +65,8 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 	return false, c.o.Reaper.Reap(ctx, c.found.Lock) // and read how it ended
 }
 
-// done reports whether this very cancel is what has moved it: an attempt whose answer got lost.
-func (c *cancelling) done(at *history.State) bool {
+// hasMoved reports whether this very cancel is what has moved it: an attempt whose answer got lost.
+func (c *cancelling) hasMoved(at *history.State) bool {
 	if l := c.found.Lock; l != nil {
 		return l.Cancel != nil && c.mine(l.Cancel)
 	}
@@ -82,11 +87,20 @@ func (c *cancelling) ask(ctx context.Context, at *history.State) (bool, error) {
 		asked.Final, c.before = true, true
 	}
 	next.Cancel = &asked
+	c.says(string(c.found.Status()), c.after(idem.CancelRequested))
 	found, done, err := c.rewrite(ctx, at, &next, commit.NoticeLife, func(lock, news protocol.Leased) protocol.Op {
 		return protocol.Cancel(at.Keys, protocol.Seen{L: next.Revision}, lock, news)
 	})
-	c.found = found
+	c.found, c.asked = found, done || err != nil
 	return done, err
+}
+
+// after is how the audit says what becomes of the execution.
+func (c *cancelling) after(s idem.Status) string {
+	if c.cancel.Final && !c.cancel.Skip {
+		return string(s) + " for good"
+	}
+	return string(s)
 }
 
 // endWaiting takes the execution out of the queue.
@@ -95,6 +109,7 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.o.Clock.Now(), Abort: &c.cancel})
+	c.says(string(idem.Pending), c.after(record.Status))
 	found, _, err := c.end(ctx, at, at.Copied, record, c.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
 			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Q: at.Place, Prev: at.Prev}, rec, finish.DeadLetter(at.Copied, record))

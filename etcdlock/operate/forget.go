@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"hooklock/etcdlock/commit"
@@ -15,15 +16,16 @@ import (
 
 // Forget lets the event of an ended execution run again: its record is deleted, and every process drops what it remembers of it. So is the high-water mark of
 // its scope, if this execution raised it last: later events are judged by those that go through from then on. It returns what is forgotten; that by did it
-// stays known for 30 days. It returns idem.ErrAlive if the execution, or another one of the event, has not ended, idem.ErrSuperseded, idem.ErrNoExecution or
-// idem.ErrStoreUnavailable.
-func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
-	var forgotten *idem.Found
+// stays known for 30 days. Of a dead letter the stored request is deleted as well, wherever it is, before Forget returns. It returns idem.ErrNotErased if that
+// failed outside of etcd: the event is forgotten then. Else it returns idem.ErrAlive if the execution, or another one of the event, has not ended,
+// idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
+	f := &forgetting{trail: op.trail(audit), by: by}
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		found, err = at.Found()
 		switch {
-		case forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
-			found = forgotten
+		case f.forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
+			found = f.forgotten
 			return true, nil
 		case err != nil:
 			return true, err
@@ -32,26 +34,58 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
 		}
-		news, err := op.o.Leases.Notice(ctx, commit.NoticeLife)
-		if err != nil {
+		return f.try(ctx, at, found)
+	})
+	if err = f.done(ctx, err); err != nil {
+		return found, err
+	}
+	if err := f.erase(ctx, id, f.request); err != nil {
+		return found, fmt.Errorf("%w: %w", idem.ErrNotErased, err)
+	}
+	return found, nil
+}
+
+// forgetting is a forget in progress.
+type forgetting struct {
+	*trail
+	by        idem.Cancel
+	forgotten *idem.Found // by the last attempt
+	request   []byte      // what etcd had of its stored request; nil = there was none
+}
+
+// try sends the transaction that forgets the record of found, with what shows the event from then on.
+func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Found) (done bool, err error) {
+	rec, k := found.Record, at.Keys
+	f.request = nil
+	if rec.RequestKept {
+		if f.request, err = f.requestOf(ctx, k); err != nil {
 			return false, err
 		}
-		k, mark := at.Keys, protocol.MarkOf(&found.Record.Entry)
-		k.M = op.o.Layout.Mark(at.Scope.Workflow, found.Record.Order)
-		r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark), len(news.Value)+len(mark))
-		r.SharedLease = news.Lease
-		if mark != nil {
-			r.Slots = append(r.Slots, k.M)
-		}
-		forgotten = found
-		_, applied, err := op.change(ctx, r)
-		return applied, err
-	})
-	if err == nil {
-		rec := found.Record
-		op.o.Duplicates.Forgot(&rec.Entry, idem.Forgotten{Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: by.By, Reason: by.Reason, At: by.At})
 	}
-	return found, err
+	news, err := f.o.Leases.Notice(ctx, commit.NoticeLife)
+	if err != nil {
+		return false, err
+	}
+	shown, err := f.o.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
+		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
+	})
+	if err != nil {
+		return false, err
+	}
+	mark := protocol.MarkOf(&rec.Entry)
+	k.M = f.o.Layout.Mark(at.Scope.Workflow, rec.Order)
+	r := commit.NewRequest(k.L, protocol.Forget(k, protocol.Seen{Prev: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
+	r.SharedLease = news.Lease
+	if mark != nil {
+		r.Slots = append(r.Slots, k.M)
+	}
+	note(r, shown)
+	f.about(&rec.Entry)
+	f.says(string(found.Status()), "forgotten")
+	f.forgotten = found
+	_, applied, err := f.change(ctx, r)
+	f.o.Duplicates.Sent(shown, err)
+	return applied, err
 }
 
 // refuseAlive refuses to forget what has not ended. A dead execution is reaped first, as everywhere.
@@ -71,9 +105,9 @@ func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, e
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, the response is lock_lost, and the record is
-// ABORTED with an unknown outcome. A lock in its release delay is free at once. It returns the execution's record; or idem.ErrNoLock, idem.ErrLockLost if
+// ABORTED with an unknown outcome, or if it is parked with that of its tries. A lock in its release delay is free at once. It returns the execution's record; or idem.ErrNoLock, idem.ErrLockLost if
 // another execution has the lock, or idem.ErrStoreUnavailable.
-func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel) (found *idem.Found, err error) {
+func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
 	scope, err := op.o.Reader.Scope(ctx, id)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
@@ -83,6 +117,8 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 	}
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
 	writer := session.NewName()
+	t := op.trail(audit)
+	t.audit.Workflow, t.audit.Execution = workflow, id
 	err = op.repeatIn(ctx, id, scope, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		switch {
 		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
@@ -93,26 +129,35 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 		case at.Lock.Execution != id:
 			return true, idem.ErrLockLost
 		case at.Lock.Cooling:
-			found, _ = at.Found() // its record may have been forgotten
-			_, applied, err := op.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			status := idem.Failed
+			if found, _ = at.Found(); found != nil { // its record may have been forgotten
+				status = found.Status()
+			}
+			t.says("locked by "+string(id), "free, execution "+string(status))
+			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			return applied, err
 		}
-		found, err = op.force(ctx, at, &by, writer)
+		t.says("locked by "+string(id), "free, execution "+string(idem.Aborted))
+		found, err = t.force(ctx, at, &by, writer)
 		return found != nil, err
 	})
-	return found, err
+	return found, t.done(ctx, err)
 }
 
-func (op *Operator) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, error) {
-	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: idem.Unknown, FinishedAt: op.o.Clock.Now(), Abort: by})
+func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, error) {
+	outcome := idem.Unknown
+	if at.Lock.IsParked() {
+		outcome = at.Lock.Parked.Outcome()
+	}
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: outcome, FinishedAt: t.o.Clock.Now(), Abort: by})
 	record.RequestKept = at.Lock.IsParked()
-	news, err := op.o.Leases.Notice(ctx, commit.NoticeLife)
+	news, err := t.o.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
 		return nil, err
 	}
 	free := *at.Lock
 	free.ReleaseDelay = 0 // a person who forces it wants it free
-	found, _, err := op.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+	found, _, err := t.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Lock.IsParked() {
 			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{L: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
 		}

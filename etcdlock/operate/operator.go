@@ -20,6 +20,7 @@ type Options struct {
 	Tasks      *commit.Tasks
 	Reader     *history.Reader
 	Duplicates *history.Duplicates
+	Audits     *history.Audits
 	Reaper     *reap.Reaper
 	Parked     *park.Index
 
@@ -27,6 +28,8 @@ type Options struct {
 	Ended func(*idem.Record)
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest; nil = it is taken as it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
+	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more; nil = nothing is.
+	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
 }
 
 // Operator changes what is in the ledger, for people: it ends executions and lets them run again, pauses, and marks what was looked at. It is safe for
@@ -56,26 +59,19 @@ func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope ide
 	})
 }
 
-// change sends a transaction that compares what it changes. If it is refused, or its answer is lost, the caller reads again.
-func (op *Operator) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
-	answer = op.o.Sender.Do(ctx, r)
-	op.o.Leases.DropIfGone(r.SharedLease, answer.Err)
-	return answer, answer.Err == nil && answer.Succeeded, answer.Err
-}
-
 // rewrite changes the lock of an execution to next, by a transaction with a notice that lives for life. If things have changed, found is nil and done false.
-func (op *Operator) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration, txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
+func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration, txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
 	value, err := protocol.EncodeLock(next)
 	if err != nil {
 		return nil, true, commit.Unavailable(err)
 	}
-	notice, err := op.o.Leases.Notice(ctx, life)
+	notice, err := t.o.Leases.Notice(ctx, life)
 	if err != nil {
 		return nil, false, err
 	}
 	r := commit.NewRequest(at.Keys.L, txn(protocol.Leased{Value: value}, notice), len(value))
 	r.SharedLease = notice.Lease
-	answer, applied, err := op.change(ctx, r)
+	answer, applied, err := t.change(ctx, r)
 	if !applied {
 		return nil, false, err
 	}
@@ -85,18 +81,42 @@ func (op *Operator) rewrite(ctx context.Context, at *history.State, next *idem.L
 
 // end moves the execution of l, which is in its lock or its queue, to record. A writer of its own marks the record of a caller that has to recognise it.
 // If things have changed, found is nil, and answer says how, or err why that is not known.
-func (op *Operator) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string, txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
-	r, err := op.o.Request(ctx, l, record, writer, txn, at.Keys)
+func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string, txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
+	var request []byte
+	if l.Parked != nil && !record.RequestKept {
+		if request, err = t.requestOf(ctx, at.Keys); err != nil {
+			return nil, answer, err
+		}
+	}
+	r, err := t.o.Request(ctx, l, record, writer, txn, at.Keys)
 	if err != nil {
 		return nil, answer, err
 	}
-	answer, applied, err := op.change(ctx, r)
+	answer, applied, err := t.change(ctx, r)
 	if !applied {
 		return nil, answer, err
 	}
+	_ = t.erase(ctx, record.Execution, request) // else it is swept
 	record.Revision = answer.Revision
 	if at.Copied != l || l.Parked != nil { // else a delivery waits to report it
-		op.o.Ended(record)
+		t.o.Ended(record)
 	}
 	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, answer, nil
+}
+
+// requestOf returns what etcd has of the stored request of an execution; nil = nothing. It returns the error of ctx.
+func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) {
+	kvs, _, err := t.o.Pool.Keys(ctx, k.R)
+	if err != nil || len(kvs) == 0 {
+		return nil, err
+	}
+	return kvs[0].Value, nil
+}
+
+// erase deletes what is stored outside of etcd for a request that is gone from etcd; nil = there is none.
+func (t *trail) erase(ctx context.Context, id idem.ExecutionID, request []byte) error {
+	if request == nil || t.o.Erase == nil {
+		return nil
+	}
+	return t.o.Erase(ctx, id, request)
 }

@@ -25,6 +25,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 		l.Cancel = &c.cancel
 	}
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
+	c.says(string(c.found.Status()), c.after(record.Status))
 	found, answer, err := c.end(ctx, at, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	})
@@ -37,14 +38,15 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 
 // Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next one of its queue runs. One that runs is asked to stop, as
 // with Cancel. It returns idem.ErrNotParked, or an error of Cancel.
-func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (found *idem.Found, before bool, err error) {
+func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel, audit *idem.Audit) (found *idem.Found, before bool, err error) {
 	c.Skip, c.Final = true, false
-	return op.Cancel(ctx, id, c)
+	return op.Cancel(ctx, id, c, audit)
 }
 
 // RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge again from now. One that is not the head of its queue goes on
 // waiting for that. It returns idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
+	t := op.trail(audit)
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
 		found, err = at.Found()
 		switch {
@@ -54,28 +56,33 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID) (found *ide
 			return true, idem.ErrFinished
 		case found.Lock.Parked == nil:
 			return true, idem.ErrNotParked
-		case found.Place:
-			op.o.Parked.Mark(at.Keys.L)
-			return true, nil
-		case found.Lock.Cancel != nil:
+		case !found.Place && found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
+		}
+		t.about(found.Entry())
+		t.says(string(found.Status()), string(found.Status()))
+		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
+			op.o.Parked.Mark(at.Keys.L)
+			t.unsure = true
+			return true, nil
 		}
 		next, p := *at.Lock, *at.Lock.Parked
 		p.Blocked, p.NextAttempt, p.Pause = "", time.Time{}, 0
 		next.Parked = &p
-		found, done, err = op.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
+		found, done, err = t.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
 			return protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, lock, index, age)
 		})
 		return done, err
 	})
-	return found, err
+	return found, t.done(ctx, err)
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its queue. It returns idem.ErrNoRequest,
 // idem.ErrRequestUnavailable, idem.ErrAlive if the event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem.Found, err error) {
+func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
+	t := op.trail(audit)
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (bool, error) {
@@ -99,15 +106,17 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID) (found *idem
 		case found.Record.Final:
 			return true, idem.ErrCancelled
 		}
-		found, err = op.rerun(ctx, at, next)
+		t.about(found.Entry())
+		t.says(string(found.Status()), string(idem.Pending)+" as "+string(next))
+		found, err = t.rerun(ctx, at, next)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
-	return found, err
+	return found, t.done(ctx, err)
 }
 
 // rerun returns nil if things have changed, or if the answer was lost.
-func (op *Operator) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
-	answers, _, err := op.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
+func (t *trail) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
+	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
 	if err != nil {
 		return nil, err
 	}
@@ -120,32 +129,33 @@ func (op *Operator) rerun(ctx context.Context, at *history.State, next idem.Exec
 		return nil, commit.Unavailable(err)
 	}
 	kept := idem.Kept{Value: request.Value, Bytes: was.Bytes}
-	if op.o.Rekeep != nil {
-		switch kept, err = op.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
+	if t.o.Rekeep != nil {
+		switch kept, err = t.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
 		case errors.Is(err, idem.ErrNoRequest):
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 		}
 	}
-	l := again(at.Record, was, next, op.o.Clock.Now())
+	l := again(at.Record, was, next, t.o.Clock.Now())
 	l.Parked.Bytes = kept.Bytes
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	keep, err := park.Stored(ctx, op.o.Leases, l, &kept)
+	keep, err := park.Stored(ctx, t.o.Leases, l, &kept)
 	if err != nil {
 		return nil, err
 	}
-	k := op.o.Layout.Keys(l)
+	k := t.o.Layout.Keys(l)
 	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
 	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
-	answer, applied, err := op.change(ctx, r)
+	answer, applied, err := t.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
+	_ = t.erase(ctx, at.Record.Execution, request.Value) // else it is swept
 	return &idem.Found{Lock: l, Place: true, Revision: answer.Revision}, nil
 }
 

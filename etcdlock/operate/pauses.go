@@ -3,9 +3,11 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -16,16 +18,10 @@ import (
 
 // Pause holds back what begins in the scope of want, until Resume or for as long as want.For says. A pause of the same scope is replaced: before is that, or
 // nil. It returns idem.ErrStoreUnavailable.
-func (op *Operator) Pause(ctx context.Context, want idem.Pause) (before *idem.Pause, err error) {
-	key := op.o.Layout.Pause(want.Scope)
+func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audit) (before *idem.Pause, err error) {
+	t := op.trail(audit)
+	t.audit.Workflow = want.Scope.String()
 	value, err := protocol.EncodePause(&want)
-	if err != nil {
-		return nil, commit.Unavailable(err)
-	}
-	kvs, _, err := op.o.Pool.Keys(ctx, key)
-	if err == nil && len(kvs) > 0 {
-		before, err = op.o.Layout.PauseAt(kvs[0])
-	}
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -35,30 +31,73 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause) (before *idem.Pa
 			return nil, commit.Unavailable(err)
 		}
 	}
-	r := commit.NewRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
-	r.Unbatched = lease != 0
-	if _, applied, err := op.change(ctx, r); err != nil || !applied {
-		return nil, commit.Unavailable(err)
-	}
-	return before, nil
+	key := op.o.Layout.Pause(want.Scope)
+	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+		before, t.audit.Before, t.audit.After = nil, "not paused", string(idem.DecisionPaused)
+		if kv != nil {
+			if before, err = op.o.Layout.PauseAt(kv); err != nil {
+				return nil, err
+			}
+			t.audit.Before = "paused by " + before.By
+		}
+		if want.For > 0 {
+			t.audit.After += " for " + idem.DurationText(want.For)
+		}
+		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(), protocol.Leased{Value: value, Lease: lease}), len(value))
+		r.Unbatched = lease != 0
+		return r, nil
+	})
+	return before, err
 }
 
 // Resume ends a pause, and returns it. It returns idem.ErrNoPause or idem.ErrStoreUnavailable.
-func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope) (*idem.Pause, error) {
+func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *idem.Audit) (over *idem.Pause, err error) {
+	t := op.trail(audit)
+	t.audit.Workflow = scope.String()
 	key := op.o.Layout.Pause(scope)
-	answer, _, err := op.change(ctx, commit.NewRequest(key, protocol.Resume(key), 0))
+	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+		if kv == nil {
+			return nil, idem.ErrNoPause
+		}
+		if over, err = op.o.Layout.PauseAt(kv); err != nil {
+			return nil, err
+		}
+		t.audit.Before, t.audit.After = "paused by "+over.By, "resumed"
+		return commit.NewRequest(key, protocol.Resume(key, kv.ModRevision), 0), nil
+	})
 	if err != nil {
-		return nil, commit.Unavailable(err)
-	}
-	kvs := answer.Responses[0].GetResponseDeleteRange().PrevKvs
-	if len(kvs) == 0 {
-		return nil, idem.ErrNoPause
-	}
-	over, err := op.o.Layout.PauseAt(kvs[0])
-	if err != nil {
-		return nil, commit.Unavailable(err)
+		return nil, err
 	}
 	return over, nil
+}
+
+// declare changes key, which deliveries do not compare: it reads it, and sends what change makes of it, until that is not refused. What is there is nil if the
+// key is absent. It returns idem.ErrNoPause, idem.ErrNoMark or idem.ErrStoreUnavailable.
+func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
+	t.audit.Result = idem.AuditDone
+	err := t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		kvs, _, err := t.o.Pool.Keys(ctx, key)
+		if err != nil {
+			return true, commit.Unavailable(err)
+		}
+		var kv *mvccpb.KeyValue
+		if len(kvs) > 0 {
+			kv = kvs[0]
+		}
+		r, err := change(kv)
+		switch {
+		case errors.Is(err, idem.ErrNoPause), errors.Is(err, idem.ErrNoMark):
+			return true, err
+		case err != nil:
+			return true, commit.Unavailable(err)
+		}
+		_, applied, err := t.change(ctx, r)
+		if err != nil { // it may be applied, and would not be taken for its own
+			return true, commit.Unavailable(err)
+		}
+		return applied, nil
+	})
+	return t.done(ctx, err)
 }
 
 // pauseBatch locks or queue entries are read at a time.

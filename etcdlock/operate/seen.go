@@ -2,8 +2,9 @@ package operate
 
 import (
 	"context"
-	"slices"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
@@ -28,53 +29,65 @@ func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err err
 
 // MarkSeen keeps that a person has looked at a concern, for idem.SeenKept. before is the mark that it replaced, or nil; the later Until stays. Of more
 // than idem.MaxSeen marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does not take it.
-func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark) (kept, before *idem.SeenMark, err error) {
+func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark, audit *idem.Audit) (kept, before *idem.SeenMark, err error) {
 	all, err := op.SeenMarks(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if i := slices.IndexFunc(all, func(one idem.SeenMark) bool { return one.Concern == mark.Concern }); i >= 0 {
-		before = &all[i]
-		if before.Until.After(mark.Until) {
-			mark.Until = before.Until
-		}
-	}
-	value := protocol.EncodeSeen(&mark)
 	lease, err := op.o.Leases.Take(ctx, idem.SeenKept, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
+	t := op.trail(audit)
+	t.audit.Workflow = mark.Concern.String()
 	key := op.o.Layout.SeenOf(mark.Concern)
-	r := commit.NewRequest(key, protocol.Note(key, protocol.Leased{Value: value, Lease: lease}), len(value))
-	r.SharedLease = lease
-	if _, applied, err := op.change(ctx, r); err != nil || !applied {
-		return nil, nil, commit.Unavailable(err)
+	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+		before, t.audit.Before = nil, "not looked at"
+		if old, err := op.seenAt(kv); err == nil { // else there is none, or one of a newer release
+			before, t.audit.Before = old, old.Text()
+			if old.Until.After(mark.Until) {
+				mark.Until = old.Until
+			}
+		}
+		t.audit.After = "looked at until " + mark.Until.Format(time.RFC3339)
+		value := protocol.EncodeSeen(&mark)
+		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(), protocol.Leased{Value: value, Lease: lease}), len(value))
+		r.SharedLease = lease
+		return r, nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, old := range all[min(idem.MaxSeen-1, len(all)):] {
 		if old.Concern != mark.Concern {
-			_ = op.removeMark(ctx, old.Concern) // else the next mark does
+			_, _ = op.UnmarkSeen(ctx, old.Concern, nil) // else the next mark does
 		}
 	}
 	return &mark, before, nil
 }
 
+// seenAt reads a mark; kv may be nil. It returns idem.ErrNoMark, or that kv cannot be read.
+func (op *Operator) seenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
+	if kv == nil {
+		return nil, idem.ErrNoMark
+	}
+	return op.o.Layout.SeenAt(kv)
+}
+
 // UnmarkSeen removes a mark, and returns it. It returns idem.ErrNoMark if there is none, and idem.ErrStoreUnavailable if etcd does not take it.
-func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern) (*idem.SeenMark, error) {
-	all, err := op.SeenMarks(ctx)
+func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern, audit *idem.Audit) (mark *idem.SeenMark, err error) {
+	t := op.trail(audit)
+	t.audit.Workflow = c.String()
+	key := op.o.Layout.SeenOf(c)
+	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+		if mark, err = op.seenAt(kv); err != nil {
+			return nil, err
+		}
+		t.audit.Before, t.audit.After = mark.Text(), "not looked at"
+		return commit.NewRequest(key, protocol.Unmark(key, kv.ModRevision), 0), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(one idem.SeenMark) bool { return one.Concern == c })
-	if i < 0 {
-		return nil, idem.ErrNoMark
-	}
-	return &all[i], op.removeMark(ctx, c)
-}
-
-func (op *Operator) removeMark(ctx context.Context, c idem.Concern) error {
-	key := op.o.Layout.SeenOf(c)
-	if _, applied, err := op.change(ctx, commit.NewRequest(key, protocol.Unmark(key), 0)); err != nil || !applied {
-		return commit.Unavailable(err)
-	}
-	return nil
+	return mark, nil
 }

@@ -241,11 +241,12 @@ func CancelWaiting(k Keys, at Seen, record Leased) Op {
 		nil)
 }
 
-// Forget lets the event run again. The mark that it has raised is removed, too; mark is its value.
-func Forget(k Keys, at Seen, news Leased, mark []byte) Op {
+// Forget lets the event run again. The mark that it has raised is removed, too; mark is its value. With letter it was a dead letter, and what was
+// stored of its request goes as well.
+func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.I, at.Prev)},
-		append(Writes{del(k.I), Put(k.F, news)}, dropMark(k, mark)...),
+		append(append(Writes{del(k.I), Put(k.F, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
 		nil)
 }
 
@@ -265,6 +266,14 @@ func ForceReleaseCooling(k Keys, at Seen) Op {
 		nil)
 }
 
+// Noted is a transaction that, if it is applied, writes a note, too: what a person has done is known as soon as it has happened. op is a result of
+// another function here, and is changed.
+func Noted(op Op, key string, v Leased) Op {
+	t := op.GetRequestTxn()
+	t.Success = append(t.Success, Put(key, v))
+	return op
+}
+
 // Note writes what operators may want to know: how many duplicates of an execution a process has answered without running, how an event arrived
 // there, on which leases records are, and audits. The key is the process's own, and no transaction compares it.
 func Note(key string, v Leased) Op {
@@ -282,19 +291,27 @@ func DropNote(key string) Op {
 		nil)
 }
 
-// Resume ends a pause, and returns it. A pause is a Note: no transaction compares it, see Fence.
-func Resume(key string) Op {
+// Declare writes what a person says: a pause, or a mark of what was looked at. It compares what it replaces, so that its audit says what that was;
+// prev 0 = nothing. No other transaction compares the key, see Fence.
+func Declare(key string, prev int64, v Leased) Op {
 	return txn(
-		Compares{},
+		Compares{modified(key, prev)},
+		Writes{Put(key, v)},
+		nil)
+}
+
+// Resume ends a pause, and its lease: the sender ends the lease of what a deletion returns.
+func Resume(key string, prev int64) Op {
+	return txn(
+		Compares{modified(key, prev)},
 		Writes{take(key)},
 		nil)
 }
 
-// Unmark removes a mark of what was looked at, which is a Note too. It does not return the mark: the sender ends the lease of what a deletion returns, and
-// marks share theirs.
-func Unmark(key string) Op {
+// Unmark removes a mark of what was looked at. It does not return the mark: marks share their leases.
+func Unmark(key string, prev int64) Op {
 	return txn(
-		Compares{},
+		Compares{modified(key, prev)},
 		Writes{del(key)},
 		nil)
 }
@@ -515,6 +532,14 @@ func dropMark(k Keys, mark []byte) Writes {
 		return nil
 	}
 	return Writes{txn(Compares{valued(k.M, pb.Compare_EQUAL, mark)}, Writes{del(k.M)}, nil)}
+}
+
+// dropLetter deletes what was stored of a dead letter.
+func dropLetter(k Keys, letter bool) Writes {
+	if !letter {
+		return nil
+	}
+	return Writes{del(k.R), del(k.P)}
 }
 
 // LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now, in the order of the read constants below. A

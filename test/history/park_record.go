@@ -16,9 +16,9 @@ import (
 type ParkLedger interface {
 	idem.Ledger
 	idem.ParkLedger
-	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (*idem.Found, bool, error)
-	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel) (*idem.Found, bool, error)
-	Rerun(ctx context.Context, id idem.ExecutionID) (*idem.Found, error)
+	Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel, a *idem.Audit) (*idem.Found, bool, error)
+	Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel, a *idem.Audit) (*idem.Found, bool, error)
+	Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
 }
 
 // RunParked lets clients accept events, carry them and end them until ctx ends. Load says how many; all of them park.
@@ -265,7 +265,7 @@ func (c *parker) ask(ctx context.Context) bool {
 		how = c.parks.Cancel
 	}
 	call := c.h.now()
-	switch _, _, err := how(ctx, in.execution, idem.Cancel{By: "test", At: time.Now()}); {
+	switch _, _, err := how(ctx, in.execution, idem.Cancel{By: "test", At: time.Now()}, nil); {
 	case err == nil:
 		c.add(call, in, came{done: true})
 	case errors.Is(err, idem.ErrStoreUnavailable):
@@ -283,7 +283,7 @@ func (c *parker) again(ctx context.Context) bool {
 	}
 	in.kind, in.carrier, in.of, in.execution = rerunning, 0, in.execution, ""
 	call := c.h.now()
-	switch found, err := c.parks.Rerun(ctx, in.of); {
+	switch found, err := c.parks.Rerun(ctx, in.of, nil); {
 	case err == nil && found.Lock != nil:
 		in.execution = found.Lock.Execution
 		c.add(call, in, came{done: true})

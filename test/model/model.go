@@ -64,6 +64,7 @@ const (
 	raisesBlindly
 	readsMarkBefore // the lock is taken
 	forgetDropsAnyMark
+	forgetKeepsLetter
 	slotIsKept // when its lock is freed
 	holdIsKept // as that
 	restKeepsSlot

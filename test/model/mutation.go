@@ -181,6 +181,7 @@ var rules = []mutation{
 	{name: "a success alone raises the mark", scenario: "order", breaks: anyEndRaises},
 	{name: "a success of an older event leaves the mark", scenario: "order", breaks: raisesBlindly},
 	{name: "a forget leaves a mark that something newer has raised", scenario: "order, forget", breaks: forgetDropsAnyMark},
+	{name: "a forget deletes the request of a dead letter", scenario: "dead letter, rerun, forget", breaks: forgetKeepsLetter},
 	{name: "a mark that two locks share only rises", scenario: "order, two locks", breaks: raisesBlindly},
 	{name: "the mark is read by the transaction that takes the lock", scenario: "order, skip, wait", breaks: readsMarkBefore},
 	{name: "a kept answer is written with its record", scenario: "answers apart", breaks: answerLater},

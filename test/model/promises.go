@@ -54,6 +54,7 @@ const (
 	acceptedEnds    promise = "an accepted event ends in something: queue, lock or record has it"
 	requestStays    promise = "the request of an accepted event is there as long as it has not ended, and with a dead letter"
 	noRequestLeft   promise = "no request is left behind"
+	forgottenWhole  promise = "a forget of a dead letter deletes its request"
 	acceptedAfter   promise = "a sender is told that its event is accepted only when it is"
 	oneCarrier      promise = "one carrier: two tries of a parked execution at once, and the first one's process had not lost it"
 	parkedNotReaped promise = "what is parked is not reaped"

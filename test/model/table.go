@@ -149,7 +149,7 @@ func table() [kinds]row {
 		guard:               {"guard", []compare{lCreated, lIs, ownerAlive}, "writes{put(k.L, lock)}", nil, (*model).guarded},
 		cancel:              {"cancel", []compare{lIs}, "append(tell(k, news), put(k.L, lock))", nil, (*model).cancelAsked},
 		cancelWaiting:       {"cancelWaiting", []compare{qUntouched, recIs}, "writes{del(k.Q), put(k.I, record)}", nil, (*model).waiterCancelled},
-		forget:              {"forget", []compare{recIs}, "append(writes{del(k.I), put(k.F, news)}, dropMark(k, mark)...)", nil, (*model).forgotten},
+		forget:              {"forget", []compare{recIs}, "append(append(writes{del(k.I), put(k.F, news)}, dropMark(k, mark)...), dropLetter(k, letter)...)", nil, (*model).forgotten},
 		forceRelease:        {"forceRelease", []compare{lIs}, "append(tell(k, news), endLock(k, record, nil)...)", nil, (*model).forced},
 		forceReleaseCooling: {"forceReleaseCooling", []compare{lIs}, "freeLock(k)", nil, (*model).thawed},
 

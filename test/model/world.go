@@ -247,7 +247,7 @@ func (m *model) people(s *state, to visit) {
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
 		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {
-			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
+			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified, letter: s.requests[i.by] == letterRequest && m.breaks != forgetKeepsLetter}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
 		}
 	}
 }

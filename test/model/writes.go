@@ -234,6 +234,12 @@ func (m *model) forgotten(s *state, t *txn) {
 	}
 	s.next()
 	s.records[e] = record{}
+	switch {
+	case t.letter:
+		s.requests[t.by] = noRequest
+	case s.requests[t.by] == letterRequest:
+		m.broke(forgottenWhole)
+	}
 	s.known.settled[e], s.known.final[e], s.known.forgotten[e] = false, 0, true
 	if p := m.position(t.by); p != 0 && (s.mark == p || m.breaks == forgetDropsAnyMark) {
 		s.mark = 0

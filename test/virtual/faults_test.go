@@ -145,7 +145,7 @@ var operations = []func(context.Context, *world, *process){
 	func(ctx context.Context, w *world, p *process) {
 		r := pickOf(w, w.routes...)
 		scope := idem.PauseScope{Route: r.name}
-		_, err := p.store.Pause(ctx, idem.Pause{Scope: scope, By: "ops", Reason: "try", Since: time.Now()})
+		_, err := p.store.Pause(ctx, idem.Pause{Scope: scope, By: "ops", Reason: "try", Since: time.Now()}, nil)
 		w.say("operator", "pause %s at %s: %v", r.name, p.name, err)
 		time.Sleep(w.between(time.Second, 20*time.Second))
 		if w.acknowledged(r) {
@@ -158,28 +158,28 @@ var operations = []func(context.Context, *world, *process){
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Running}); e != nil {
 			w.judge.explain(e.EventID, "cancelled")
-			_, _, err := p.store.Cancel(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
+			_, _, err := p.store.Cancel(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 			w.say("operator", "cancel %s: %v", e.Execution, err)
 		}
 	},
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Pending}); e != nil {
 			w.judge.allow(e.EventID)
-			_, err := p.store.RunNow(ctx, e.Execution)
+			_, err := p.store.RunNow(ctx, e.Execution, nil)
 			w.say("operator", "run %s: %v", e.Execution, err)
 		}
 	},
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Pending}); e != nil {
 			w.judge.explain(e.EventID, "skipped")
-			_, _, err := p.store.Skip(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
+			_, _, err := p.store.Skip(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 			w.say("operator", "skip %s: %v", e.Execution, err)
 		}
 	},
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Failed}); e != nil {
 			w.judge.allow(e.EventID)
-			again, err := p.store.Rerun(ctx, e.Execution)
+			again, err := p.store.Rerun(ctx, e.Execution, nil)
 			if err == nil {
 				w.judge.accepted(w.judge.event(e.EventID), again.ID())
 			}
@@ -189,7 +189,7 @@ var operations = []func(context.Context, *world, *process){
 	func(ctx context.Context, w *world, p *process) {
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: pickOf(w, idem.Failed, idem.Success)}); e != nil {
 			w.judge.allow(e.EventID)
-			_, err := p.store.Forget(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
+			_, err := p.store.Forget(ctx, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 			w.say("operator", "forget %s of %s: %v", e.Execution, e.EventID, err)
 		}
 	},
@@ -197,7 +197,7 @@ var operations = []func(context.Context, *world, *process){
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Running}); e != nil {
 			w.judge.explain(e.EventID, "released")
 			w.judge.force(e.Workflow)
-			_, err := p.store.ForceRelease(ctx, e.Workflow, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()})
+			_, err := p.store.ForceRelease(ctx, e.Workflow, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 			w.say("operator", "release %s of %s: %v", e.Execution, e.EventID, err)
 		}
 	},
@@ -245,7 +245,7 @@ func (w *world) acknowledged(r *route) bool {
 func (w *world) resume(r *route) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		_, err := w.anyProcess().store.Resume(ctx, idem.PauseScope{Route: r.name})
+		_, err := w.anyProcess().store.Resume(ctx, idem.PauseScope{Route: r.name}, nil)
 		cancel()
 		if !unavailable(err) {
 			w.say("operator", "resume %s: %v", r.name, err)

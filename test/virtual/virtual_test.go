@@ -89,7 +89,7 @@ func (w *world) calm() {
 				continue
 			}
 			w.judge.allow(f.Lock.EventID)
-			_, err := p.store.RunNow(ctx, f.ID())
+			_, err := p.store.RunNow(ctx, f.ID(), nil)
 			w.say("operator", "run %s of %s: %v", f.ID(), f.Lock.EventID, err)
 		}
 		cancel()

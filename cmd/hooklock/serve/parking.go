@@ -107,6 +107,18 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	}
 }
 
+// eraseRequest deletes the stored request of an execution outside of etcd, at the request of a person; value is what etcd had of it. It has its own time,
+// because a store may be slower than etcd. The sweeper deletes what it cannot.
+func (s *Service) eraseRequest(ctx context.Context, id idem.ExecutionID, value []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.requestTimeout)
+	defer cancel()
+	err := s.requests.Drop(ctx, id, value)
+	if err != nil {
+		s.Log.Warn("requests.left", "execution", string(id), "error", err.Error())
+	}
+	return err
+}
+
 // requestStore is a request store that logs failures. A timeout is a failure; a cancelled call, because the service has answered meanwhile, is not.
 type requestStore struct {
 	*parked.Keeper

@@ -175,7 +175,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	cache := guard.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
-	o.Rekeep = s.rekeep
+	o.Rekeep, o.Erase = s.rekeep, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.Ended, s.telemetry.Reduced
 	o.OnPause = s.telemetry.Paused

@@ -1,0 +1,109 @@
+package operate
+
+import (
+	"context"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+// trail is the audit of one action. The transaction that makes the change writes it, under one name however often that is repeated: so there is one
+// audit if the change was made, and none if it was not.
+type trail struct {
+	o       *Options
+	audit   idem.Audit  // as the last transaction has it
+	wanted  *idem.Audit // the caller's, see done; nil = the caller wants none
+	applied bool        // a transaction with the audit was applied
+	unsure  bool        // one of them got no answer, or nothing in etcd had to change
+	nothing bool        // the action had nothing to change, so no transaction has the audit
+}
+
+// trail returns the trail of an action. The caller's audit changes when the action is done.
+func (op *Operator) trail(wanted *idem.Audit) *trail {
+	t := &trail{o: op.o, wanted: wanted}
+	if wanted != nil {
+		op.o.Audits.Name(wanted)
+		t.audit = *wanted
+	}
+	return t
+}
+
+// about sets what the action is about; e may be nil.
+func (t *trail) about(e *idem.Entry) {
+	if e != nil {
+		t.audit.Workflow, t.audit.Execution = e.Workflow, e.Execution
+	}
+}
+
+// says sets what the next transaction changes.
+func (t *trail) says(before, after string) {
+	t.audit.Result, t.audit.Before, t.audit.After = idem.AuditDone, before, after
+}
+
+// change sends a transaction that compares what it changes, with the audit. If it is refused, or its answer is lost, the caller reads again. A note that r
+// has besides was taken from Duplicates.
+func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
+	if t.wanted == nil {
+		return t.send(ctx, r)
+	}
+	n, err := t.o.Audits.Note(ctx, &t.audit)
+	if err != nil {
+		return answer, false, err
+	}
+	note(r, n)
+	answer, applied, err = t.send(ctx, r)
+	t.o.Audits.Sent(n, err)
+	t.applied, t.unsure = t.applied || applied, t.unsure || err != nil
+	return answer, applied, err
+}
+
+func (t *trail) send(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
+	answer = t.o.Sender.Do(ctx, r)
+	t.o.Leases.DropIfGone(r.SharedLease, answer.Err)
+	return answer, answer.Err == nil && answer.Succeeded, answer.Err
+}
+
+// note lets the transaction of r write n, too.
+func note(r *commit.Request, n history.Note) {
+	r.Txn = protocol.Noted(r.Txn, n.Key, n.Leased)
+	r.Size += len(n.Key) + len(n.Value)
+}
+
+// done ends the action with its error. After a success the caller's audit is as it was written. It is written now if there was nothing to change, and
+// again if it is not known to be written.
+func (t *trail) done(ctx context.Context, err error) error {
+	if t.wanted == nil || err != nil {
+		return err
+	}
+	if t.nothing {
+		t.audit.Result, t.audit.Name = idem.AuditNothing, ""
+		t.o.Audits.Name(&t.audit)
+	}
+	if t.nothing || t.unsure && !t.applied {
+		if err := t.writeAlone(ctx); err != nil {
+			return err
+		}
+	}
+	*t.wanted = t.audit
+	return nil
+}
+
+// writeAlone writes the audit of what no transaction of etcd changes. It returns idem.ErrStoreUnavailable.
+func (t *trail) writeAlone(ctx context.Context) error {
+	return t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		n, err := t.o.Audits.Note(ctx, &t.audit)
+		if err != nil {
+			return false, err
+		}
+		_, applied, err := t.send(ctx, commit.NewRequest(n.Key, protocol.Note(n.Key, n.Leased), len(n.Value)))
+		t.o.Audits.Sent(n, err)
+		return applied, err
+	})
+}
+
+// Audit writes an audit of what is no change in etcd, with its result, before it returns. It returns idem.ErrStoreUnavailable.
+func (op *Operator) Audit(ctx context.Context, a *idem.Audit) error {
+	return op.trail(a).writeAlone(ctx)
+}
