@@ -28,7 +28,8 @@ func (s Status) rank() int {
 }
 
 // Check reports an errContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no error, SUCCESS has neither; and only what
-// was executed is a SUCCESS, or is kept for duplicates.
+// was executed is a SUCCESS, or is kept for duplicates. What was executed is ABORTED only if it was parked: a try was answered, and the event had not
+// come to its end.
 func (r *Record) Check() error {
 	var wrong string
 	switch {
@@ -36,7 +37,7 @@ func (r *Record) Check() error {
 		wrong = "it must have an error and no abort"
 	case r.Status == Aborted && (r.Abort == nil || r.Error != nil):
 		wrong = "it must have an abort and no error"
-	case r.Status == Aborted && r.Outcome == Executed:
+	case r.Status == Aborted && r.Outcome == Executed && (r.Tries == 0 || r.Kept):
 		wrong = "an executed one cannot be ABORTED"
 	case r.Status == Success && (r.Error != nil || r.Abort != nil || r.Outcome != Executed):
 		wrong = "it must be executed, without an error and an abort"

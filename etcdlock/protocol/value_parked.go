@@ -53,7 +53,4 @@ func endParked(r *idem.Record, l *idem.Lock) {
 			r.Error.Detail += ": " + c.Reason
 		}
 	}
-	if r.Status == idem.Aborted && r.Outcome == idem.Executed { // a try was executed, and the event has not come to its end
-		r.Outcome = idem.Unknown
-	}
 }

@@ -92,13 +92,13 @@ func TestAnIndexEntryComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestASkippedEventIsFailedWithWhatItsTriesLeftAndACancelledOneIsUnknown(t *testing.T) {
-	for skip, want := range map[bool]idem.Outcome{true: idem.Executed, false: idem.Unknown} {
+func TestAnEventThatIsSkippedOrCancelledHasTheOutcomeOfItsTries(t *testing.T) {
+	for skip, want := range map[bool]idem.Status{true: idem.Failed, false: idem.Aborted} {
 		l := sampleLock()
 		l.Parked = &idem.Parked{Tries: 1, Effect: idem.Executed, Last: &idem.Evidence{Outcome: idem.Executed, Status: 500}}
 		l.Cancel = &idem.Cancel{By: "ops", Skip: skip}
 		r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), Abort: l.Cancel, FinishedAt: time.Now()})
-		if r.Outcome != want || r.RequestKept != skip || r.Check() != nil {
+		if r.Status != want || r.Outcome != idem.Executed || r.RequestKept != skip || r.Check() != nil {
 			t.Errorf("skip %v: %s, %s, request kept %v: %v", skip, r.Status, r.Outcome, r.RequestKept, r.Check())
 		}
 	}
