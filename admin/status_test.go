@@ -30,7 +30,7 @@ func (*process) Status() client.ReplicaStatus {
 		Etcd:          client.EtcdStatus{Space: "4% of its quota", Members: []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, AnsweredAt: at, FailedAt: at, Failure: "UNAVAILABLE"}}},
 		Upstream:      client.Contact{Address: "http://127.0.0.1:8081", State: client.ContactNotAsked},
 		Config:        client.ConfigStatus{File: "sidecar.yaml", SHA256: "ab", LoadedAt: at, Stale: true, Refused: &client.Refusal{At: at, Problems: []string{"sidecar.yaml:8:5: no"}}},
-		UpstreamReuse: client.UpstreamReuse{Setting: "auto", Server: "nginx", Known: "nginx drops it", Reused: 1, Ended: "closed the connection", EndedAt: at},
+		UpstreamReuse: client.UpstreamReuse{Setting: "auto", Server: "nginx", Known: "nginx drops it", Reused: 1, Ended: "closed the connection", EndedAt: at, RestsUntil: at},
 		Running:       client.Crowd{Count: 3, OldestAt: at},
 		Parked:        client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1, Routes: []client.RouteCount{{Route: "gone", Count: 2}}, Unrouted: []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
 		Slots:  []client.SlotCount{{Limit: "erp", Taken: 20, Waiting: 3}},

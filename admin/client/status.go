@@ -79,6 +79,8 @@ type UpstreamReuse struct {
 	// Ended is what the service did on such a connection that may have been the answer to something else; since then, none is used again.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
+	// RestsUntil is until when none is, because the service closed one with a request on its way. It may be in the past.
+	RestsUntil Time `json:"restsUntil,omitzero"`
 }
 
 // ConfigStatus is the configuration in force.

@@ -124,6 +124,9 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 	if cause != nil {
 		return false, cause
 	}
+	if reused && e.evidence > Dialled && e.evidence < AnswerBegun {
+		e.u.rest()
+	}
 	// A streamed body may have been read in part; its bytes are gone.
 	return reused && e.evidence == Dialled && e.source == nil, err
 }

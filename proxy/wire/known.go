@@ -6,7 +6,7 @@ import (
 )
 
 // knownServer is a server behind whose answers a connection may be used again although it has carried a body: tests with the real one
-// (deploy/test/front) show that it reads or drops each body that its application leaves unread, or closes the connection.
+// (deploy/test/behind) show that it reads or drops each body that its application leaves unread, or closes the connection.
 type knownServer struct {
 	product string // of its Server field: that is `product`, or `product/version` with more behind a blank
 	// since is its first release without a known flaw in that. Where a server does not say its release, it is taken for one of those: see isolates

@@ -53,13 +53,16 @@ type ReuseState struct {
 	// a body.
 	Ended   string
 	EndedAt time.Time
+	// RestsUntil is until when no connection is used again behind a body, because the service closed one with a request on its way; zero, or in the
+	// past: they are.
+	RestsUntil time.Time
 }
 
 // ReuseState returns what is known now.
 func (u *Upstream) ReuseState() ReuseState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := ReuseState{Mode: u.o.ReuseAfterBody, Server: u.server, Reused: u.reused, Ended: u.ended, EndedAt: u.endedAt}
+	s := ReuseState{Mode: u.o.ReuseAfterBody, Server: u.server, Reused: u.reused, Ended: u.ended, EndedAt: u.endedAt, RestsUntil: u.rests}
 	if u.known != nil {
 		s.Known = u.known.does
 	}
@@ -82,7 +85,7 @@ func (u *Upstream) ReusesBehind(body bool) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.ended == "" && (u.o.ReuseAfterBody == ReuseAlways || u.known != nil)
+	return u.ended == "" && (u.o.ReuseAfterBody == ReuseAlways || u.known != nil) && (u.rests.IsZero() || u.o.Now().After(u.rests))
 }
 
 // isolates reports whether body goes over a connection of its own although the server is known. If that one left a body unread after all, its
@@ -130,6 +133,26 @@ func (u *Upstream) keepsBehind(c *conn, ans *Answer) bool {
 		return serverOf(ans) != nil && (!c.tcp || c.ahead >= 0)
 	}
 	return false
+}
+
+const (
+	// firstRest is for how long no connection is used again behind a body after the service has closed one with a request on its way. A restart does so
+	// once; Apache's event MPM does whenever its workers are all busy, and each time an outcome may be unknown that would be known without the reuse.
+	firstRest = time.Minute
+	// restGrows is how many times as long the next rest is.
+	restGrows = 8
+)
+
+// rest lets no connection be used again for a while.
+func (u *Upstream) rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.o.Now()
+	if u.o.ReuseAfterBody == ReuseNever || now.Before(u.rests) {
+		return
+	}
+	u.lastRest = min(max(firstRest, restGrows*u.lastRest), 30*24*time.Hour)
+	u.rests = now.Add(u.lastRest)
 }
 
 // endReuse ends the reuse behind bodies, for the reason that it is told first.

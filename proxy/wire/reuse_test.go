@@ -322,6 +322,32 @@ func TestAnAnswerWithoutARequestEndsTheReuse(t *testing.T) {
 	}
 }
 
+// A service that closes kept connections at its own will does so with a request on its way, whose outcome is unknown then. A restart does it once.
+func TestAKeptConnectionThatClosesUnderARequestRestsTheReuse(t *testing.T) {
+	now := time.Now()
+	up := wiretest.Serve(t, func(c *wiretest.Conn) {
+		if _, err := c.ReadRequest(); err == nil && c.Say(named("nginx")) == nil {
+			_, _ = c.ReadRequest()
+		}
+	})
+	u := careful(t, up, func(o *Options) { o.MaxAge, o.Now = 1<<62, func() time.Time { return now } })
+	for _, rest := range []time.Duration{firstRest, restGrows * firstRest} {
+		for u.idleNow() == 0 {
+			deliver(t, u, event)
+		}
+		_, err := send(t, u, event)
+		wantSent(t, err, BodyWritten)
+		if got := u.ReuseState(); u.Reuses([]byte(event)) || !got.RestsUntil.Equal(now.Add(rest)) || got.Ended != "" {
+			t.Errorf("%+v, want a rest of %v", got, rest)
+		}
+		deliver(t, u, event)
+		now = now.Add(rest + 1)
+		if !u.Reuses([]byte(event)) {
+			t.Error("the rest does not end")
+		}
+	}
+}
+
 // Where the kernel does not count, a request that meets the close of a connection has an unknown outcome.
 func TestNothingIsKeptWhereTheKernelDoesNotCount(t *testing.T) {
 	u := careful(t, wiretest.Script(t, okAnswer))

@@ -50,6 +50,9 @@ type Upstream struct {
 	ended   string // why no connection is used again behind a body; "": they are
 	endedAt time.Time
 
+	rests    time.Time     // until then neither
+	lastRest time.Duration // how long the last one was
+
 	beforeWrite func(reused bool) // test hook: between the look at a connection and the first byte
 }
 

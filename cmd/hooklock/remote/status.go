@@ -334,6 +334,8 @@ func ReuseText(r *client.UpstreamReuse, now client.Time) string {
 	switch {
 	case r.Ended != "":
 		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s", cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
+	case r.RestsUntil.After(now.Time):
+		return fmt.Sprintf("connections behind a body: none is kept for %s, because the service closed one with a request on its way", cli.Span(r.RestsUntil.Sub(now.Time)))
 	case r.Setting != "auto":
 		return "connections behind a body: reuse_after_body is " + r.Setting + again
 	case r.Known != "":

@@ -195,6 +195,7 @@ func (s *Service) reuse() client.UpstreamReuse {
 	r := upstream.ReuseState()
 	return client.UpstreamReuse{
 		Setting: r.Mode.String(), Server: r.Server, Known: r.Known, Reused: r.Reused, Ended: r.Ended, EndedAt: client.Time{Time: r.EndedAt},
+		RestsUntil: client.Time{Time: r.RestsUntil},
 	}
 }
 
