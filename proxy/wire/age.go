@@ -9,6 +9,9 @@ const (
 	shortestLife = 100 * time.Millisecond
 	// longestLife is the most, where connections are expensive, or many.
 	longestLife = time.Second
+	// slowAnswer is how long an exchange takes at least that is not worth a kept connection, and slowShare how many times the connect and handshake.
+	slowAnswer = 20 * time.Millisecond
+	slowShare  = 50
 	// setupShare is how many times its connect and handshake a connection lives.
 	setupShare = 20
 	// retireApart is the least time on average between two connections that are closed before longestLife. The side that closes keeps the port for
@@ -19,6 +22,9 @@ const (
 	// sweepEvery is how often the idle ones are looked at, while there are any.
 	sweepEvery = 50 * time.Millisecond
 )
+
+// isSlow reports whether an exchange over c took so long that a new connection costs next to nothing.
+func (c *conn) isSlow(took time.Duration) bool { return took > max(slowAnswer, slowShare*c.setup) }
 
 // retires reports whether c is too old for another request, and counts on its close then. u.mu is held.
 func (u *Upstream) retires(c *conn, now time.Time) bool {

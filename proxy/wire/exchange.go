@@ -244,7 +244,7 @@ func (e *exchange) finish(whole bool) {
 		e.c.hangUp()
 		return
 	}
-	e.u.learn(e.ans)
+	e.u.learn(e.ans, e.c.isSlow(time.Since(e.began)))
 	body := e.source != nil || len(e.body) > 0
 	switch {
 	case e.close || e.last:

@@ -85,7 +85,7 @@ func (u *Upstream) ReusesBehind(body bool) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.ended == "" && (u.o.ReuseAfterBody == ReuseAlways || u.known != nil) && (u.rests.IsZero() || u.o.Now().After(u.rests))
+	return u.ended == "" && !u.slow && (u.o.ReuseAfterBody == ReuseAlways || u.known != nil) && (u.rests.IsZero() || u.o.Now().After(u.rests))
 }
 
 // isolates reports whether body goes over a connection of its own although the server is known. If that one left a body unread after all, its
@@ -111,8 +111,8 @@ func beginsRequest(body []byte) bool {
 	return false
 }
 
-// learn remembers what the service says of itself.
-func (u *Upstream) learn(ans *Answer) {
+// learn remembers what the service says of itself, and whether it is worth keeping connections to it.
+func (u *Upstream) learn(ans *Answer, slow bool) {
 	said := ans.Get("server")
 	said = said[:min(len(said), longestServer)]
 	u.mu.Lock()
@@ -120,6 +120,7 @@ func (u *Upstream) learn(ans *Answer) {
 	if u.server != string(said) || u.server == "" {
 		u.server, u.known = string(said), serverOf(ans)
 	}
+	u.slow = slow && u.o.MaxAge == 0
 }
 
 // keepsBehind reports whether c may be used again behind ans, the answer to a request with a body. Over TCP the kernel must count what the peer has
@@ -138,7 +139,7 @@ func (u *Upstream) keepsBehind(c *conn, ans *Answer) bool {
 const (
 	// firstRest is for how long no connection is used again behind a body after the service has closed one with a request on its way. A restart does so
 	// once; Apache's event MPM does whenever its workers are all busy, and each time an outcome may be unknown that would be known without the reuse.
-	firstRest = time.Minute
+	firstRest = 10 * time.Minute
 	// restGrows is how many times as long the next rest is.
 	restGrows = 8
 )

@@ -408,6 +408,25 @@ func TestAnIdleConnectionIsClosedSoon(t *testing.T) {
 	}
 }
 
+// A service that takes long needs its workers more than we need its connections.
+func TestConnectionsToASlowServiceAreNotKept(t *testing.T) {
+	u := careful(t, wiretest.Script(t, okAnswer), func(o *Options) { o.MaxAge = 0 })
+	ans := &Answer{Fields: []Field{{[]byte("Server"), []byte("nginx")}}}
+	for _, slow := range []bool{true, false} {
+		if u.learn(ans, slow); u.Reuses([]byte(event)) == slow {
+			t.Errorf("slow: %v", slow)
+		}
+	}
+	for _, c := range []struct {
+		took, setup time.Duration
+		slow        bool
+	}{{slowAnswer, 0, false}, {slowAnswer + 1, 0, true}, {time.Second, 20 * time.Millisecond, false}, {time.Second + 1, 20 * time.Millisecond, true}} {
+		if (&conn{setup: c.setup}).isSlow(c.took) != c.slow {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 func TestAConnectionTakesNoRequestWhenItIsOld(t *testing.T) {
 	now := time.Now()
 	u := NewUpstream(Options{Now: func() time.Time { return now }})

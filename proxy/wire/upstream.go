@@ -46,6 +46,7 @@ type Upstream struct {
 	retired time.Time   // see retires
 	server  string      // what the service says of itself
 	known   *knownServer
+	slow    bool // the latest exchange was
 	reused  uint64
 	ended   string // why no connection is used again behind a body; "": they are
 	endedAt time.Time
