@@ -67,7 +67,7 @@ func (s *scratch) parameter(raw []byte, name string) ([]byte, result) {
 	switch {
 	case r != found:
 		return nil, r
-	case len(value) > 3*MaxValue:
+	case s.isTooLong(len(value), 3):
 		return nil, tooLong
 	}
 	value, ok := s.unescape(value, true)

@@ -33,8 +33,10 @@ func CompileLookup(text string) (*Lookup, error) {
 // Source returns what l reads.
 func (l *Lookup) Source() Source { return l.source.Source }
 
-// Read reads m. A value that is empty is missing; its length has no other bound than that of its source. It is good until m names a delivery.
+// Read reads m. A value that is empty is missing; it may be as long as the delivery. It is good until m names a delivery.
 func (l *Lookup) Read(m *Message) ([]byte, Reading) {
+	defer func(longest int) { m.scratch.longest = longest }(m.scratch.longest)
+	m.scratch.longest = 0
 	value, r := l.source.reader.read(m)
 	switch {
 	case r != found:

@@ -2,7 +2,9 @@ package naming
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +39,37 @@ func TestASourceAloneIsReadAsInATemplate(t *testing.T) {
 	for _, bad := range []string{"", "{body.id}", "body.id ", "header", "headr.X", `body.id ?? "x"`} {
 		if _, err := CompileLookup(bad); err == nil {
 			t.Errorf("%q is taken for a source", bad)
+		}
+	}
+}
+
+// What is signed, compared or echoed may be as long as the body: a form of Mandrill has ten events in one parameter.
+func TestASourceAloneMayBeAsLongAsTheDelivery(t *testing.T) {
+	long := strings.Repeat(`"é<&+`, 2000)
+	form, text := url.QueryEscape(long), strings.Repeat("é ", 3000)+"x"
+	quoted, _ := json.Marshal(long)
+	var escaped bytes.Buffer
+	_ = xml.EscapeText(&escaped, []byte(text))
+	typed := []Field{{[]byte("Content-Type"), []byte("application/x-www-form-urlencoded")}}
+	for source, c := range map[string]struct {
+		m    *Message
+		want string
+	}{
+		"form.events":     {&Message{Fields: typed, Body: []byte("a=1&events=" + form)}, long},
+		"form.payload.a":  {&Message{Fields: typed, Body: []byte("payload=" + url.QueryEscape(`{"a":`+string(quoted)+`}`))}, long},
+		"query.events":    {&Message{Query: []byte("events=" + form)}, long},
+		"body.events":     {&Message{Body: []byte(`{"events":` + string(quoted) + `}`)}, long},
+		"xml.root.events": {&Message{Body: []byte("<root><events>" + escaped.String() + "</events></root>")}, text},
+	} {
+		if got, r := lookedUp(t, source, c.m); got != c.want || r != ReadFound {
+			t.Errorf("%s: %d bytes, %v; want %d bytes", source, len(got), r, len(c.want))
+		}
+		keys := mustKeys(t, KeySpec{Route: "r", Workflow: "{" + source + "}", EventID: "{header.X}", Missing: MissingPayload})
+		if _, err := keys.Name(c.m); err == nil || !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("{%s} as a name: %v", source, err)
+		}
+		if got, _ := lookedUp(t, source, c.m); got != c.want {
+			t.Errorf("%s, after the delivery was named: %d bytes", source, len(got))
 		}
 	}
 }
@@ -128,7 +161,7 @@ func TestAnElementOfXMLIsRead(t *testing.T) {
 		{"<a><id>x</id>", "xml.a.id", "", ReadMissing},
 		{`{"a":{"id":"x"}}`, "xml.a.id", "", ReadMissing},
 		{`<?xml version="1.0" encoding="utf-16"?><a><id>x</id></a>`, "xml.a.id", "", ReadMissing},
-		{"<a><id>" + strings.Repeat("x", maxXMLText+1) + "</id></a>", "xml.a.id", "", ReadTooLong},
+		{"<a><id>" + strings.Repeat("x", 9*MaxValue) + "</id></a>", "xml.a.id", strings.Repeat("x", 9*MaxValue), ReadFound},
 		{strings.Repeat("<a>", 301) + strings.Repeat("</a>", 301), "xml.a.id", "", ReadMissing},
 		{"", "xml.a.id", "", ReadMissing},
 	} {

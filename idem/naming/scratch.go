@@ -15,6 +15,7 @@ const maxScratch = 16 << 10
 type scratch struct {
 	route       string           // of the Keys at work
 	fingerprint idem.Fingerprint // of the delivery
+	longest     int              // decoded bytes of a value that is of use; 0 = any, as outside of names
 	sum         hash.Hash        // SHA-256
 	values      []byte           // decoded values, one behind the other; older ones stay valid when it grows
 	path        []byte           // the normal path, where it is fingerprinted
@@ -28,7 +29,7 @@ type scratch struct {
 
 // begin prepares s for the next delivery of a route.
 func (s *scratch) begin(route string) {
-	s.route = route
+	s.route, s.longest = route, MaxValue
 	s.values = s.values[:0]
 	s.workflow = s.workflow[:0]
 	s.event = s.event[:0]
@@ -51,6 +52,12 @@ func (s *scratch) reset() {
 	if cap(s.line) > maxScratch {
 		s.line = nil
 	}
+}
+
+// isTooLong reports whether a value of that many bytes is not worth decoding: if each byte of it stands for one of factor
+// bytes, it is longer than a name may be.
+func (s *scratch) isTooLong(encoded, factor int) bool {
+	return s.longest > 0 && encoded > factor*s.longest
 }
 
 // keep puts what was appended to s.values since from into place, and returns it.

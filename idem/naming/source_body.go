@@ -34,7 +34,7 @@ func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {
 	if got.result != found || !got.escaped {
 		return raw, got.result
 	}
-	if len(raw) > 6*MaxValue {
+	if s.isTooLong(len(raw), 6) {
 		return nil, tooLong
 	}
 	from := len(s.values)

@@ -13,7 +13,7 @@ func (p pathSource) read(m *Message) ([]byte, result) {
 		if v.Name != p.name {
 			continue
 		}
-		if len(v.Raw) > 3*MaxValue {
+		if m.scratch.isTooLong(len(v.Raw), 3) {
 			return nil, tooLong
 		}
 		if value, ok := m.scratch.unescape(v.Raw, false); ok {

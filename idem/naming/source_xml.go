@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"hooklock/idem/naming/xmlscan"
 )
 
-// maxXMLText bounds how much of an element is collected: white space around a value does not count for MaxValue, but it is read.
-const maxXMLText = 8 * MaxValue
+// xmlTextFactor times the longest value is how much of an element is collected for a name: white space around a value does
+// not count for MaxValue, but it is read.
+const xmlTextFactor = 8
 
 // xmlSource reads the text of an element of an XML body.
 type xmlSource struct{ steps []xmlStep }
@@ -30,12 +32,10 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 		return nil, ambiguous
 	case w.nested:
 		return nil, missing
-	case len(w.text) > maxXMLText:
+	case m.scratch.isTooLong(len(w.text), xmlTextFactor):
 		return nil, tooLong
 	}
-	s := &m.scratch
-	from := len(s.values)
-	return s.keep(append(s.values, bytes.TrimSpace(w.text)...), from), found
+	return bytes.TrimSpace(w.text), found
 }
 
 // walk goes through the body. Its error says why that is no XML document that all readers read alike.
@@ -43,7 +43,7 @@ func (x xmlSource) walk(m *Message) (*xmlWalk, error) {
 	if !bytes.Contains(m.Body, []byte{'<'}) {
 		return nil, errXMLNone
 	}
-	w := &xmlWalk{steps: x.steps, met: make([]int, len(x.steps))}
+	w := &xmlWalk{scratch: &m.scratch, room: len(m.Body), steps: x.steps, met: make([]int, len(x.steps))}
 	return w, w.run(newXMLScanner(m))
 }
 
@@ -51,9 +51,11 @@ var errXMLNone = errors.New("it is not XML")
 
 // xmlWalk is one pass through a document.
 type xmlWalk struct {
-	steps []xmlStep
-	met   []int // for each step, how many of its elements were met
-	on    int   // how many steps the open elements follow
+	scratch *scratch
+	room    int // bytes to grow the text by, once it is long; 0 = it has grown
+	steps   []xmlStep
+	met     []int // for each step, how many of its elements were met
+	on      int   // how many steps the open elements follow
 
 	text   []byte // of the wanted element
 	twice  bool   // it is there twice, or its text is one that XML readers read differently
@@ -76,7 +78,10 @@ func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 		case xmlscan.End:
 			w.leave(s.Depth())
 		case xmlscan.Text:
-			if w.inside() && len(w.text) <= maxXMLText {
+			if w.inside() && !w.scratch.isTooLong(len(w.text), xmlTextFactor) {
+				if len(w.text) > xmlTextFactor*MaxValue { // copied each time it grows, it would take five times its size
+					w.text, w.room = slices.Grow(w.text, w.room), 0
+				}
 				w.text = append(w.text, s.Text()...)
 			}
 		case xmlscan.Aside: // some readers take the text before it, some all of it
