@@ -338,7 +338,7 @@ type Verify struct {
 	From []string `koanf:"from"`
 	// schemes hmac, jwt and token: what stands before it there, such as "sha256=". Default empty; jwt without header and from: "Bearer ".
 	Prefix string `koanf:"prefix"`
-	// scheme hmac: hex or base64. Default empty: hex.
+	// scheme hmac: hex, in either case, or base64, also in the alphabet for URLs and without padding. Default empty: hex.
 	Encoding string `koanf:"encoding"`
 	// scheme hmac: what is signed: text with {body}, {method}, {url}, {target} and the sources of templates. Default empty: {body}.
 	Content string `koanf:"content"`

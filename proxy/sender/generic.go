@@ -1,7 +1,6 @@
 package sender
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -42,10 +41,8 @@ func newGenericHMAC(c Config) (Verifier, error) {
 		if err := from.read(c.Scheme, c.Prefix, d, cl); err != nil {
 			return err
 		}
-		if v.encoding == inHex {
-			for i := range cl.signatures {
-				cl.signatures[i] = lowerHex(cl.signatures[i])
-			}
+		for i := range cl.signatures {
+			cl.signatures[i] = v.encoding.usual(cl.signatures[i])
 		}
 		return content.read(&c, d, cl, url, stamp)
 	}
@@ -139,14 +136,6 @@ func encodingOf(name string) (encoding, error) {
 		return inBase64, nil
 	}
 	return 0, fmt.Errorf("encoding %q: give hex or base64", name)
-}
-
-// lowerHex returns hex digits in lower case. Some senders write them in upper case.
-func lowerHex(text []byte) []byte {
-	if !bytes.ContainsAny(text, "ABCDEF") {
-		return text
-	}
-	return bytes.ToLower(text)
 }
 
 func contentOrBody(content string) string {

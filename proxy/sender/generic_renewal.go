@@ -47,7 +47,7 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 		}
 		replaced := fields.replaceItem(name, part, c.parts[s.at], fresh[s.at])
 		for _, m := range keys {
-			replaced = fields.replaceText(m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) && replaced
+			replaced = fields.replaceDigest(v.encoding, m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) && replaced
 		}
 		if !replaced {
 			return nil, ErrNotRenewable // hex digits of mixed case, or a time in quotes
@@ -75,13 +75,17 @@ func (s *hmacSigner) fields(d *Delivery) changing {
 	return fields
 }
 
-// replaceText replaces each occurrence of old, in lower or upper case, with fresh.
-func (fields changing) replaceText(old, fresh []byte) bool {
-	done := false
+// replaceDigest replaces each occurrence of a digest, however it is spelled, with a fresh one: in hex in lower case, in
+// base64 in the same alphabet.
+func (fields changing) replaceDigest(e encoding, old, fresh []byte) bool {
+	done, spelled := false, e.spellings(fresh)
+	if e == inHex {
+		spelled = [][]byte{fresh, fresh}
+	}
 	for i, f := range fields {
-		for _, old := range [][]byte{old, bytes.ToUpper(old)} {
+		for way, old := range e.spellings(old) {
 			if bytes.Contains(f.Value, old) {
-				fields[i].Value, done = bytes.ReplaceAll(f.Value, old, fresh), true
+				fields[i].Value, done = bytes.ReplaceAll(f.Value, old, spelled[way]), true
 				break
 			}
 		}

@@ -86,6 +86,44 @@ func (e encoding) length(digest int) int {
 	return base64.StdEncoding.EncodedLen(digest)
 }
 
+// usual returns a text as encode spells it: hex digits may come in upper case, and base64 in the alphabet for URLs and
+// without padding (RFC 4648 section 5).
+func (e encoding) usual(text []byte) []byte {
+	switch {
+	case e == inHex && bytes.ContainsAny(text, "ABCDEF"):
+		return bytes.ToLower(text)
+	case e == inHex:
+		return text
+	}
+	if len(text)%4 == 0 && !bytes.ContainsAny(text, "-_") {
+		return text
+	}
+	usual := make([]byte, 0, len(text)+3)
+	for _, c := range text {
+		switch c {
+		case '-':
+			c = '+'
+		case '_':
+			c = '/'
+		}
+		usual = append(usual, c)
+	}
+	for len(usual)%4 != 0 {
+		usual = append(usual, '=')
+	}
+	return usual
+}
+
+// spellings returns an encoded digest as senders may spell it. A longer spelling comes before one that it begins with. An
+// unpadded one without any letter that tells is taken for that of URLs.
+func (e encoding) spellings(text []byte) [][]byte {
+	if e == inHex {
+		return [][]byte{text, bytes.ToUpper(text)}
+	}
+	url := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("+"), []byte("-")), []byte("/"), []byte("_"))
+	return [][]byte{text, url, bytes.TrimRight(url, "="), bytes.TrimRight(text, "=")}
+}
+
 func (e encoding) encode(dst, digest []byte) {
 	if e == inHex {
 		hex.Encode(dst, digest)

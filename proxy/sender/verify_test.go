@@ -80,7 +80,7 @@ func TestNoTruncatedSignatureIsAccepted(t *testing.T) {
 		c, secret := credentials(t, preset)
 		d, v := mustSample(t, preset, secret), mustNew(t, c)
 		whole, _ := d.header(name)
-		for n := range whole {
+		for n := range bytes.TrimRight(whole, "=") { // a signature without its padding is whole
 			if v.Verify(with(d, name, string(whole[:n])), testNow()) == nil {
 				t.Fatalf("%s: accepts %d of %d characters", preset, n, len(whole))
 			}
