@@ -61,11 +61,7 @@ func (r *Route) takesHost(host []byte) bool {
 	if len(r.Hosts) == 0 {
 		return true
 	}
-	name := host
-	if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') {
-		name = host[:i]
-	}
-	name = bytes.TrimSuffix(name, []byte{'.'}) // the root of all names may be written, and nginx takes it for the same host
+	name, _ := naming.SplitHost(host)
 	for _, h := range r.Hosts {
 		if len(h) == len(name) && bytes.EqualFold(name, []byte(h)) {
 			return true

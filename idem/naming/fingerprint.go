@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 
@@ -17,7 +16,7 @@ type Open struct {
 	Target bool
 }
 
-// FingerprintOf hashes method, host (in lower case), path, query and body of m, each behind its length, except for the parts that are open:
+// FingerprintOf hashes method, host (in its one spelling), path, query and body of m, each behind its length, except for the parts that are open:
 // changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count: signatures and
 // trace IDs are new in each attempt.
 func FingerprintOf(m *Message, open Open) idem.Fingerprint {
@@ -25,7 +24,8 @@ func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	if s.sum == nil {
 		s.sum = sha256.New()
 	}
-	method, host, path, query := m.Method, m.Host, m.Path, m.Query
+	s.host = appendHost(s.host[:0], m.Host)
+	method, host, path, query := m.Method, s.host, m.Path, m.Query
 	if open.Method {
 		method = nil
 	}
@@ -37,8 +37,7 @@ func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 		path, query = s.path, nil
 	}
 	b := appendSized(s.line[:0], method)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(host)))
-	b = appendLower(b, host)
+	b = appendSized(b, host)
 	b = appendSized(b, path)
 	b = appendSized(b, query)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(m.Body)))
@@ -56,12 +55,9 @@ func partsOf(m *Message, open Open) (p idem.Parts) {
 		p.Set(idem.PartMethod, m.Method)
 	}
 	if !open.Host {
-		s.line = appendLower(s.line[:0], m.Host)
-		host, port := s.line, []byte(nil)
-		if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') { // an IPv6 address has colons of its own
-			host, port = host[:i], host[i+1:]
-		}
-		p.Set(idem.PartHost, host)
+		name, port := SplitHost(m.Host)
+		s.line = appendLower(s.line[:0], name)
+		p.Set(idem.PartHost, s.line)
 		p.Set(idem.PartPort, port)
 	}
 	path := m.Path

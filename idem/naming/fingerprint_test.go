@@ -25,7 +25,7 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 		{"another method", func(m *Message) { m.Method = []byte("PUT") }, false},
 		{"the method in another case", func(m *Message) { m.Method = []byte("post") }, false},
 		{"another host", func(m *Message) { m.Host = []byte("example.org") }, false},
-		{"another port", func(m *Message) { m.Host = []byte("example.com:80") }, false},
+		{"another port", func(m *Message) { m.Host = []byte("example.com:8080") }, false},
 		{"another path", func(m *Message) { m.Path = []byte("/b") }, false},
 		{"the path spelled otherwise", func(m *Message) { m.Path = []byte("/%61") }, false},
 		{"another query", func(m *Message) { m.Query = []byte("b=2") }, false},
@@ -57,7 +57,7 @@ func TestThePartsSayWhatDiffers(t *testing.T) {
 		{"the host in another case", Open{}, func(m *Message) { m.Host = []byte("EXAMPLE.com") }, nil},
 		{"another method", Open{}, func(m *Message) { m.Method = []byte("PUT") }, []string{"method"}},
 		{"another host", Open{}, func(m *Message) { m.Host = []byte("example.org") }, []string{"host"}},
-		{"a port", Open{}, func(m *Message) { m.Host = []byte("example.com:80") }, []string{"port"}},
+		{"a port", Open{}, func(m *Message) { m.Host = []byte("example.com:8080") }, []string{"port"}},
 		{"an address", Open{}, func(m *Message) { m.Host = []byte("[::1]") }, []string{"host"}},
 		{"another path and query", Open{}, func(m *Message) { m.Path, m.Query = []byte("/b"), []byte("b=2") }, []string{"path", "query"}},
 		{"another body", Open{}, func(m *Message) { m.Body = []byte("bodY") }, []string{"body"}},
@@ -132,7 +132,7 @@ func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
 		ofBody, ofURLs bool // the same where the body alone, and where the URL, too, is signed
 	}{
 		{"a query", request("POST", "h", "/hooks/a", "x", "{}"), true, false},
-		{"another host", request("POST", "h.", "/hooks/a", "", "{}"), true, true},
+		{"another host", request("POST", "i", "/hooks/a", "", "{}"), true, true},
 		{"another method", request("PUT", "h", "/hooks/a", "", "{}"), true, true},
 		{"another spelling", request("POST", "h", "/hooks/%61", "", "{}"), true, false},
 		{"another path", request("POST", "h", "/hooks/b", "", "{}"), false, false},

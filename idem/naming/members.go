@@ -23,7 +23,7 @@ const (
 // Members takes a delivery apart, to see what differs between two attempts of an event: the members of a JSON body, the parameters of a form, and
 // what is not the body. It costs far more than a name, and is for deliveries that went wrong.
 func Members(m *Message) []idem.Member {
-	w := memberWalk{all: []idem.Member{{Path: "the method, host or target", Sum: sumOf(m.Method, []byte{0}, m.Host, []byte{0}, m.Target)}}}
+	w := memberWalk{all: []idem.Member{{Path: "the method, host or target", Sum: sumOf(m.Method, []byte{0}, appendHost(nil, m.Host), []byte{0}, m.Target)}}}
 	switch {
 	case len(m.Body) > maxMembersBody:
 		w.add("the body", m.Body)

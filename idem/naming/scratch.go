@@ -19,6 +19,7 @@ type scratch struct {
 	sum         hash.Hash        // SHA-256
 	values      []byte           // decoded values, one behind the other; older ones stay valid when it grows
 	path        []byte           // the normal path, where it is fingerprinted
+	host        []byte           // as appendHost spells it
 	line        []byte           // for one use at a time: hashed parts, built strings, decoded names
 	workflow    []part
 	event       []part
@@ -48,6 +49,9 @@ func (s *scratch) reset() {
 	}
 	if cap(s.path) > maxScratch {
 		s.path = nil
+	}
+	if cap(s.host) > maxScratch {
+		s.host = nil
 	}
 	if cap(s.line) > maxScratch {
 		s.line = nil

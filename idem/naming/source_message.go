@@ -79,7 +79,7 @@ type hostSource struct{}
 func (hostSource) read(m *Message) ([]byte, result) {
 	s := &m.scratch
 	from := len(s.values)
-	return s.keep(appendLower(s.values, m.Host), from), found
+	return s.keep(appendHost(s.values, m.Host), from), found
 }
 
 type methodSource struct{}

@@ -44,7 +44,7 @@ const (
 	SourceBody        SourceKind = "body"        // a member of a JSON body
 	SourceForm        SourceKind = "form"        // a parameter of an application/x-www-form-urlencoded body, or a member of JSON in it
 	SourceXML         SourceKind = "xml"         // the text of an element of an XML body
-	SourceHost        SourceKind = "host"        // the host in lower case, with its port if it has one
+	SourceHost        SourceKind = "host"        // the host in lower case, with its port if that is not the default
 	SourceMethod      SourceKind = "method"      // the method
 	SourceRoute       SourceKind = "route"       // the route's name
 	SourceFingerprint SourceKind = "fingerprint" // the fingerprint in hex
