@@ -261,7 +261,7 @@ type Route struct {
 	// preset says.
 	Labels Labels `koanf:"labels"`
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
-	// the delivery unguarded. Default payload.
+	// the delivery unguarded, run runs it as an event of its own, so that no duplicate of it is found. Default payload, or what the preset says.
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
 	// Whether the service asks its senders for HTTP Digest. Then a request without body and without Authorization is no event: it passes to
 	// the service without a lock, which answers with its challenge. Senders such as curl need that. Default false.

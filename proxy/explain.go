@@ -181,7 +181,7 @@ func (x *Explanation) name(route *Route, names *naming.Names, err error) {
 		return
 	}
 	if names.Key == "" {
-		x.Note = "it has neither an event ID nor a body: it is an event of its own, and no duplicate of it is found"
+		x.Note = "nothing names the event, neither an ID nor, by on_missing_event_id, its body: it is an event of its own, and no duplicate of it is found"
 		return
 	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)

@@ -18,11 +18,12 @@ const (
 	MissingPayload MissingEventID = "payload" // the fingerprint is the key; without a body there is none
 	MissingReject  MissingEventID = "reject"  // it is refused: 400
 	MissingPass    MissingEventID = "pass"    // it goes through without a key
+	MissingRun     MissingEventID = "run"     // it runs as an event of its own
 )
 
 // Choices lists the policies for a missing event ID.
 func (MissingEventID) Choices() []string {
-	return []string{string(MissingPayload), string(MissingReject), string(MissingPass)}
+	return []string{string(MissingPayload), string(MissingReject), string(MissingPass), string(MissingRun)}
 }
 
 // EventIDOfPreset stands for a template if no template can read the event ID: the sender's preset reads it, as KeySpec.Extract.
@@ -93,7 +94,7 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	switch spec.Missing {
 	case "":
 		k.missing = MissingPayload
-	case MissingPayload, MissingReject, MissingPass:
+	case MissingPayload, MissingReject, MissingPass, MissingRun:
 	default:
 		return nil, fmt.Errorf("on_missing_event_id: unknown policy %q, use payload, reject or pass", spec.Missing)
 	}
@@ -240,7 +241,7 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	s := &m.scratch
 	s.event = append(s.event[:0], part{source: &payload, value: value})
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	if len(m.Body) == 0 { // all that is known is that it came
+	if len(m.Body) == 0 || k.missing == MissingRun { // all that is known is that it came
 		names.Source = ""
 		return names, nil
 	}

@@ -28,6 +28,7 @@ func (known) StandardWebhooks() Preset {
 		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "https://docs.svix.com/retries", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
 			"Every endpoint gets a message under the same ID: give each its own route. The ID stays the same over attempts and manual resends.",
+			"Supabase Auth gives each attempt another ID: with it, set `event_id: \"{body_sha256}\"`, or a retry runs again.",
 			"A secret without `whsec_` is tried as base64 and as it is.",
 			"The 15 s and the retries are those of hosted Svix; another sender may differ. The upstream's webhook-delivery and Retry-After pass through.",
 			"A renewed signature has a v1 for each secret of the route that had made one. A v1a is left out; alone it cannot be renewed.",
