@@ -58,7 +58,7 @@ routes:
 		}
 	}
 	testkit.Until(t, "the accepted event to be counted", func() bool {
-		return strings.Contains(cli(t, h, "status"), "holds: 1 failed, 0 errors: hooklock events --route 'holds' --status FAILED, or --parked")
+		return strings.Contains(cli(t, h, "status"), "holds: 1 failed, 0 errors: hooklock events --route holds --status FAILED, or --parked")
 	})
 	if text := cli(t, h, "events", "--route", "holds", "--parked"); !strings.Contains(text, "blocked") {
 		t.Errorf("what status names shows\n%s", text)
