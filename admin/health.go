@@ -16,7 +16,7 @@ func Health(o Options) http.Handler {
 	paths := map[string]http.HandlerFunc{
 		"/livez":   func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") },
 		"/readyz":  func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o) },
-		"/metrics": o.Metrics.ServeHTTP,
+		"/metrics": scrape(o.Metrics),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serve, found := paths[r.URL.EscapedPath()]
@@ -29,6 +29,21 @@ func Health(o Options) http.Handler {
 			serve(w, r)
 		}
 	})
+}
+
+// maxScrapes bounds the requests for metrics at one time: an answer that is not read would hold its connection.
+const maxScrapes = 16
+
+func scrape(metrics http.Handler) http.HandlerFunc {
+	scrapes := make(places, maxScrapes)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !scrapes.enter() {
+			refuse("overloaded", "too many ask for the metrics at one time").write(w)
+			return
+		}
+		defer scrapes.leave()
+		metrics.ServeHTTP(w, r)
+	}
 }
 
 func readyz(w http.ResponseWriter, r *http.Request, o Options) {

@@ -35,6 +35,30 @@ func (l *Listener) occupied(c *served) {
 	}
 }
 
+// Serving tells a Listener with Told that a request of c is being answered, so c makes no room for others. It returns false if
+// c has made room already: nobody would read the answer.
+func (l *Listener) Serving(c net.Conn) bool {
+	s := base(c)
+	if s == nil {
+		return true
+	}
+	l.occupied(s)
+	return !s.evicted.Load()
+}
+
+// Resting tells a Listener with Told that c has no request.
+func (l *Listener) Resting(c net.Conn) {
+	s := base(c)
+	if s == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.place == nil && !s.left.Load() && !l.ended {
+		s.place = l.idle.PushBack(s)
+	}
+}
+
 // setAside waits for the next byte of c in the background. It is false where that cannot be.
 func (l *Listener) setAside(c *served) bool {
 	raw := rawConn(c.Conn)
@@ -72,26 +96,33 @@ func (l *Listener) recall(c *served) bool {
 	return !l.ended && !c.evicted.Load()
 }
 
-// makeRoom closes the connection that has been without a request for longest. One whose next request is already there stays. It returns false
-// if each has a request.
+// makeRoom closes the connection that has been without a request for longest. One whose next request is already there stays; with Told only
+// if another can go, because many that begin at once must not keep the next one out. It returns false if each has a request.
 func (l *Listener) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for e := l.idle.Front(); e != nil; e = e.Next() {
-		c := e.Value.(*served) //nolint:forcetypeassert // nothing else is in it
-		if c.asks() {
-			continue
+		if c := e.Value.(*served); !c.asks() { //nolint:forcetypeassert // nothing else is in it
+			l.evict(c)
+			return true
 		}
-		l.idle.Remove(e)
-		c.place = nil
-		c.evicted.Store(true)
-		_ = c.socket().Close()
-		c.leave()
-		l.closedIdle.Add(1)
-		l.notice()
+	}
+	if first := l.idle.Front(); l.o.Told && first != nil {
+		l.evict(first.Value.(*served)) //nolint:forcetypeassert // nothing else is in it
 		return true
 	}
 	return false
+}
+
+// evict closes a connection that has no request. l.mu is held.
+func (l *Listener) evict(c *served) {
+	l.idle.Remove(c.place)
+	c.place = nil
+	c.evicted.Store(true)
+	_ = c.socket().Close()
+	c.leave()
+	l.closedIdle.Add(1)
+	l.notice()
 }
 
 // asks reports whether there is something to read.

@@ -21,6 +21,10 @@ type ListenerOptions struct {
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 	WritePace   Pace          // how slowly a sender may take an answer; the connection of a slower one is cut
 
+	// Told: the server says by Serving and Resting when a connection has a request. False: it has one from its first byte
+	// on, until it is set aside.
+	Told bool
+
 	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It returns at once; the server
 	// it closes it. It is not called after Close. nil: no connection is set aside.
 	Resume func(net.Conn)

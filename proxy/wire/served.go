@@ -45,13 +45,15 @@ type servedTLS struct {
 func (c *servedTLS) Handshake() error                     { return c.tls.Handshake() }
 func (c *servedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
-// base finds the connection of a Listener, nil if c is none.
+// base finds the connection of a Listener, also under TLS; nil if c is none.
 func base(c net.Conn) *served {
 	switch s := c.(type) {
 	case *served:
 		return s
 	case *servedTLS:
 		return s.served
+	case *tls.Conn:
+		return base(s.NetConn())
 	}
 	return nil
 }
@@ -68,7 +70,9 @@ func (c *served) Read(p []byte) (int, error) {
 	n, err := c.strict.read(c.Conn, p)
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
-		c.l.occupied(c)
+		if !c.l.o.Told {
+			c.l.occupied(c)
+		}
 		if c.evicted.Load() { // just now: the answer would not be read
 			return 0, io.EOF
 		}

@@ -108,16 +108,22 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	if err != nil {
 		return nil, err
 	}
+	bounded := s.bounded(ln, t)
 	server := &http.Server{
-		Handler: h, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		Handler: serving(bounded, h), ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// A request that waits extends its own deadlines.
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 75 * time.Second,
 		MaxHeaderBytes: 32 << 10,
+		ConnContext:    func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle {
+				bounded.Resting(c)
+			}
+		},
 	}
 	if closing, ok := h.(interface{ Close() }); ok {
 		server.RegisterOnShutdown(closing.Close)
 	}
-	bounded := s.bounded(ln, t)
 	s.watchListener(setting, bounded, s.bounds.Admin)
 	s.onStop(setting, func(ctx context.Context) error { return closeHTTP(ctx, server) })
 	s.serve(func() error {
@@ -133,10 +139,24 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	return ln, nil
 }
 
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// serving tells l of each request that h is answering. Every other connection may make room for a new one: one that has sent
+// nothing, half of a request, or nothing more for a while. So a probe finds room, however many strangers hold connections.
+func serving(l *wire.Listener, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && !l.Serving(c) {
+			panic(http.ErrAbortHandler) // a change would be made whose answer cannot be read
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // bounded limits the connections of ln. Over TLS a connection above the limit is closed without an answer, which could not be read before the
 // handshake.
 func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
-	o := wire.ListenerOptions{MaxConns: s.bounds.Admin}
+	o := wire.ListenerOptions{MaxConns: s.bounds.Admin, Told: true}
 	if t == nil {
 		o.Refusal = admin.Overloaded()
 	}

@@ -115,6 +115,9 @@ func TestOneConnectionTooManyIsToldSoWhereItCanReadIt(t *testing.T) {
 			if _, err := busy.Read(make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
+			if !l.Serving(busy) { // and is being answered
+				t.Fatal("it has made room")
+			}
 			second := dial()
 			defer func() { _ = second.Close() }()
 			_ = second.SetDeadline(time.Now().Add(time.Minute))
