@@ -27,9 +27,14 @@ type wishes struct {
 
 // wishesOf reads the environment. OTLP is sent only if a variable asks for it: an endpoint, or an exporter by name.
 func wishesOf(env func(string) string) wishes {
-	w := wishes{off: strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")}
-	if w.off {
+	disabled := strings.ToLower(env("OTEL_SDK_DISABLED"))
+	w := wishes{off: disabled == "true"}
+	switch disabled {
+	case "true":
 		return w
+	case "", "false":
+	default:
+		w.problems = append(w.problems, "OTEL_SDK_DISABLED: choose from true, false; taken for false")
 	}
 	w.traces = w.exporter(env, "TRACES", "otlp")
 	w.metrics = w.exporter(env, "METRICS", "otlp", "prometheus")

@@ -32,6 +32,8 @@ func TestOTLPIsSentOnlyWhereAVariableAsksForIt(t *testing.T) {
 		{env: map[string]string{"OTEL_TRACES_SAMPLER": "ParentBased_AlwaysOn "}},
 		{env: map[string]string{"OTEL_TRACES_SAMPLER": " Always_Off", "OTEL_TRACES_EXPORTER": "otlp"}, traces: otlpHTTP},
 		{env: map[string]string{"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}},
+		{env: map[string]string{"OTEL_SDK_DISABLED": "yes", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, traces: otlpHTTP, metrics: otlpHTTP, problems: 1},
+		{env: map[string]string{"OTEL_SDK_DISABLED": "false"}},
 	} {
 		w := wishesOf(func(name string) string { return c.env[name] })
 		if w.traces != c.traces || w.metrics != c.metrics || len(w.problems) != c.problems {

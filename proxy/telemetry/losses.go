@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -92,8 +93,9 @@ type queue struct {
 	room                   int64
 	inside                 atomic.Int64 // in the batches, and not yet with the exporter
 
-	mu   sync.Mutex
-	over bool // the rest inside was counted as lost
+	mu        sync.Mutex
+	exporting int  // with the exporter, and not answered yet
+	over      bool // the rest, inside or exporting, was counted as lost
 }
 
 // newQueue makes one in front of exporter.
@@ -127,8 +129,8 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.over = true
-	if left := q.inside.Load(); left > 0 && err != nil {
-		q.losses.fail(err, int(left))
+	if left := int(q.inside.Load()) + q.exporting; left > 0 && err != nil {
+		q.losses.fail(err, left)
 	}
 	return err
 }
@@ -138,7 +140,20 @@ func (q *queue) leave(spans int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inside.Add(-int64(spans))
-	return !q.over
+	if q.over {
+		return false
+	}
+	q.exporting += spans
+	return true
+}
+
+// answered takes note of the end of an export. lost of its spans are lost.
+func (q *queue) answered(spans, lost int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.exporting -= spans; err != nil && !q.over {
+		q.losses.fail(err, lost)
+	}
 }
 
 // countedExporter reports what an export has lost. It returns no error to the batches, which would log the same without its count.
@@ -152,8 +167,31 @@ func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdktrace.Read
 	if !e.queue.leave(len(spans)) {
 		return nil
 	}
-	if err := e.SpanExporter.ExportSpans(ctx, spans); err != nil {
-		e.queue.losses.fail(err, len(spans))
+	lost, err := len(spans), e.SpanExporter.ExportSpans(ctx, spans)
+	if rejected, partly := rejectedOf(err); partly {
+		lost = rejected
 	}
+	e.queue.answered(len(spans), lost, err)
 	return nil
+}
+
+// rejectedOf returns how many spans a collector rejected that took the others. The type of that
+// error, PartialSuccess, is internal to each exporter, so its field is found by name.
+func rejectedOf(err error) (spans int, partly bool) {
+	var answer interface {
+		error
+		As(target any) bool
+	}
+	if !errors.As(err, &answer) {
+		return 0, false
+	}
+	value := reflect.ValueOf(answer)
+	if value.Kind() != reflect.Struct {
+		return 0, false
+	}
+	field := value.FieldByName("RejectedItems")
+	if !field.IsValid() || !field.CanInt() {
+		return 0, false
+	}
+	return int(field.Int()), true
 }

@@ -133,7 +133,7 @@ func newSpanExporter(ctx context.Context, p protocol) (sdktrace.SpanExporter, er
 	if p == otlpGRPC {
 		return otlptracegrpc.New(ctx)
 	}
-	return otlptracehttp.New(ctx)
+	return otlptracehttp.New(ctx, otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf)) // whatever PROTOCOL asks for
 }
 
 // watchLosses starts logging losses, also those after which no other loss comes.

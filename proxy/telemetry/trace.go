@@ -169,7 +169,8 @@ func labelsOn(labels idem.Labels) []attribute.KeyValue {
 // spanContextOf returns t as a remote span of OpenTelemetry.
 func spanContextOf(t idem.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: t.Trace, SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags) & trace.FlagsSampled, Remote: true,
+		TraceID: t.Trace, SpanID: t.Span, Remote: true,
+		TraceFlags: trace.TraceFlags(t.Flags) & (trace.FlagsSampled | trace.FlagsRandom),
 	})
 }
 

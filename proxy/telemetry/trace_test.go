@@ -122,6 +122,20 @@ func TestADeliveryIsOneTraceWithASpanForEachStage(t *testing.T) {
 	}
 }
 
+// TestTheFlagOfARandomTraceIDIsKept: W3C Trace Context Level 2, section 3.2.2.5. Other bits have no
+// meaning yet.
+func TestTheFlagOfARandomTraceIDIsKept(t *testing.T) {
+	url, _ := take(t)
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
+	for sent, want := range map[string]string{"01": "-01", "03": "-03", "ff": "-03"} {
+		trace := r.Begin(executed(), idem.ParseTrace(sendersTrace[:53]+sent), nil)
+		if parent, call := trace.TraceParent().String(), trace.Call(); !strings.HasSuffix(parent, want) || !strings.HasSuffix(call, want) {
+			t.Errorf("flags %s: %s, and to the service %s", sent, parent, call)
+		}
+		trace.End(executed())
+	}
+}
+
 func TestASpanHasTheLabelsOfItsEventWhereLinesHaveThem(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		url, got := take(t)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -20,9 +21,13 @@ type variable struct {
 	mend func(value string) (usable, problem string)
 }
 
-// variablesOf returns those that matter for these wishes.
-func variablesOf(w *wishes) []variable {
-	all := []variable{{"OTEL_RESOURCE_ATTRIBUTES", mendAttributes}}
+// variablesOf returns those that matter for these wishes. What some of them may be depends on
+// others.
+func variablesOf(w *wishes, env func(string) string) []variable {
+	all := []variable{
+		{"OTEL_RESOURCE_ATTRIBUTES", mendAttributes},
+		choice("OTEL_METRICS_EXEMPLAR_FILTER", "trace_based", "always_on", "always_off", "trace_based"),
+	}
 	if w.traces != otlpNone {
 		all = append(all,
 			number("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"), number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
@@ -34,14 +39,22 @@ func variablesOf(w *wishes) []variable {
 			number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
 			variable{"OTEL_TRACES_SAMPLER", mendSampler}, variable{"OTEL_TRACES_SAMPLER_ARG", mendRatio},
 		)
-		all = append(all, exporterVariables("TRACES_")...)
+		all = append(all, exporterVariables("TRACES_", env, "TRACES_")...)
 	}
 	if w.metrics != otlpNone {
-		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"), number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"))
-		all = append(all, exporterVariables("METRICS_")...)
+		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"), number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"),
+			choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "cumulative", "delta", "lowmemory"),
+			choice("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "explicit_bucket_histogram",
+				"explicit_bucket_histogram", "base2_exponential_bucket_histogram"))
+		all = append(all, exporterVariables("METRICS_", env, "METRICS_")...)
 	}
-	if w.traces != otlpNone || w.metrics != otlpNone {
-		all = append(all, exporterVariables("")...)
+	switch {
+	case w.traces != otlpNone && w.metrics != otlpNone:
+		all = append(all, exporterVariables("", env, "TRACES_", "METRICS_")...)
+	case w.traces != otlpNone:
+		all = append(all, exporterVariables("", env, "TRACES_")...)
+	case w.metrics != otlpNone:
+		all = append(all, exporterVariables("", env, "METRICS_")...)
 	}
 	return all
 }
@@ -51,10 +64,20 @@ const (
 	mostMillis = math.MaxInt32 // almost 25 days
 )
 
-// exporterVariables returns those of one signal, or, without one, of both.
-func exporterVariables(signal string) []variable {
-	prefix := "OTEL_EXPORTER_OTLP_" + signal
+const otlpPrefix = "OTEL_EXPORTER_OTLP_"
+
+// exporterVariables returns those of one signal, or, without one, of both. signals are those that
+// are sent with them.
+func exporterVariables(signal string, env func(string) string, signals ...string) []variable {
+	prefix := otlpPrefix + signal
 	return []variable{
+		{prefix + "COMPRESSION", func(value string) (string, string) {
+			if value != "gzip" && value != "none" { // exactly: the SDK sends anything else uncompressed
+				return "", "choose from gzip, none; taken for none"
+			}
+			return value, ""
+		}},
+		{prefix + "INSECURE", func(value string) (string, string) { return mendInsecure(value, env, signals) }},
 		{prefix + "ENDPOINT", mendEndpoint}, {prefix + "HEADERS", mendHeaders}, number(prefix+"TIMEOUT", 0, mostMillis, "10000"),
 		{prefix + "CERTIFICATE", mendFile}, {prefix + "CLIENT_CERTIFICATE", mendFile}, {prefix + "CLIENT_KEY", mendFile},
 	}
@@ -62,7 +85,7 @@ func exporterVariables(signal string) []variable {
 
 // mendVariables checks the variables, replaces values that the SDK could not use by what is left of them, and returns the problems.
 func mendVariables(w *wishes, env func(string) string, set func(name, value string) error) (problems []string) {
-	for _, v := range variablesOf(w) {
+	for _, v := range variablesOf(w, env) {
 		value := env(v.name)
 		if strings.TrimSpace(value) == "" {
 			continue
@@ -91,6 +114,33 @@ func number(name string, least, most int64, standard string) variable {
 		}
 		return value, ""
 	}}
+}
+
+// choice returns a variable with one of these words, in any case.
+func choice(name, standard string, words ...string) variable {
+	return variable{name, func(value string) (string, string) {
+		if !slices.Contains(words, strings.ToLower(strings.TrimSpace(value))) {
+			return "", "choose from " + strings.Join(words, ", ") + "; taken for " + standard
+		}
+		return value, ""
+	}}
+}
+
+// mendInsecure checks whether an endpoint without a scheme is sent to unencrypted. For others the
+// scheme says so, but the SDK gives this variable precedence over it (opentelemetry-go 1.47).
+func mendInsecure(value string, env func(string) string, signals []string) (usable, problem string) {
+	scheme := map[string]string{"true": "http", "false": "https"}[strings.ToLower(strings.TrimSpace(value))]
+	if scheme == "" {
+		return "", "choose from true, false; the endpoint decides"
+	}
+	for _, signal := range signals {
+		endpoint := cmp.Or(env(otlpPrefix+signal+"ENDPOINT"), env(otlpPrefix+"ENDPOINT"))
+		u, err := url.Parse(strings.TrimSpace(endpoint))
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Scheme != scheme {
+			return "", "it contradicts an endpoint that begins with " + u.Scheme + "://; the endpoint decides"
+		}
+	}
+	return value, ""
 }
 
 // samplers are those that the SDK knows.

@@ -44,6 +44,41 @@ var unusable = []struct{ name, value, says string }{
 	{"OTEL_TRACES_SAMPLER_ARG", planted, "no share of the deliveries"},
 	{"OTEL_TRACES_SAMPLER_ARG", "1.5", "no share of the deliveries"},
 	{"OTEL_TRACES_SAMPLER_ARG", "NaN", "no share of the deliveries"},
+	{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "choose from gzip, none; taken for none"},
+	{"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", planted, "choose from gzip, none; taken for none"},
+	{"OTEL_EXPORTER_OTLP_INSECURE", "maybe", "choose from true, false; the endpoint decides"},
+	{"OTEL_EXPORTER_OTLP_METRICS_INSECURE", planted, "choose from true, false; the endpoint decides"},
+	{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", planted, "choose from cumulative, delta, lowmemory; taken for cumulative"},
+	{"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", planted, "taken for explicit_bucket_histogram"},
+	{"OTEL_METRICS_EXEMPLAR_FILTER", planted, "choose from always_on, always_off, trace_based; taken for trace_based"},
+}
+
+// TestTheSchemeOfAnEndpointDecidesWhetherItIsEncrypted: the SDK would send to https:// what http://
+// asks for.
+func TestTheSchemeOfAnEndpointDecidesWhetherItIsEncrypted(t *testing.T) {
+	const both, traces = "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_TRACES_INSECURE"
+	for _, c := range []struct {
+		name, value, endpoint, tracesEndpoint string
+		kept                                  bool
+	}{
+		{both, "false", "http://c:4318", "", false},
+		{both, "true", "https://c:4318", "", false},
+		{both, "false", "https://c:4318", "", true},
+		{both, "TRUE", "http://c:4318", "", true},
+		{both, "true", "c:4317", "", true},
+		{both, "false", "", "", true},
+		{both, "true", "http://c:4318", "https://c:4318", false},
+		{traces, "false", "https://c:4318", "http://c:4318", false},
+		{traces, "false", "http://c:4318", "https://c:4318", true},
+		{traces, "false", "http://c:4318", "", false},
+	} {
+		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.endpoint, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": c.tracesEndpoint, c.name: c.value}
+		problems := mendVariables(&wishes{traces: otlpGRPC, metrics: otlpGRPC}, func(n string) string { return env[n] },
+			func(n, v string) error { env[n] = v; return nil })
+		if kept := env[c.name] == c.value; kept != c.kept || kept != (len(problems) == 0) {
+			t.Errorf("%+v: %q: %q", c, env[c.name], problems)
+		}
+	}
 }
 
 // warned fails unless the log has n warnings, one of which says this of name, and no value; and nothing more of it from the SDK.
@@ -138,7 +173,7 @@ func FuzzMend(f *testing.F) {
 	f.Add("0.5")
 	f.Fuzz(func(t *testing.T, value string) {
 		w := &wishes{traces: otlpHTTP, metrics: otlpGRPC}
-		for _, v := range variablesOf(w) {
+		for _, v := range variablesOf(w, func(string) string { return value }) {
 			usable, problem := v.mend(value)
 			if problem == "" && usable != value {
 				t.Errorf("%s: %q became %q in silence", v.name, value, usable)
