@@ -12,7 +12,7 @@ import (
 // executionFilters returns the filters of a list of executions.
 func executionFilters() []string {
 	return []string{
-		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "unseen", "limit", "cursor",
+		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "lost", "unseen", "limit", "cursor",
 	}
 }
 
@@ -41,6 +41,14 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	}
 	if q.Decision, err = oneOf(c, "decision", decisions); err != nil {
 		return q, err
+	}
+	switch lost := c.query("lost"); {
+	case lost != "" && lost != "true":
+		return q, refuse("bad_request", "lost="+quote(lost)+": give true; without it all executions are listed")
+	case lost != "" && (q.Status != "" || q.Outcome != "" || q.Decision != "" || c.query("parked") != ""):
+		return q, refuse("bad_request", "lost=true is for events that were refused and did not come again: leave out status, outcome, decision and parked")
+	default:
+		q.Lost = lost != ""
 	}
 	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
 		return q, err

@@ -48,7 +48,13 @@ func (f *fleet) open(t testing.TB, holder string) *etcdlock.Store {
 
 func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 	t.Helper()
-	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder, Limit: func(string, idem.Slot) int { return 1 }, Rekeep: rekeep})
+	return f.openWith(t, etcdlock.Options{Endpoints: []string{endpoint}, Holder: holder})
+}
+
+func (f *fleet) openWith(t testing.TB, o etcdlock.Options) *etcdlock.Store {
+	t.Helper()
+	o.Limit, o.Rekeep = func(string, idem.Slot) int { return 1 }, rekeep
+	s, err := etcdlock.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,9 @@ func showHistory(v *client.Execution, f *idem.Found) {
 			ExecutionID: string(r.Execution), Status: client.Status(r.Status), Outcome: client.Outcome(r.Outcome), By: r.By, Reason: r.Reason, At: client.Time{Time: r.At},
 		}
 	}
+	if f.IsLost() {
+		v.LostAt.Time = f.Arrivals.Lost
+	}
 	if h := f.Arrivals; h != nil && h.Counts != nil {
 		v.Arrivals = &client.Arrivals{Counts: map[string]int64{}, First: viewOfArrival(&h.First)}
 		for decision, n := range h.Counts {

@@ -49,6 +49,10 @@ func (s *Store) PausedHere() []idem.PauseState {
 	return states
 }
 
+// FollowRefused has this process follow the events that ended processes have refused and that have not come again. Call it when Options.Follow knows the
+// routes.
+func (s *Store) FollowRefused() { s.duplicates.Orphaned() }
+
 // ShedArrivals returns how many arrivals this process has not kept.
 func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 

@@ -81,6 +81,11 @@ type Options struct {
 	OnForget func(idem.ExecutionID)
 	// OnReset is called when forgets may have been missed: caches of records drop them all. It must not block.
 	OnReset func()
+	// Follow says how refused events of a route are followed that have an event ID, or none (byPayload), until they come again or are possibly lost;
+	// Patience 0: they are not, or the route is not known. It must not block. Nil: none is followed.
+	Follow func(route string, byPayload bool) idem.Following
+	// OnLost is called with each event that was refused and has not come again in time. It must not block.
+	OnLost func(idem.LostEvent)
 	// Counted returns what this process has counted of its routes since it was called before. It is called about once a minute, and must not block. Nil:
 	// nothing is counted here.
 	Counted func() []idem.RouteCounts
@@ -173,6 +178,7 @@ type core struct {
 	duplicates *history.Duplicates
 	audits     *history.Audits
 	counts     *history.Counts
+	follower   *history.Follower
 
 	tasks *commit.Tasks
 
@@ -217,7 +223,7 @@ func Open(o Options) (*Store, error) {
 			s.keeping.Go(func() { f(keeping) })
 			return true
 		},
-		Alive: s.view.Sessions.Has, Holds: holds, Size: s.o.size,
+		Alive: s.view.Sessions.Has, Holds: holds, Size: s.o.size, Follow: o.Follow, Lost: o.OnLost,
 		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
@@ -248,9 +254,10 @@ func Open(o Options) (*Store, error) {
 	control := &Control{
 		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), locker: locker,
 	}
+	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper.WaitReady, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run,
+		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.follower.Run,
 	} {
 		s.keeping.Go(func() { run(keeping) })
 	}
@@ -265,6 +272,7 @@ func (s *core) newKeeper() *session.Keeper {
 			Died: func(names []string) {
 				s.sweeper.Died(names)
 				s.view.Died(names)
+				s.duplicates.Orphaned()
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 			Forgot: func(execution string) {

@@ -34,6 +34,9 @@ type History struct {
 	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
 	// Forgotten is the latest execution of the event whose record a person removed, so that it runs again; nil = none.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
+	// Lost is when the event was found to be possibly lost: its newest delivery before that was refused, and it did not come again in time. Zero =
+	// it was not.
+	Lost time.Time `json:"lost,omitzero"`
 }
 
 // Forgotten is an execution whose record was removed, and how that execution had ended.
@@ -46,8 +49,8 @@ type Forgotten struct {
 	At        time.Time   `json:"at"`
 }
 
-// Empty reports whether h holds neither counts nor a forgotten execution.
-func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil }
+// Empty reports whether h holds nothing: neither counts nor a forgotten execution, and not that the event is possibly lost.
+func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil && h.Lost.IsZero() }
 
 // Add notes one more arrival, which is the newest.
 func (h *History) Add(a Arrival) {
@@ -66,6 +69,9 @@ func (h *History) Add(a Arrival) {
 func (h *History) Merge(other *History) {
 	if other.Forgotten != nil && (h.Forgotten == nil || other.Forgotten.At.After(h.Forgotten.At)) {
 		h.Forgotten = other.Forgotten
+	}
+	if other.Lost.After(h.Lost) {
+		h.Lost = other.Lost
 	}
 	h.Scope, h.Route, h.EventID = other.Scope, other.Route, other.EventID
 	if len(other.Labels) > 0 {

@@ -61,6 +61,8 @@ type DecisionRow struct {
 	// Droppable: the route decides that the event need not run, so a 2xx loses nothing. Otherwise a 2xx would tell the sender that an event
 	// succeeded that may not have run.
 	Droppable bool
+	// MayBeLost: a delivery so answered did not run, and its event runs only if the sender sends it again.
+	MayBeLost bool
 	// Conflict: the answer has the fields that clients of the older in-application locks read.
 	Conflict bool
 	// Taken: a lock was in the way, and the log has it as lock.refused.
@@ -108,28 +110,28 @@ var decisions = [...]DecisionRow{
 	{Decision: DecisionReplayed, Class: ClassDuplicate, Routine: true, Lookup: "hit", Happened: "a duplicate, which got the first answer again"},
 	{Decision: DecisionAttached, Class: ClassDuplicate, Routine: true, Lookup: string(DecisionInFlight), Happened: "a duplicate, which waited for the running one and got its answer"},
 	{
-		Decision: DecisionInFlight, Class: ClassDuplicate, Status: 409, Code: "execution_in_flight", Effect: EffectNo,
+		Decision: DecisionInFlight, Class: ClassDuplicate, Status: 409, Code: "execution_in_flight", Effect: EffectNo, MayBeLost: true,
 		Happened: "a duplicate, while the same event was running",
 		Title:    "This event is being executed", Detail: "a copy of this event is being executed; send it again to get its answer",
 		Conflict: true, Taken: true, Lookup: string(DecisionInFlight),
 	}, {
-		Decision: DecisionLocked, Class: ClassOverlap, Status: 409, Code: "workflow_locked", Effect: EffectNo,
+		Decision: DecisionLocked, Class: ClassOverlap, Status: 409, Code: "workflow_locked", Effect: EffectNo, MayBeLost: true,
 		Happened: "the workflow was busy with another event", Todo: "If the running event is stuck, cancel it",
 		Title: "The workflow is locked", Detail: "only one event of this workflow runs at a time; send this one again",
 		Conflict: true, Taken: true, Acquisition: string(DecisionLocked), Lookup: "miss",
 	}, {
-		Decision: DecisionLimited, Class: ClassOverlap, Status: 429, Code: "limit_reached", Effect: EffectNo,
+		Decision: DecisionLimited, Class: ClassOverlap, Status: 429, Code: "limit_reached", Effect: EffectNo, MayBeLost: true,
 		Happened: "a limit of the route had no free slot", Todo: "If an event that has a slot is stuck, cancel it",
 		Title: "A limit is reached", Detail: "as many events run as a limit of this route lets; nothing was executed, send this one again",
 		Taken: true, Acquisition: string(DecisionLimited), Lookup: "miss",
 	}, {
-		Decision: DecisionWaitTimeout, Class: ClassOverlap, Status: 409, Code: "lock_wait_timeout", Effect: EffectNo,
+		Decision: DecisionWaitTimeout, Class: ClassOverlap, Status: 409, Code: "lock_wait_timeout", Effect: EffectNo, MayBeLost: true,
 		Happened: "the workflow stayed busy for as long as the route lets a delivery wait", Todo: "If the running event is stuck, cancel it",
 		Title:    "The lock did not become free in time",
 		Detail:   "the delivery waited for its turn for as long as the route lets it; nothing was executed, send it again",
 		Conflict: true, Taken: true, Acquisition: string(DecisionWaitTimeout), Lookup: "miss",
 	}, {
-		Decision: DecisionQueueFull, Class: ClassOverlap, Status: 429, Code: "too_many_waiting", Effect: EffectNo,
+		Decision: DecisionQueueFull, Class: ClassOverlap, Status: 429, Code: "too_many_waiting", Effect: EffectNo, MayBeLost: true,
 		Happened: "as many deliveries were waiting as may", Todo: "If the running event is stuck, cancel it",
 		Title: "Too many deliveries wait", Detail: "as many deliveries wait as may; nothing was executed, send it again",
 		Taken: true, Acquisition: string(DecisionQueueFull), Lookup: "miss",
@@ -153,12 +155,12 @@ var decisions = [...]DecisionRow{
 		Happened:  "it was accepted and runs in its turn",
 		Droppable: true, Acquisition: string(DecisionParked), Lookup: "miss",
 	}, {
-		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo,
+		Decision: DecisionThrottled, Status: 503, Code: "too_many_new_events", Effect: EffectNo, MayBeLost: true,
 		Happened: "more new events came than the route takes in a second", Todo: "If the load is real, raise new_per_second",
 		Title:  "Too many new events on this route",
 		Detail: "more new events come than the route takes in a second; nothing was executed, send it again", Lookup: "miss",
 	}, {
-		Decision: DecisionPaused, Status: 503, Code: "workflow_paused", Effect: EffectNo,
+		Decision: DecisionPaused, Status: 503, Code: "workflow_paused", Effect: EffectNo, MayBeLost: true,
 		Happened: "its route or workflow was paused", Todo: "Resume it when the service is ready",
 		Title: "Events of this workflow are paused", Detail: "these events are paused for a while; nothing was executed, send it again",
 		Acquisition: string(DecisionPaused), Lookup: "miss",
@@ -184,7 +186,7 @@ var decisions = [...]DecisionRow{
 		Happened: "the lock was lost while it ran", Todo: "Check the service: it may have taken effect",
 		Title: "The lock was lost while the event was executed", Detail: "the lock was lost; another execution may have it", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
-		Decision: DecisionUpstreamUnreachable, Class: ClassFailed, Status: 502, Code: "upstream_unreachable", Effect: EffectNo,
+		Decision: DecisionUpstreamUnreachable, Class: ClassFailed, Status: 502, Code: "upstream_unreachable", Effect: EffectNo, MayBeLost: true,
 		Happened: "the service could not be reached", Todo: "Check that the service is up",
 		Title: "The upstream could not be reached", Detail: "no byte was sent to the upstream; the event may be delivered again", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
@@ -198,7 +200,7 @@ var decisions = [...]DecisionRow{
 		Title:  "The upstream did not answer in time",
 		Detail: "the upstream took the request and did not answer in time; it may have executed the event", Lookup: string(DecisionInFlight), Level: slog.LevelWarn,
 	}, {
-		Decision: DecisionStoreUnavailable, Status: 503, Code: "store_unavailable", Effect: EffectNo,
+		Decision: DecisionStoreUnavailable, Status: 503, Code: "store_unavailable", Effect: EffectNo, MayBeLost: true,
 		Happened: "etcd could not be reached", Todo: "Check etcd",
 		Title: "The lock store cannot decide now", Detail: "nothing was executed; send the event again",
 		Acquisition: string(DecisionStoreUnavailable), Lookup: string(DecisionStoreUnavailable), Level: slog.LevelWarn,

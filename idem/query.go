@@ -19,6 +19,8 @@ type ExecutionQuery struct {
 	// Decision selects the events of which a delivery arrived between Since and Until with this decision, as far as arrivals are kept. Events
 	// without an execution are included: their Status is Refused.
 	Decision Decision
+	// Lost selects the events that are possibly lost, and were found to be between Since and Until.
+	Lost bool
 	// Since and Until bound when it ended; for one that has not ended, when it began. Zero = unbounded.
 	Since, Until time.Time
 	EventID      string // "" = any; the fingerprint in hex where the payload is the event
@@ -50,6 +52,9 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
 		return false
 	}
+	if q.Lost && (!f.IsLost() || !q.Within(f.Arrivals.Lost)) {
+		return false
+	}
 	if f.Entry() == nil {
 		return q.takesHistory(f.Arrivals) && !q.seen(f, f.Arrivals.Route)
 	}
@@ -58,7 +63,7 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 
 func (q *ExecutionQuery) seen(f *Found, route string) bool {
 	s, marked := q.Seen[route]
-	return marked && s.Covers(f.concernedAt(q.Decision))
+	return marked && s.Covers(f.concernedAt(q))
 }
 
 func (q *ExecutionQuery) takesEntry(f *Found) bool {
@@ -67,7 +72,7 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		outcome, at = f.Record.Outcome, f.Record.FinishedAt
 	}
 	switch {
-	case q.Route != "" && e.Route != q.Route, q.Outcome != "" && outcome != q.Outcome, q.Decision == "" && !q.Within(at):
+	case q.Route != "" && e.Route != q.Route, q.Outcome != "" && outcome != q.Outcome, q.Decision == "" && !q.Lost && !q.Within(at):
 		return false
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
 		return false
@@ -144,7 +149,7 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool { return a.TraceID == q.Text }), !q.takesLabels(h.Labels):
 		return false
 	}
-	return q.Arrived(h)
+	return q.Lost || q.Arrived(h)
 }
 
 // Arrived reports whether a delivery arrived as the query wants it. Arrivals that are only counted are left out, because their times are not

@@ -11,12 +11,13 @@ import (
 // ConcernKind is a kind of thing that needs attention.
 type ConcernKind string
 
-// The kinds of concerns. The first four are about executions, the others about routes.
+// The kinds of concerns. The first five are about events, the others about routes.
 const (
 	ConcernDeadLetters   ConcernKind = "dead_letters"
 	ConcernBlocked       ConcernKind = "blocked"
 	ConcernUnknown       ConcernKind = "unknown"
 	ConcernReused        ConcernKind = "reused"
+	ConcernLost          ConcernKind = "lost"
 	ConcernBadSignatures ConcernKind = "bad_signatures"
 	ConcernSilent        ConcernKind = "silent"
 	ConcernChanged       ConcernKind = "changed"
@@ -25,7 +26,7 @@ const (
 
 // Choices lists the kinds of concerns.
 func (ConcernKind) Choices() []string {
-	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
+	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernLost, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
 }
 
 // Concern is what needs attention of one kind on one route.
@@ -76,9 +77,13 @@ func (s *SeenMark) Text() string {
 // Covers reports whether something that happened at that time was looked at. The zero value covers nothing.
 func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
 
-// concernedAt is when something came to need attention: it ended, its latest try failed, or a delivery got that decision.
-func (f *Found) concernedAt(d Decision) (at time.Time) {
+// concernedAt is when something came to need attention: it ended, its latest try failed, a delivery got the decision of the query, or it was found
+// to be possibly lost.
+func (f *Found) concernedAt(q *ExecutionQuery) (at time.Time) {
+	d := q.Decision
 	switch {
+	case q.Lost:
+		at = f.Arrivals.Lost
 	case d != "" && f.Arrivals != nil:
 		for _, a := range append([]Arrival{f.Arrivals.First}, f.Arrivals.Newest...) {
 			if (a.Decision == d || a.Would == d) && a.At.After(at) {

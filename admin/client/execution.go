@@ -80,8 +80,10 @@ type Execution struct {
 	Attempts     []Attempt         `json:"attempts,omitempty"`    // all of the event, the oldest first; left out in lists, and if there is only one
 	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // other deliveries of the event; nil = none are kept, or it is from a list without Decision
 	// FailedAnswers are the newest answers of the service to failed tries of a parked event, the oldest first.
-	FailedAnswers []FailedAnswer     `json:"failedAnswers,omitempty"`
-	Released      *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none
+	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
+	// LostAt is when the event was found to be possibly lost: it was refused and did not come again in time. Zero: it was not, or it ran or came since.
+	LostAt   Time               `json:"lostAt,omitzero"`
+	Released *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none
 
 	raw
 }

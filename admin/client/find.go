@@ -26,7 +26,9 @@ type ExecutionQuery struct {
 	// Parked: only executions whose request is kept, those first that have waited longest. Status and Decision cannot be combined with it.
 	Parked bool
 	State  ParkState // with Parked; "" = any
-	Unseen string    // leaves out what a person has looked at as that kind of concern; "" = nothing
+	// Lost: only events that were refused and did not come again in time, by when that was found.
+	Lost   bool
+	Unseen string // leaves out what a person has looked at as that kind of concern; "" = nothing
 
 	Limit  int    // at most so many on a page; 0 = the server's choice
 	Cursor string // NextCursor of the page before; "" = from the beginning
@@ -38,12 +40,16 @@ func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*Executio
 	if q.Parked {
 		parked = "true"
 	}
+	lost := ""
+	if q.Lost {
+		lost = "true"
+	}
 	return ask[ExecutionPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/executions", has: "executions",
 		query: query(
 			"workflow", q.Workflow, "prefix", q.Prefix, "text", q.Text, "route", q.Route, "status", string(q.Status), "outcome", string(q.Outcome), "decision", q.Decision,
 			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID, "label", q.Label,
-			"parked", parked, "state", string(q.State), "unseen", q.Unseen, "limit", count(q.Limit), "cursor", q.Cursor,
+			"parked", parked, "state", string(q.State), "lost", lost, "unseen", q.Unseen, "limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
 }

@@ -15,7 +15,7 @@ const (
 	needsPage = 20
 	// needsReads bounds how many pages of a list are read: each read looks at a bounded number of records.
 	needsReads = 3
-	// reusedSince is for how long a reused event ID needs attention: it is never resolved.
+	// reusedSince is for how long a reused event ID and a lost event need attention: they may never be resolved.
 	reusedSince = "24h"
 	// silentAfter is when a route that had deliveries counts as silent.
 	silentAfter = time.Hour
@@ -75,6 +75,9 @@ func ofExecutions() []concern {
 		{section: section{ID: "reused", Title: "Reused event IDs", Note: "An event ID came again with another request and was refused, in the last 24 h: two events share an ID, or the sender changes what it sends."},
 			kind: idem.ConcernReused, one: "reused event ID", many: "reused event IDs",
 			query: []string{"decision", string(idem.DecisionMismatch), "since", reusedSince}, open: to("find", "decision", string(idem.DecisionMismatch), "since", reusedSince)},
+		{section: section{ID: "lost", Title: "Possibly lost", Note: "Refused, and not come again in time, in the last 24 h: the sender seems not to repeat what is refused. Resend them there; the route can wait, park, or answer what the sender repeats (respond)."},
+			kind: idem.ConcernLost, one: "event possibly lost", many: "events possibly lost",
+			query: []string{"lost", "true", "since", reusedSince}, open: to("find", "lost", "true", "since", reusedSince)},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // qualifiers are the filters of the API that the search field takes as NAME:VALUE, in the order in which it shows them.
-var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "since", "until", "event", "key", "id", "trace", "label"}
+var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "lost", "since", "until", "event", "key", "id", "trace", "label"}
 
 // parameter returns the name of a qualifier in the API.
 func parameter(qualifier string) string {
@@ -22,7 +22,7 @@ func parameter(qualifier string) string {
 // states are words for status: that are another filter of the API.
 var states = map[string][2]string{
 	"unknown": {"outcome", string(client.Unknown)}, "waiting": {"state", string(client.ParkWaiting)}, "blocked": {"state", string(client.ParkBlocked)},
-	"dead": {"state", string(client.ParkDeadLetter)}, "succeeded": {"status", string(client.Success)}, "cancelled": {"status", string(client.Aborted)},
+	"lost": {"lost", "true"}, "dead": {"state", string(client.ParkDeadLetter)}, "succeeded": {"status", string(client.Success)}, "cancelled": {"status", string(client.Aborted)},
 }
 
 // parseSearch splits the text of the search field into filters; text is what remains, which may be any ID.

@@ -107,7 +107,7 @@ func (c *concern) of(route string, now time.Time) (n int, newest time.Time) {
 			continue
 		}
 		n++
-		times := []time.Time{newest, x.StartedAt.Time, x.FinishedAt.Time}
+		times := []time.Time{newest, x.StartedAt.Time, x.FinishedAt.Time, x.LostAt.Time}
 		if x.Parked != nil && x.Parked.LastEvidence != nil {
 			times = append(times, x.Parked.LastEvidence.At.Time)
 		}

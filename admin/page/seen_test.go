@@ -50,7 +50,7 @@ func TestWhatWasLookedAtIsNotCountedAndWhatIsNewIs(t *testing.T) {
 		t.Errorf("what was looked at is called none:\n%s", text)
 	}
 	asked := strings.Join(api.asked, "\n")
-	for _, kind := range []string{"dead_letters", "blocked", "unknown", "reused"} {
+	for _, kind := range []string{"dead_letters", "blocked", "unknown", "reused", "lost"} {
 		if !strings.Contains(asked, "unseen="+kind) {
 			t.Errorf("the list of %s has what was looked at in it:\n%s", kind, asked)
 		}
@@ -80,7 +80,7 @@ func TestTheMarkEndsWithTheNewestThatWasShown(t *testing.T) {
 	if strings.Contains(text, stamped(time.Hour)) {
 		t.Errorf("the older of two is named:\n%s", text)
 	}
-	if _, text := get(t, server, "/page/needs"); strings.Count(text, "do=seen&amp;kind=") != 4 {
+	if _, text := get(t, server, "/page/needs"); strings.Count(text, "do=seen&amp;kind=") != 5 {
 		t.Errorf("a button for each kind:\n%s", text)
 	}
 	api.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{}})

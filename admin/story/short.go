@@ -33,6 +33,9 @@ func Short(x *client.Execution, now time.Time) string {
 	if p := x.Parked; p != nil && p.Blocked == "" && !p.NextAttempt.IsZero() {
 		text += ", next in " + Span(p.NextAttempt.Sub(now))
 	}
+	if !x.LostAt.IsZero() {
+		text += ", and did not come again"
+	}
 	if x.Attempt > 1 {
 		text += ", attempt " + strconv.Itoa(x.Attempt)
 	}

@@ -47,7 +47,7 @@ func Labels(x *client.Execution) string {
 func (s *Story) Happened() string {
 	switch {
 	case s.Status == client.Refused:
-		return s.refused()
+		return s.refused() + s.lost()
 	case s.Status == client.Released && s.Released != nil:
 		return Sentence(s.Released.By + " allowed it to run again at " + s.Stamp(s.Released.At.Time) + " (" + s.Released.Reason + "); the run before had ended as " +
 			Words(string(s.Released.Status)+", "+string(s.Released.Outcome)))
@@ -64,7 +64,7 @@ func (s *Story) Happened() string {
 	case s.Status == client.Aborted:
 		return s.aborted()
 	}
-	return s.ended() + s.changed() + s.duplicates()
+	return s.ended() + s.changed() + s.duplicates() + s.lost()
 }
 
 // changed says what of the request of the last attempt was not as in the attempt before; "" = nothing, or it is not known.
@@ -81,6 +81,8 @@ func (s *Story) Todo() string {
 	switch {
 	case s.Status == client.Success:
 		return ""
+	case s.isLost():
+		return Sentence(todoForLost(s.Execution))
 	case s.Status == client.Refused:
 		row := s.last().Decision.Row()
 		return join(row.Todo, s.again(row.Class != idem.ClassForged && s.last().Status > 299))

@@ -49,6 +49,13 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 		"refused": {client.Execution{Status: client.Refused, StartedAt: client.Time{}, Arrivals: refusal(idem.DecisionLocked, 409)}, nil,
 			"It did not run: refused with 409 at 02:13:28, because the workflow was busy with another event: evt_holder had the lock from 02:13:27 to 02:13:31 (4 s).",
 			"If the running event is stuck, cancel it. Stripe sends it again by itself, until 02:13:28 at the latest."},
+		"lost": {client.Execution{Status: client.Refused, Arrivals: refusal(idem.DecisionPaused, 503), LostAt: ended}, nil,
+			"It did not run: refused with 503 at 02:13:28, because its route or workflow was paused. It did not come again until 02:13:31: it is possibly lost.",
+			"Resend it at the sender, or run it at the service; so that no other is lost: park what comes during a pause (park), or answer what the sender repeats (respond: 503)."},
+		"lost after a failure": {client.Execution{
+			Status: client.Failed, Outcome: client.NotExecuted, Error: &client.Failure{Code: "upstream_unreachable"}, Arrivals: refusal(idem.DecisionUpstreamUnreachable, 502), LostAt: ended,
+		}, nil, "Nothing was sent to the service: upstream unreachable at 02:13:31 after 4 s. It did not come again until 02:13:31: it is possibly lost.",
+			"Resend it at the sender, or run it at the service; so that no other is lost: park with unreachable in on, or answer what the sender repeats (respond: 503)."},
 		"skipped": {client.Execution{Status: client.Refused, Arrivals: refusal(idem.DecisionSkipped, 200)}, nil,
 			"It did not run: answered with 200 at 02:13:28, because the workflow was busy, and the route skips events meanwhile.", "To run it all the same, resend it at the sender."},
 		"a bad signature": {client.Execution{Status: client.Refused, Arrivals: refusal(idem.DecisionUnverified, 401)}, nil,

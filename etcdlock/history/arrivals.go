@@ -15,12 +15,20 @@ import (
 const MaxEvents = 10_000
 
 // Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
-// it, and for retention after it. When 10,000 events have arrivals that are not written yet, those of further events are shed.
+// it, and for retention after it, or idem.RefusedKept if the event may be lost. When 10,000 events have arrivals that are not written yet, those of further events are shed.
 func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At = a.At.UTC().Round(time.Millisecond)
 	key := d.o.Layout.Arrivals(event)
+	var following idem.Following
+	if a.Decision.Row().MayBeLost {
+		following, retention = d.o.following(route, eventID == ""), max(retention, idem.RefusedKept)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.tallies[key] == nil && !d.mayStoreLocked(route, following.NewPerSecond) {
+		d.shedN++
+		return
+	}
 	if d.tallies[key] == nil && d.events >= MaxEvents && !d.resetLocked() {
 		d.shedN++
 		return
@@ -30,8 +38,12 @@ func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arr
 		d.shedN++
 		return
 	}
-	d.historyLocked(t, event, route, eventID).Add(a)
+	h := d.historyLocked(t, event, route, eventID)
+	h.Add(a)
 	d.enqueueLocked(&t.note)
+	if following.Patience > 0 {
+		d.followLocked(key, &refusal{event: event, tally: t, at: a.At, due: following.Due(h.First.At, a.At), until: a.At.Add(following.Remembered)})
+	}
 }
 
 // historyLocked returns the history of an event in t.
@@ -81,7 +93,7 @@ func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *i
 	var all idem.History
 	own := ""
 	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil {
-		own = d.ownLocked(d.o.Layout.Arrivals(event))
+		own = t.own
 		all.Merge(t.history)
 	}
 	for _, kv := range written {

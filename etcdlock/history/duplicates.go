@@ -23,8 +23,9 @@ type Duplicates struct {
 	Most int
 
 	tallies map[string]*tally // by the prefix of their keys
-	events  int               // those of them that are of events
-	shedN   int64             // arrivals that were not kept
+	refusedEvents
+	events int   // those of them that are of events
+	shedN  int64 // arrivals that were not kept
 	// generation is in the name of the keys. Tallies that are written may be dropped; what is counted after that begins at zero and
 	// must not go over what it was.
 	generation int
@@ -33,13 +34,14 @@ type Duplicates struct {
 // tally is what this process knows of the duplicates of one execution, or of the arrivals of one event.
 type tally struct {
 	note
+	own     string        // its key
 	n       int64         // duplicates of the execution
 	history *idem.History // of the event; nil = it is of an execution
 }
 
 // NewDuplicates returns an empty count. Run writes it.
 func NewDuplicates(o *Options) *Duplicates {
-	return &Duplicates{writer: newWriter(o), Most: maxTallies, tallies: map[string]*tally{}}
+	return &Duplicates{writer: newWriter(o), Most: maxTallies, tallies: map[string]*tally{}, refusedEvents: newRefusedEvents()}
 }
 
 // Add counts one duplicate of an execution that was answered without running. It never blocks; readers in this process see it at once, others
@@ -61,10 +63,11 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 		if len(d.tallies) >= d.Most && !d.resetLocked() {
 			return nil
 		}
-		t = &tally{note: note{retention: retention}}
-		t.says = func() (string, []byte, *protocol.Row) { return d.sayLocked(key, t) }
+		t = &tally{own: key + d.o.Writer + "-" + strconv.Itoa(d.generation)}
+		t.says = t.sayLocked
 		d.tallies[key] = t
 	}
+	t.retention = max(t.retention, retention)
 	return t
 }
 
@@ -86,17 +89,13 @@ func (d *Duplicates) resetLocked() bool {
 	return true
 }
 
-// sayLocked returns the note of a tally. A key ends with this process's own part.
-func (d *Duplicates) sayLocked(key string, t *tally) (own string, value []byte, row *protocol.Row) {
-	if own = d.ownLocked(key); t.history == nil {
-		return own, protocol.EncodeCount(t.n), nil
+// sayLocked returns the note of a tally.
+func (t *tally) sayLocked() (own string, value []byte, row *protocol.Row) {
+	if t.history == nil {
+		return t.own, protocol.EncodeCount(t.n), nil
 	}
 	found := protocol.RowOfArrivals(t.history)
-	return own, protocol.EncodeHistory(t.history), &found
-}
-
-func (d *Duplicates) ownLocked(key string) string {
-	return key + d.o.Writer + "-" + strconv.Itoa(d.generation)
+	return t.own, protocol.EncodeHistory(t.history), &found
 }
 
 // Index writes the indexes of the leases that arrivals are on. Nothing may be written after it.
@@ -116,7 +115,7 @@ func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n i
 	defer d.mu.Unlock()
 	own := ""
 	if t := d.tallies[d.o.Layout.Duplicates(id)]; t != nil {
-		own, n = d.ownLocked(d.o.Layout.Duplicates(id)), t.n
+		own, n = t.own, t.n
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {

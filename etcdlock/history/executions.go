@@ -11,7 +11,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -57,7 +56,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	kinds = []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	switch s := q.Status; {
-	case q.Decision != "" || s == idem.Refused || s == idem.Released:
+	case q.Lost || q.Decision != "" || s == idem.Refused || s == idem.Released:
 		return []string{protocol.KindArrivals}, false
 	case s == "":
 		return kinds, q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" || q.Label != idem.Label{}
@@ -261,36 +260,28 @@ func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
 // arrivals shows the event of arrivals that were written last: with its execution, where there is one.
 func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
 	takes := func(h *idem.History) bool { // an index finds a release where it was written
+		if p.q.Lost {
+			return h != nil && !h.Lost.IsZero()
+		}
 		return h != nil && p.q.Arrived(h) && (p.q.Status != idem.Released || h.Forgotten != nil)
 	}
 	h := protocol.DecodeHistory(kv.Value)
 	if !takes(h) {
 		return nil
 	}
-	k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: h.Scope}})
-	answers, revision, err := p.store.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(p.store.readArrivals(h.Scope))))
-	if err != nil {
+	f, written, err := p.store.eventOf(ctx, h.Scope)
+	if err != nil || f.Arrivals == nil {
 		return err
 	}
-	st, err := protocol.ReadState(answers, revision)
-	if err != nil {
-		return nil //nolint:nilerr // of a newer release
-	}
-	kvs := answers[protocol.ReadLine+1].GetResponseRange().Kvs
-	for _, other := range kvs { // several processes may know of it
+	for _, other := range written { // several processes may know of it
 		if other.ModRevision > kv.ModRevision && takes(protocol.DecodeHistory(other.Value)) {
 			return nil
 		}
 	}
-	f := newest(st, h.Key)
-	f.Arrivals = p.store.counts.arrivalsOf(h.Scope, kvs)
-	if f.Record != nil {
-		f.Record.DropBody()
-	}
-	if p.q.Decision == "" && f.Entry() != nil { // it was shown among the events that have an execution
+	if p.q.Decision == "" && !p.q.Lost && f.Entry() != nil { // it was shown among the events that have an execution
 		return nil
 	}
-	p.add(f, revision)
+	p.add(f, f.Revision)
 	return nil
 }
 

@@ -28,6 +28,10 @@ type Options struct {
 	Holds func(idem.ExecutionID) bool
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
 	Size func(route string, slot idem.Slot) int
+	// Follow says how refused events of a route are followed that have an ID, or none; nil = none are.
+	Follow func(route string, byPayload bool) idem.Following
+	// Lost is called with each event that is found to be possibly lost. It must not block. Nil: nothing is done.
+	Lost func(idem.LostEvent)
 	// Rows returns the rows of a lease of records whose index this process has not written yet; nil = there are none, or the lease is another
 	// process's.
 	Rows func(clientv3.LeaseID) []protocol.Row

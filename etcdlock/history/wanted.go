@@ -96,7 +96,7 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 	case c == nil:
 		return true
 	case kind == protocol.KindArrivals:
-		return (q.Decision == "" || strings.Contains(","+c.Decisions, ","+string(q.Decision)+",")) && (q.Status != idem.Released || c.Forgotten) && (q.Status != idem.Refused || !c.Forgotten)
+		return (!q.Lost || strings.Contains(","+c.Decisions, ","+protocol.ClassLost+",")) && (q.Decision == "" || strings.Contains(","+c.Decisions, ","+string(q.Decision)+",")) && (q.Status != idem.Released || c.Forgotten) && (q.Status != idem.Refused || !c.Forgotten)
 	}
 	return (q.Route == "" || c.Route == q.Route) && (q.Status == "" || c.Status == q.Status) && (q.Outcome == "" || c.Outcome == q.Outcome)
 }

@@ -48,7 +48,7 @@ type Class struct {
 	Route   string       `json:"r,omitempty"` // "" of arrivals: the execution has the route, and may be another one's
 	Status  idem.Status  `json:"s,omitempty"`
 	Outcome idem.Outcome `json:"o,omitempty"`
-	// Decisions of the arrivals of an event, each followed by a comma.
+	// Decisions of the arrivals of an event, and ClassLost, each followed by a comma.
 	Decisions string `json:"d,omitempty"`
 	Forgotten bool   `json:"f,omitempty"`
 }
@@ -77,6 +77,9 @@ func RowOf(r *idem.Record) Row {
 	return row
 }
 
+// ClassLost stands among the decisions of an event that is possibly lost.
+const ClassLost = "lost"
+
 // RowOfArrivals returns the row of the arrivals of an event.
 func RowOfArrivals(h *idem.History) Row {
 	row := Row{Name: nameOf(h.Scope), Workflow: h.Workflow, EventID: h.EventID, Labels: h.Labels}
@@ -90,6 +93,12 @@ func RowOfArrivals(h *idem.History) Row {
 		}
 		row.Traces = append(row.Traces, a.TraceID)
 		decisions = append(decisions, string(a.Decision), string(a.Would))
+	}
+	if !h.Lost.IsZero() {
+		decisions = append(decisions, ClassLost)
+		if h.Lost.After(row.At) {
+			row.At = h.Lost
+		}
 	}
 	slices.Sort(decisions)
 	for _, d := range slices.Compact(decisions) {

@@ -26,8 +26,8 @@ func DecodeHistory(b []byte) *idem.History {
 }
 
 func (c *codec) history(h *idem.History) {
-	arrived, forgotten, labelled := h.Counts != nil, h.Forgotten != nil, len(h.Labels) > 0
-	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled)
+	arrived, forgotten, labelled, lost := h.Counts != nil, h.Forgotten != nil, len(h.Labels) > 0, !h.Lost.IsZero()
+	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled, &lost)
 	c.text(&h.Workflow)
 	textOf(c, &h.Key)
 	c.text(&h.Route)
@@ -37,6 +37,9 @@ func (c *codec) history(h *idem.History) {
 	}
 	if forgotten {
 		c.json(&h.Forgotten)
+	}
+	if lost {
+		c.micros(&h.Lost, epoch)
 	}
 	if arrived {
 		c.arrivals(h)

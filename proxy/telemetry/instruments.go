@@ -47,6 +47,7 @@ type instruments struct {
 	lookups      *counter[resultKey]
 	extractions  *counter[partKey]
 	changed      *counter[string]
+	lost         *counter[string]
 	ordered      *counter[resultKey]
 	signatures   *counter[schemeKey]
 	unrecorded   *counter[string]
@@ -79,8 +80,9 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		unrecorded:   newCounter(m, "hooklock.answers.unrecorded", "{answer}", "Answers sent with Hooklock-Recorded: false, because etcd did not have their outcome yet. Includes streamed answers, whose headers were already sent.", labelsOf("route")),
 		lookups:      newCounter(m, "hooklock.idempotency.lookups", "{lookup}", "What was known of an event when a delivery asked to run.", resultLabels),
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "Whether a delivery had a workflow and an event ID.", partLabels),
-		changed:      newCounter(m, "hooklock.duplicates.changed", "{delivery}", "Duplicates by their event ID that were other requests than the first delivery (on_mismatch: replay), also in mode observe. Their bytes never ran.", labelsOf("route")),
-		ordered:      newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood in their scope when they ran, or why that could not be read. Parked events are in hooklock.parked.ends instead.", resultLabels),
+		changed:      newCounter(m, "hooklock.duplicates.changed", "{delivery}", "Duplicates by event ID with other bytes than the first delivery: these never ran.", labelsOf("route")),
+		lost:         newCounter(m, "hooklock.events.lost", "{event}", "Refused events that are possibly lost.", labelsOf("route")),
+		ordered:      newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood when they ran, or why that could not be read. Of parked ones: hooklock.parked.ends.", resultLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.", schemeLabels),
 		tries:        newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events.", resultLabels),
 		parkEnds:     newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here: done, blocked, a dead letter, superseded by a newer one, or lost to another replica.", resultLabels),
@@ -89,7 +91,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.", labelsOf("result")),
 
 		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "Time of a delivery on a route without the call of the upstream. Includes waiting.", overheadBounds),
-		wait:       newRouteHistogram(m, "hooklock.lock.wait.duration", "s", "How long deliveries waited for a lock, or for the answer of a duplicate. Deliveries that did not wait do not count.", waitBounds),
+		wait:       newRouteHistogram(m, "hooklock.lock.wait.duration", "s", "How long deliveries that waited did so: for a lock, or for the answer of a duplicate.", waitBounds),
 		hold:       newRouteHistogram(m, "hooklock.lock.hold.duration", "s", "From getting a lock to the end of the execution.", holdBounds),
 		recordSize: newRouteHistogram(m, "hooklock.idempotency.record.size", "By", "Size of the records that executions leave in etcd.", sizeBounds),
 	}

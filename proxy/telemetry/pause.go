@@ -49,7 +49,7 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 			return nil
 		}))
 	_, overdue := t.sdk.meter.Float64ObservableGauge("hooklock.pause.overdue", metric.WithUnit("s"),
-		metric.WithDescription("How long a pause is overdue: past its --until, or past one hour without one."+everywhere),
+		metric.WithDescription("How long a pause is past its --until, or past one hour without one."+everywhere),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, p := range paused() {
 				o.Observe(max(0, t.o.Now().Sub(p.Due()).Seconds()), of(&p))

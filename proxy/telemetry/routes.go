@@ -30,7 +30,7 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 		return nil
 	}
 	_, last := t.sdk.meter.Float64ObservableGauge("hooklock.route.last_delivery.timestamp", metric.WithUnit("s"),
-		metric.WithDescription("Unix time at which the newest verified delivery ended, once there is one. On a route without verify, every delivery counts but unsigned handshakes. Take the maximum over replicas."),
+		metric.WithDescription("Unix time at which the newest verified delivery ended; without verify, any but an unsigned handshake. Take the maximum over replicas."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, r := range routes() {
 				if !r.Last.IsZero() {
@@ -40,7 +40,7 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 			return nil
 		}))
 	return errors.Join(last,
-		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender of a route is to disabling its endpoint, from 0 to 1, by verified deliveries to this process. Only of presets with a known limit.",
+		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender is to disabling its endpoint, 0 to 1, by verified deliveries to this process. Only of presets with a known limit.",
 			func(l *SenderLimit) float64 { return l.Near }),
 		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit, counting unverified deliveries too: the sender's if a secret changed on one side, else a stranger's.",
 			func(l *SenderLimit) float64 { return l.Unverified }))

@@ -52,9 +52,9 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.watchUnrouted(w.Unrouted),
 		t.watchPaused(w.Paused),
 		t.watchRoutes(w.Routes),
-		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that were not executed and are missing in the history of their event, because too many waited to be written.",
+		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their event: too many waited to be written, or refused events came too fast.",
 			w.Shed),
-		t.showCount("hooklock.audits.shed", "{audit}", "Audits that are in the log alone, because too many waited to be written to etcd.", w.Audits),
+		t.showCount("hooklock.audits.shed", "{audit}", "Audits that are in the log alone: too many waited to be written.", w.Audits),
 		t.watchSlots(w.Slots),
 	)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *Telemetry) Watch(w Watched) error {
 }
 
 // everywhere ends the description of a metric that each replica exports for all of them.
-const everywhere = " Over all replicas: take the maximum."
+const everywhere = " Of all replicas."
 
 // showCrowd exports a count, and the age of the oldest.
 func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func() (int, time.Time)) error {
@@ -289,6 +289,16 @@ func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	if r.Outcome == idem.Unknown {
 		t.Event(proxy.EventUnknown, r)
 	}
+}
+
+// Lost counts and logs an event that was refused and did not come again in time.
+func (t *Telemetry) Lost(e idem.LostEvent) {
+	t.is.lost.add(t.ours(e.Route))
+	attrs := t.appendEvent([]slog.Attr{
+		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()), slog.String("trace_id", e.Arrival.TraceID),
+		slog.String("decision", string(e.Arrival.Decision)), slog.Int("status", e.Arrival.Status), slog.Time("refused_at", e.Arrival.At),
+	}, e.EventID, e.Labels)
+	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "event.lost", attrs...)
 }
 
 // ours returns the route if this process has it, else "": the ledger may have routes of another configuration.

@@ -204,10 +204,10 @@ routes:
 	if status := cli(t, h, "status"); strings.Contains(status, "am: 2 of 3") {
 		t.Errorf("what was looked at needs attention:\n%s", status)
 	}
-	metrics := testkit.Exchange(t, h.Admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body
+	metrics := h.Metrics(t)
 	for _, line := range []string{`hooklock_duplicates_changed_total{route="am"} 2`, `hooklock_duplicates_changed_total{route="watched"} 2`,
 		`hooklock_key_extractions_total{part="event_id",result="placeholder",route="syslog"} 2`} {
-		if !strings.Contains(string(metrics), line) {
+		if !strings.Contains(metrics, line) {
 			t.Errorf("no %s in the metrics", line)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"hooklock/admin/client"
 	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem"
 )
 
 // NewExecutions is the command executions, with its subcommands.
@@ -58,6 +59,9 @@ func took(from, to time.Time) string {
 // why returns the reason of a failure, of a cancel or of a refusal.
 func (d *Desk) why(x *client.Execution) string {
 	switch {
+	case !x.LostAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
+		last := &x.Arrivals.Newest[0]
+		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decided(last), last.Status, d.shown.Stamp(last.At.Time), story.SetForLost(idem.Decision(last.Decision)))
 	case x.Error != nil && x.Error.Detail != "":
 		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
 	case x.Error != nil:

@@ -29,7 +29,8 @@ with the event first, and in a few words what happened to it; the newest ` + str
 	cmd.Example = `  hooklock events --since 02:13 --until 02:20
   hooklock events --status FAILED --route stripe --since "yesterday 22:00"
   hooklock events --decision locked --since 1h
-  hooklock events --dead-letters`
+  hooklock events --dead-letters
+  hooklock events --lost --since 24h`
 	limit := cmd.Flags().Lookup("limit")
 	limit.DefValue, limit.Usage = strconv.Itoa(shownEvents), "print at most this many; 0: all"
 	_ = limit.Value.Set(limit.DefValue) // it is a number
@@ -73,6 +74,9 @@ hold there, too.`,
 				l := executions(ctx, d, q, limit, cursor)
 				if q.Parked {
 					d.showParkedIn(l, q.State)
+				}
+				if q.Lost {
+					l.none = "no event is possibly lost"
 				}
 				if people && d.output != outputWide {
 					d.asEvents(l)

@@ -16,20 +16,24 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// parkedFlags select executions whose request is stored.
-type parkedFlags struct{ any, blocked, deadLetters bool }
+// parkedFlags select executions whose request is stored, or events that are possibly lost.
+type parkedFlags struct{ any, blocked, deadLetters, lost bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only executions with a stored request: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
 	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only parked executions that ended without success and can be run again")
+	cmd.Flags().BoolVar(&p.lost, "lost", false, "only events that are possibly lost: they were refused and did not come again in time")
 }
 
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
 
 // narrow sets q to the flags. It refuses flags that exclude each other.
 func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
-	if !p.asked() {
+	if p.lost && (p.asked() || q.Status != "" || q.Outcome != "" || q.Decision != "") {
+		return errors.New("--lost is for events that were refused and did not come again: leave out --status, --outcome, --decision, --parked, --blocked and --dead-letters")
+	}
+	if q.Lost = p.lost; !p.asked() {
 		return nil
 	}
 	q.Parked = true

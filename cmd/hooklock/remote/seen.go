@@ -25,7 +25,7 @@ func NewSeen(e *cli.Environment) *cobra.Command {
 		Long: `Mark what needs attention, of one kind on one route, as looked at: it leaves the list and the count of the page, and "hooklock status", on all
 replicas. Nothing is done with the events. What is newer needs attention again. A mark lasts for 30 days.
 
-KIND is one of dead_letters, blocked, unknown (outcomes), reused (event IDs), bad_signatures, silent (routes), changed (duplicates that
+KIND is one of dead_letters, blocked, unknown (outcomes), reused (event IDs), lost (events), bad_signatures, silent (routes), changed (duplicates that
 were other requests) and event_ids (that name no single event).
 
 Without KIND:ROUTE the marks are listed, the newest first.`,
@@ -112,8 +112,13 @@ func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen 
 	if etcdAway(s) {
 		return seen, nil
 	}
+	lost, err := d.ExecutionPage(ctx, client.ExecutionQuery{Lost: true, Since: lostSince, Unseen: string(idem.ConcernLost), Limit: mostOnAPage})
+	if err != nil {
+		return seen, unlessUnknown(err)
+	}
+	seen.lost, seen.moreLost = lost.Executions, lost.NextCursor != ""
 	marks, err := d.Seen(ctx)
-	if err != nil || len(marks.Seen) == 0 {
+	if err != nil {
 		return seen, unlessUnknown(err)
 	}
 	seen.marks = marks.Seen
@@ -123,7 +128,7 @@ func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen 
 		n     int
 		seen  *int
 	}{{idem.ConcernBlocked, client.ParkBlocked, s.Parked.Blocked, &seen.blocked}, {idem.ConcernDeadLetters, client.ParkDeadLetter, s.Parked.DeadLetters, &seen.letters}} {
-		if of.n == 0 {
+		if of.n == 0 || len(marks.Seen) == 0 {
 			continue
 		}
 		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Parked: true, State: of.state, Unseen: string(of.kind), Limit: mostOnAPage})
@@ -141,7 +146,12 @@ func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen 
 type seenCounts struct {
 	blocked, letters int
 	marks            []client.SeenMark
+	lost             []client.Execution // that were not looked at, of lostSince
+	moreLost         bool
 }
+
+// lostSince is for how long a lost event needs attention.
+const lostSince = "24h"
 
 // covers reports whether what happened on a route at that time was looked at.
 func (s *seenCounts) covers(kind idem.ConcernKind, route string, at time.Time) bool {

@@ -154,6 +154,13 @@ func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCount
 	if n := s.Parked.DeadLetters - seen.letters; n > 0 {
 		all = append(all, story.Count(n, "dead letter", "dead letters")+": hooklock events --dead-letters")
 	}
+	for _, l := range story.LostByRoute(seen.lost) {
+		text := l.Route + ": " + l.Text()
+		if seen.moreLost {
+			text = l.Route + ": at least " + l.Text()
+		}
+		all = append(all, text+": hooklock events --lost --route "+story.ShellWord(l.Route))
+	}
 	accepted := ""
 	if s.Parked.Count > 0 {
 		accepted = ", or --parked" // an event with failed tries has not ended

@@ -84,9 +84,11 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.telemetry.SetRoutes(routes)
 	var names []string
+	byName := make(map[string]*proxy.Route, len(routes))
 	named := make([]report.Route, 0, len(routes))
 	rules := make([]client.RouteRules, 0, len(routes))
 	for _, r := range routes {
+		byName[r.Name] = r
 		rules = append(rules, rulesOf(r))
 		names = append(append(names, r.Name), r.Former...)
 		named = append(named, report.Route{Name: r.Name, Mode: r.Mode(), Sender: senderOf(r)})
@@ -94,6 +96,8 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 	s.report.SetRoutes(named)
 	s.rules.Store(&rules)
 	s.routeNames.Store(&names)
+	s.routes.Store(&byName)
+	s.Store.FollowRefused()
 }
 
 // rulesOf returns the description of a route for operators.

@@ -69,7 +69,8 @@ type Service struct {
 	reloads              chan reloadRequest
 	rules                atomic.Pointer[[]client.RouteRules] // the description of the routes; nil before they are loaded
 	routeNames           atomic.Pointer[[]string]            // of its routes, and former ones
-	perEvent             map[string]bool                     // by route: its lock covers the event alone; for reloads, one at a time
+	routes               atomic.Pointer[map[string]*proxy.Route]
+	perEvent             map[string]bool // by route: its lock covers the event alone; for reloads, one at a time
 
 	live     chan struct{} // closed when the first session is open
 	opened   sync.Once
@@ -180,6 +181,7 @@ func (s *Service) openStore(context.Context) error {
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.Ended, s.telemetry.Reduced
 	o.OnPause = s.telemetry.Paused
 	o.Counted = s.report.Take
+	o.Follow, o.OnLost = s.following, s.telemetry.Lost
 	o.OnOperation = func(op link.Operation) {
 		s.contacts.operation(op)
 		s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code)
