@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -55,6 +56,47 @@ func senderPage(p *sender.Preset) string {
 	return testkit.Wrap(b.String())
 }
 
+// selfHostedPage returns the page of the senders that users run themselves.
+func selfHostedPage() string {
+	var routes, refusals, notes strings.Builder
+	all := sender.SelfHostedSenders()
+	for _, p := range sender.Presets() {
+		if p.Tried != nil {
+			tried := *p.Tried
+			tried.Name = fmt.Sprintf("[%s](%s.md)", tried.Name, p.Name)
+			all = append(all, tried)
+		}
+	}
+	for _, s := range all {
+		run := cmp.Or(string(s.Run), "once")
+		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name, strings.Join([]string{s.Version, run, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
+		routes.WriteString(strings.TrimPrefix(s.Route, "\n"))
+		if s.Notes != "" {
+			fmt.Fprintf(&notes, "- %s: %s\n", s.Name, s.Notes)
+		}
+	}
+	return testkit.Wrap(fmt.Sprintf(`# Self-hosted senders
+
+%s
+
+Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. None obeys Retry-After, and none signs: let only the sender
+reach the route. %[2]sdeploy/test/senders%[2]s runs those with "test"; the others were run by hand, once.
+
+| Sender | Version | Run | 409, 429 | 503 | A redirect | Silence | Event ID |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+%[3]s
+
+A preset's page has its route.
+
+%[2]s%[2]s%[2]syaml
+upstream: {url: "http://127.0.0.1:8081", timeout: 15s}
+park_store: {single_member: true}    # with the embedded etcd: parked events are lost with its disk
+routes:
+%[4]s%[2]s%[2]s%[2]s
+
+%[5]s`, generated, "`", refusals.String(), routes.String(), notes.String()))
+}
+
 var (
 	// emptyTail is what Duration.String puts behind whole hours and minutes.
 	emptyTail = regexp.MustCompile(`^(\d+h|(?:\d+h)?\d+m)(?:0m)?0s$`)
@@ -70,6 +112,7 @@ func TestThePagesOfTheSendersAreGenerated(t *testing.T) {
 		t.Fatal("README.md has no place for the table of senders", err)
 	}
 	want := map[string]string{"README.md": table.ReplaceAllString(string(index), "${1}"+senderTable()+"${2}")}
+	want["self-hosted.md"] = selfHostedPage()
 	for _, p := range sender.Presets() {
 		want[p.Name+".md"] = senderPage(&p)
 	}

@@ -36,7 +36,7 @@ func factsOf(p *sender.Preset) []string {
 	line(f.UsesAnswer != nil, "Uses the answer: %s", f.Answer)
 	line(f.GivesUp != "", "Gives up: %s%s", f.GivesUp, map[bool]string{true: " (`hooklock_sender_limit_ratio`)"}[len(f.Limits) > 0])
 	line(f.Changes != "" && f.Changes != "the signature and its time", "Changes on a retry: %s", f.Changes)
-	line(p.Retention != usualRetention && !p.NoID, "Retention: %s", shortDuration(p.Retention))
+	line(p.Retention != usualRetention && !p.NoID && p.PayloadRetention == 0, "Retention: %s", shortDuration(p.Retention))
 	line(p.Order != "", "`order: true` compares `%s`", p.Order)
 	for _, signed := range []bool{true, false} {
 		names := handshakes(p, signed)
@@ -50,7 +50,7 @@ func factsOf(p *sender.Preset) []string {
 
 func eventIDText(p *sender.Preset) string {
 	text := p.IDText
-	if p.EventID != "" {
+	if p.EventID == p.IDText {
 		text = "`" + p.EventID + "`"
 	}
 	if !p.Facts.IDSigned && !p.NoID && p.Scheme != "none" && !p.SendsToken() {
@@ -189,7 +189,7 @@ const unknown = "–"
 // senderTable returns the presets as a table in Markdown.
 func senderTable() string {
 	var b strings.Builder
-	columns := []string{"Sender", "`preset`", "Runs again", "Waits", "Sends again", "Lock", "Mismatch", "Refused", "Park"}
+	columns := []string{"Sender", "Runs again", "Waits", "Sends again", "Lock", "Mismatch", "Refused", "Park"}
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", len(columns)))
 	for _, p := range sender.Presets() {
 		lock, waits := "fail_fast", unknown
@@ -207,7 +207,11 @@ func senderTable() string {
 		if len(exceptions) > 0 {
 			refused += "*"
 		}
-		fmt.Fprintf(&b, "| [%s](%s.md) | `%s` | %s |\n", p.Page.Title, p.Name, strings.Join(append([]string{p.Name}, p.Aliases...), "` `"), strings.Join([]string{
+		title := fmt.Sprintf("[%s](%s.md)", p.Page.Title, p.Name)
+		if len(p.Aliases) > 0 {
+			title += ", `" + strings.Join(p.Aliases, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", title, strings.Join([]string{
 			replays(&p), waits, sendsAgain(&p.Facts), lock, mismatch, refused, park(&p.Facts),
 		}, " | "))
 	}

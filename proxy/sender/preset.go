@@ -49,7 +49,10 @@ type Preset struct {
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
 	InFlight   idem.InFlight   // idempotency.in_flight
 	Retention  time.Duration   // idempotency.retention: covers the sender's retries and, if feasible, its manual ones
-	Strategy   idem.Strategy   // lock.strategy: FailFast or Wait
+	// PayloadRetention is idempotency.payload_retention; 0 means the default of a route. It is set if the payload is the key and the sender repeats an
+	// event with the same bytes on purpose.
+	PayloadRetention time.Duration
+	Strategy         idem.Strategy // lock.strategy: FailFast or Wait
 	// WaitTimeout is lock.wait_timeout. For fail_fast it is the default, in case the route changes the strategy.
 	WaitTimeout time.Duration
 	// Facts says what the sender does.
@@ -69,6 +72,9 @@ type Preset struct {
 	Sources []string
 	// Notes lists what the page of the sender says beside its facts.
 	Notes []string
+
+	// Tried is what the sender was seen to do, if it is a server that was run against Hooklock; else nil.
+	Tried *SelfHosted
 
 	// Page is the rest of the page of the sender in docs/senders.
 	Page Page

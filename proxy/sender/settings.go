@@ -54,6 +54,9 @@ func (p *Preset) settings() map[string]string {
 	if p.NoID {
 		s = map[string]string{"verify.scheme": p.Scheme, "idempotency.enabled": "false", "lock.strategy": string(p.Strategy)}
 	}
+	if p.PayloadRetention > 0 {
+		s["idempotency.payload_retention"] = idem.DurationText(p.PayloadRetention)
+	}
 	if p.Strategy == idem.Wait {
 		s["lock.wait_timeout"] = idem.DurationText(p.WaitTimeout)
 	}
