@@ -151,3 +151,39 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 	f.settle(again, failure())
 	f.settle(held, failure())
 }
+
+// watched is a ledger that looks at etcd before it runs something again.
+type watched struct {
+	Ledger
+	before func()
+}
+
+func (w *watched) Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error) {
+	w.before()
+	return w.Ledger.Rerun(ctx, id, a)
+}
+
+func TestAnActionOnManyIsAuditedBeforeTheFirstOfThem(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	f.park("w", "1", "a|b")
+	f.deadLetter(f.carry("w"))
+	of := func() (all []idem.Audit) {
+		for _, a := range f.stored() {
+			if a.What == "executions.rerun" {
+				all = append(all, a)
+			}
+		}
+		return all
+	}
+	looked := 0
+	f.api.o.Ledger = &watched{f.second, func() {
+		looked++
+		if all := of(); len(all) != 1 || all[0].Result != idem.AuditBegun || all[0].Why != "r" || all[0].Who != "ops" {
+			t.Errorf("while it is under way: %+v", all)
+		}
+	}}
+	f.want(200, "", "POST", "/v1/executions/rerun", opsToken, `{"reason":"r","filter":{"workflow":"w"}}`)
+	if all := of(); looked != 1 || len(all) != 1 || all[0].Result != idem.AuditDone || all[0].After != "1 done, 0 refused" {
+		t.Errorf("looked %d times; in the end: %+v", looked, all)
+	}
+}

@@ -213,3 +213,49 @@ func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *test
 	}
 	mustSettle(t, h)
 }
+
+func TestAForgetSaysWhereTheStoredRequestCouldNotBeDeleted(t *testing.T) {
+	e := etcdtest.Start(t)
+	hangs := errors.New("the bucket does not answer")
+	var asked []string
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Erase: func(_ context.Context, id idem.ExecutionID, value []byte) error {
+		asked = append(asked, string(id)+" "+string(value))
+		return hangs
+	}})
+	l := deadLetter(t, s)
+	a := byPerson()
+	found, err := s.Forget(within(t, patience), l.Execution, byOps(false), a)
+	if !errors.Is(err, idem.ErrNotErased) || !errors.Is(err, hangs) || found.ID() != l.Execution || a.Result != idem.AuditDone {
+		t.Fatalf("%+v, %+v, %v", found, a, err)
+	}
+	if len(asked) != 1 || !strings.HasPrefix(asked[0], string(l.Execution)+" ") {
+		t.Errorf("erased %q", asked)
+	}
+	if _, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
+		t.Errorf("it is not forgotten: %v", err)
+	}
+}
+
+func TestWhatHadNothingToDoIsBoundedAsARefusalIs(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s.audits.MostRefused = 20
+	l := settledOne(t, s)
+	if _, err := s.Forget(within(t, patience), l.Execution, byOps(false), byPerson()); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		a := byPerson()
+		a.Result = idem.AuditNothing
+		if err := s.Audit(within(t, patience), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the oldest are gone", func() bool {
+		n, err := e.Count(within(t, patience), s.layout.All(protocol.KindRefused))
+		return err == nil && n >= 20 && n <= 22
+	})
+	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits)); err != nil || n != 1 {
+		t.Errorf("%d audits of changes: %v", n, err)
+	}
+}

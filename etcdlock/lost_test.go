@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,10 +97,10 @@ var scenes = map[string]struct {
 	none  bool // no trace is left
 }{
 	"cancel": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Cancel(ctx, l.Execution, byOps(true), nil))
+		return first3(s.Cancel(ctx, l.Execution, byOps(true), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.CancelRequested && f.Lock.Cancel.By == "ops" }, false},
 	"cancel of a waiting one": {queuedUp, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Cancel(ctx, l.Execution, byOps(true), nil))
+		return first3(s.Cancel(ctx, l.Execution, byOps(true), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Outcome == idem.NotExecuted }, false},
 	"guard": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
 		return second(s.Guard(ctx, callbackOf(l), "one", nil))
@@ -111,22 +112,21 @@ var scenes = map[string]struct {
 		return second(s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success}))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Success }, false},
 	"forget": {settledOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.Forget(ctx, l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil))
+		return second(s.Forget(ctx, l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, byPerson()))
 	}, nil, true},
 	"force release": {running, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil))
+		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && f.Record.Abort.Forced }, false},
 	"force release of a cooling lock": {coolingOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		err := second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil))
-		if errors.Is(err, idem.ErrNoLock) { // the answer got lost, and the lock is free
-			err = nil
-		}
-		return err
+		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Failed }, false},
 	"release": {acquired, func(s *Store, ctx context.Context, l *idem.Lock) error {
 		return s.ReleaseLock(ctx, "w", idem.Callback{Execution: l.Execution, Token: l.Token, AnyKey: true})
 	}, nil, true},
 }
+
+// byPerson returns what a person's token says of an action.
+func byPerson() *idem.Audit { return &idem.Audit{At: time.Now(), Who: "ops", What: "action"} }
 
 func first3[T, U any](_ T, _ U, err error) error { return err }
 
@@ -198,6 +198,10 @@ func TestWhatIsAskedForIsTrueAlsoWhereItsAnswerGotLost(t *testing.T) {
 					t.Fatalf("%+v %v", found, err)
 				case !c.none && !c.want(found):
 					t.Fatalf("%+v lock %+v record %+v", found, found.Lock, found.Record)
+				}
+				byKey := slices.Contains([]string{"guard", "heartbeat", "complete", "release"}, name)
+				if all := allAudits(t, other, idem.AuditQuery{}); !byKey && (len(all) != 1 || all[0].Result != idem.AuditDone || all[0].After == "") {
+					t.Errorf("its audits: %+v", all)
 				}
 			})
 		}

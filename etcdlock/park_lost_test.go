@@ -19,25 +19,25 @@ var parkedScenes = map[string]struct {
 	none  bool
 }{
 	"cancel of a parked place": {parkedPlace, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Cancel(ctx, l.Execution, byOps(true), nil))
+		return first3(s.Cancel(ctx, l.Execution, byOps(true), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Aborted && !f.Record.RequestKept }, false},
 	"skip of a parked place": {parkedPlace, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Skip(ctx, l.Execution, byOps(false), nil))
+		return first3(s.Skip(ctx, l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Failed && f.Record.RequestKept }, false},
 	"skip of one that is carried": {carriedOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Skip(ctx, l.Execution, byOps(false), nil))
+		return first3(s.Skip(ctx, l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.CancelRequested && f.Lock.Cancel.Skip }, false},
 	"skip of one without a process": {putDownOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return first3(s.Skip(ctx, l.Execution, byOps(false), nil))
+		return first3(s.Skip(ctx, l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Failed && f.Record.RequestKept }, false},
 	"run now": {blockedOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.RunNow(ctx, l.Execution, nil))
+		return second(s.RunNow(ctx, l.Execution, byPerson()))
 	}, func(f *idem.Found) bool { return f.Status() == idem.Running && f.Lock.Parked.Blocked == "" }, false},
 	"force release of a parked one": {carriedOne, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil))
+		return second(s.ForceRelease(ctx, "w", l.Execution, byOps(false), byPerson()))
 	}, func(f *idem.Found) bool { return f.Record != nil && f.Record.Abort.Forced && f.Record.RequestKept }, false},
 	"rerun": {deadLetter, func(s *Store, ctx context.Context, l *idem.Lock) error {
-		return second(s.Rerun(ctx, l.Execution, nil))
+		return second(s.Rerun(ctx, l.Execution, byPerson()))
 	}, func(f *idem.Found) bool { return f.Record != nil && f.Record.RequestKept }, false},
 }
 

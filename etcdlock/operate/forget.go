@@ -105,8 +105,8 @@ func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, e
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, the response is lock_lost, and the record is
-// ABORTED with an unknown outcome, or if it is parked with that of its tries. A lock in its release delay is free at once. It returns the execution's record; or idem.ErrNoLock, idem.ErrLockLost if
-// another execution has the lock, or idem.ErrStoreUnavailable.
+// ABORTED with an unknown outcome, or if it is parked with that of its tries. A lock in its release delay is free at once. It returns the execution's
+// record; or idem.ErrNoLock, idem.ErrLockLost if another execution has the lock, or idem.ErrStoreUnavailable.
 func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
 	scope, err := op.o.Reader.Scope(ctx, id)
 	switch {
@@ -119,10 +119,13 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 	writer := session.NewName()
 	t := op.trail(audit)
 	t.audit.Workflow, t.audit.Execution = workflow, id
+	freed := false // an attempt to free a cooling lock got no answer
 	err = op.repeatIn(ctx, id, scope, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		switch {
 		case at.Ended(id) != nil && at.Writer == writer: // an attempt whose answer got lost
 			found = &idem.Found{Record: at.Record, Revision: at.Revision, Duplicates: at.Duplicates}
+			return true, nil
+		case at.Lock == nil && freed:
 			return true, nil
 		case at.Lock == nil:
 			return true, idem.ErrNoLock
@@ -135,6 +138,7 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 			}
 			t.says("locked by "+string(id), "free, execution "+string(status))
 			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.L, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{L: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			freed = freed || err != nil
 			return applied, err
 		}
 		t.says("locked by "+string(id), "free, execution "+string(idem.Aborted))

@@ -85,6 +85,9 @@ func TestWhatAPersonHasDoneIsKnownAfterTheDeathOfItsProcess(t *testing.T) {
 	if released, _ := event1["released"].(map[string]any); event1["status"] != "RELEASED" || released["executionId"] != forgotten || released["outcome"] != "executed" {
 		t.Errorf("after its forget: %v", event1)
 	}
+	if _, list := asked(t, heir, http.MethodGet, "/v1/executions?status=RELEASED&since=1h", "", ""); !strings.Contains(fmt.Sprint(list), forgotten) {
+		t.Errorf("it is not in the list of all that were released: %v", list)
+	}
 	if _, err := os.Stat(filepath.Join(folder, forgotten)); !os.IsNotExist(err) {
 		t.Errorf("its stored request is still there: %v", err)
 	}
