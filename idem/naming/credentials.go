@@ -50,26 +50,50 @@ func countsAsCredential(p *idem.Policy, header []byte) bool {
 }
 
 // looksSecret reports whether a header or parameter of that name is a credential, or the identity that an authenticating proxy has found, as
-// far as its name tells. Signatures and times, which are new with each attempt, are none.
+// far as its name tells. Signatures and times, which are new with each attempt, are none. Words are compared by their ends, because many names
+// have no sign between their words: accesstoken.
 func looksSecret(name []byte) (found bool) {
+	const handshake = "sec-websocket-" // with a new key each time
+	if len(name) >= len(handshake) && equalFold(name[:len(handshake)], handshake) {
+		return false
+	}
 	for rest := name; len(rest) > 0; {
-		end := bytes.IndexAny(rest, "-_.")
-		if end < 0 {
-			end = len(rest)
-		}
-		word := rest[:end]
-		rest = rest[min(end+1, len(rest)):]
+		var word []byte
+		word, rest = cutWord(rest)
 		alone := len(word) == len(name)
+		word = bytes.TrimRight(word, "0123456789")
 		switch {
-		case isAny(word, "signature", "sign", "timestamp", "idempotency", "websocket", "agent"):
+		case isAny(word, "sign"), endsInAny(word, "signature", "timestamp", "idempotency", "agent"):
 			return false
-		case isAny(word, "authorization", "authentication", "auth", "cookie", "token", "secret", "password", "passwd", "credential", "credentials", "jwt", "bearer", "apikey", "session", "sessionid"):
+		case endsInAny(word, "authorization", "authentication", "auth", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials", "jwt", "bearer",
+			"apikey", "accesskey", "secretkey", "privatekey", "authkey", "session", "sessionid"):
 			found = true
 		case !alone && isAny(word, "user", "email", "cert"), !alone && len(rest) == 0 && isAny(word, "key"):
 			found = true
 		}
 	}
 	return found
+}
+
+// cutWord returns the first word of a name and the rest: words are parted by "-", "_" or ".", or begin with a capital, as in ApiToken, JWTToken.
+func cutWord(name []byte) (word, rest []byte) {
+	for i, c := range name {
+		switch {
+		case c == '-' || c == '_' || c == '.':
+			return name[:i], name[i+1:]
+		case i > 0 && isUpper(c) && (!isUpper(name[i-1]) || i+1 < len(name) && isLower(name[i+1])):
+			return name[:i], name[i:]
+		}
+	}
+	return name, nil
+}
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+
+// endsInAny reports whether b ends in one of words, which are in lower case, in any case of b.
+func endsInAny(b []byte, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return len(b) >= len(w) && equalFold(b[len(b)-len(w):], w) })
 }
 
 // isAny reports whether b is one of words, which are in lower case, in any case of b.

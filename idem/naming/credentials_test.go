@@ -10,7 +10,8 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "Proxy-Authorization", "X-Forwarded-Authorization", "Cookie", "X-Api-Key", "API-KEY", "ApiKey", "api_key", "X-Auth-Token", "X-Access-Token", "Access_Token", "X-Gitlab-Token", "X-Auth", "X-Secret",
 		"X-Webhook-Secret", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Session-Id", "X-JWT-Assertion", "X-Amz-Security-Token", "X-Forwarded-User", "X-Remote-User", "X-Forwarded-Email", "X-Forwarded-Client-Cert",
-		"SSL-Client-Cert", "password", "token",
+		"SSL-Client-Cert", "password", "token", "AccessToken", "X-AuthToken", "ApiToken", "X-SharedSecret", "accessToken", "accesstoken", "ACCESSTOKEN", "sharedsecret", "X-APIKey", "APIKEY", "XApiKey",
+		"JWTAssertion", "X-OAuthToken", "X-Token2", "clientSecret", "webhookPassword", "X-ForwardedUser", "phpsessionid", "X-WebhookSecretV2", "X-CsrfToken",
 	} {
 		if !looksSecret([]byte(name)) {
 			t.Errorf("%s is none", name)
@@ -19,6 +20,7 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 	for _, name := range []string{ // what is new with each attempt, or tells nothing of who sends
 		"Idempotency-Key", "I-Twilio-Idempotency-Token", "X-Hub-Signature-256", "Stripe-Signature", "X-Auth-Signature", "X-Token-Timestamp", "Sec-WebSocket-Key", "User-Agent", "User", "Key", "X-Key-Version", "Traceparent",
 		"X-Request-Id", "X-GitHub-Delivery", "Content-Type", "Host", "Date", "X-Author", "X-Keyboard", "", "-", "From-Email-Agent",
+		"IdempotencyKey", "X-AuthSignature", "tokenTimestamp", "tokensignature", "UserAgent", "Secretary", "Tokens-Used", "X-Monkey", "requestId", "webhookId", "Design", "X-Sessions",
 	} {
 		if looksSecret([]byte(name)) {
 			t.Errorf("%s is one", name)
