@@ -48,7 +48,7 @@ func (f formMember) read(m *Message) ([]byte, result) {
 	if !ok || !s.form.run(text, f.set) {
 		return nil, missing
 	}
-	return s.member(text, s.form.got[0])
+	return s.member(s.form.got[0])
 }
 
 // isForm reports whether the one Content-Type says application/x-www-form-urlencoded, whatever its parameters.

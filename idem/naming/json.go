@@ -12,18 +12,21 @@ type jsonScan struct {
 	seen []bool       // by pathNode.id: the member was met
 	got  []jsonMember // by pathNode.slot
 	name []byte       // a decoded member name
+	// inside: text is that of a string. What a string in it holds is not looked at.
+	inside bool
 }
 
 // jsonMember is what one wanted path leads to.
 type jsonMember struct {
 	result     result
-	start, end int  // within the text; of a string without its quotes
-	escaped    bool // a string with escapes
+	text       []byte // that it is in: the scanned one, or that of a string
+	start, end int    // within text; of a string without its quotes
+	escaped    bool   // a string with escapes
 }
 
 // run scans text for the members of set, and reports whether it is JSON. Only then j.got means something.
 func (j *jsonScan) run(text []byte, set *bodySet) bool {
-	j.text, j.at = text, 0
+	j.text, j.at, j.inside = text, 0, false
 	j.seen = cleared(j.seen, set.nodes)
 	j.got = cleared(j.got, set.slots)
 	j.space()
@@ -79,7 +82,9 @@ func (j *jsonScan) value(n *pathNode, depth int) bool {
 	case 'n':
 		return j.word("null")
 	case '"':
-		m.start, m.end, m.escaped, ok = j.str()
+		if m.start, m.end, m.escaped, ok = j.str(); ok && n != nil && len(n.children) > 0 {
+			j.inString(n, &m)
+		}
 	case 't', 'f':
 		m.start = j.at
 		ok = c == 't' && j.word("true") || c == 'f' && j.word("false")
@@ -90,7 +95,7 @@ func (j *jsonScan) value(n *pathNode, depth int) bool {
 		m.end = j.at
 	}
 	if ok && n != nil && n.slot >= 0 {
-		m.result = found
+		m.result, m.text = found, j.text
 		j.got[n.slot] = m
 	}
 	return ok
@@ -162,6 +167,39 @@ func (j *jsonScan) isNamed(raw []byte, escaped bool, name string) bool {
 	decoded, ok := appendJSONString(j.name[:0], raw)
 	j.name = decoded
 	return ok && string(decoded) == name
+}
+
+// maxInner bounds the JSON in a string, which is decoded before it is read; bytes as they are spelled.
+const maxInner = 1 << 20
+
+// inString scans the string m for what is wanted below n, if JSON is in it: some senders carry that of another program so.
+func (j *jsonScan) inString(n *pathNode, m *jsonMember) {
+	raw := j.text[m.start:m.end]
+	if j.inside || len(raw) > maxInner {
+		return
+	}
+	inner, ok := raw, true
+	if m.escaped {
+		inner, ok = appendJSONString(make([]byte, 0, len(raw)), raw)
+	}
+	text, at := j.text, j.at
+	j.text, j.at, j.inside = inner, 0, true
+	j.space()
+	ok = ok && j.value(&pathNode{id: n.id, slot: -1, children: n.children}, 0)
+	if j.space(); !ok || j.at < len(inner) {
+		j.drop(n)
+	}
+	j.text, j.at, j.inside = text, at, false
+}
+
+// drop takes back what was found below n, in a text that turned out to be no JSON.
+func (j *jsonScan) drop(n *pathNode) {
+	for _, child := range n.children {
+		if child.slot >= 0 {
+			j.got[child.slot] = jsonMember{}
+		}
+		j.drop(child)
+	}
 }
 
 func (j *jsonScan) doubt(n *pathNode) {

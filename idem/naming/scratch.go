@@ -44,6 +44,8 @@ func (s *scratch) reset() {
 	clear(s.event[:cap(s.event)])
 	clear(s.order[:cap(s.order)])
 	s.body.scan.text, s.form.text = nil, nil
+	clear(s.body.scan.got[:cap(s.body.scan.got)])
+	clear(s.form.got[:cap(s.form.got)])
 	if cap(s.values) > maxScratch {
 		s.values = nil
 	}

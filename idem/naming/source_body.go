@@ -1,6 +1,9 @@
 package naming
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/base64"
+)
 
 // bodySource reads a member of a JSON body.
 type bodySource struct {
@@ -11,15 +14,35 @@ type bodySource struct {
 func (b bodySource) read(m *Message) ([]byte, result) {
 	s := &m.scratch
 	values := &s.body
-	text := m.text()
 	if values.set != b.set {
 		values.set = b.set
-		values.json = values.scan.run(text, b.set)
+		text := m.text()
+		if values.json = values.scan.run(text, b.set); !values.json {
+			claims := claimsOf(text)
+			values.json = claims != nil && values.scan.run(claims, b.set)
+		}
 	}
 	if !values.json {
 		return nil, missing
 	}
-	return s.member(text, values.scan.got[b.slot])
+	return s.member(values.scan.got[b.slot])
+}
+
+// claimsOf returns the claims of a JSON Web Token, if the body is one and nothing else (RFC 8935 section 2); nil otherwise.
+// Their signature is not looked at here.
+func claimsOf(body []byte) []byte {
+	if len(body) > maxInner {
+		return nil
+	}
+	parts := bytes.SplitN(bytes.TrimSpace(body), []byte{'.'}, 4)
+	if len(parts) != 3 {
+		return nil
+	}
+	claims, err := base64.RawURLEncoding.AppendDecode(nil, parts[1])
+	if err != nil {
+		return nil
+	}
+	return claims
 }
 
 // text returns the body without the byte order mark that it may begin with: RFC 8259, section 8.1 lets a reader of JSON ignore it, and the URL
@@ -28,9 +51,9 @@ func (m *Message) text() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark)
 
 var byteOrderMark = []byte("\ufeff")
 
-// member decodes what a scan of text has found.
-func (s *scratch) member(text []byte, got jsonMember) ([]byte, result) {
-	raw := text[got.start:got.end]
+// member decodes what a scan has found.
+func (s *scratch) member(got jsonMember) ([]byte, result) {
+	raw := got.text[got.start:got.end]
 	if got.result != found || !got.escaped {
 		return raw, got.result
 	}
