@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"hooklock/idem"
@@ -159,6 +160,9 @@ func callFailure(c *call, err error) failure {
 	detail := decision.Row().Detail
 	if timedOut && !sent {
 		detail = "the upstream could not be reached in time, no byte was sent; the event may be delivered again"
+	}
+	if doubt, ok := errors.AsType[*wire.ParserError](err); ok {
+		detail = fmt.Sprintf("the upstream answered %d as a parser does that refuses something else than the request; it may have executed the event", doubt.Status)
 	}
 	return failure{decision, detail, err.Error()}
 }

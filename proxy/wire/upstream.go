@@ -20,7 +20,7 @@ type Options struct {
 	TLS             *tls.Config      // nil: plain. ServerName must be set; the Host header plays no part
 	ConnectTimeout  time.Duration    // dial and TLS handshake together; 0 means 1 s
 	MaxIdle         int              // idle connections kept; 0 means none, so each request gets its own
-	MaxAge          time.Duration    // how old a connection may become that takes another request; 0: see lifetime
+	MaxAge          time.Duration    // how old a connection may become that takes another request; 0: 0.1 s to 1 s, see retires
 	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
 	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
 	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB

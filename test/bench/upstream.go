@@ -29,7 +29,8 @@ type upstream struct {
 
 func serveUpstream(ctx context.Context, out io.Writer) error {
 	u := &upstream{held: make(chan struct{}), release: make(chan struct{})}
-	s := &fasthttp.Server{Handler: u.answer, NoDefaultServerHeader: true, CloseOnShutdown: true}
+	// It reads bodies and says so, in the name of a server of which that is known.
+	s := &fasthttp.Server{Handler: u.answer, Name: "nginx", CloseOnShutdown: true}
 	ln, err := announce(ctx, out)
 	if err != nil {
 		return err

@@ -178,6 +178,9 @@ routes: [{name: plain, path: /plain, workflow: plain, event_id: "{body.n}", lock
 		a = post()
 	}
 	refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t, a)
+	if !strings.Contains(string(a.Body), "the upstream answered 400 as a parser does") {
+		t.Errorf("the sender is told %s", a.Body)
+	}
 	testkit.Until(t, "the line in the log", func() bool { return strings.Contains(h.Stderr.String(), "upstream.reuse_ended") })
 	if !strings.Contains(h.Metrics(t), "hooklock_upstream_reuse_ended 1") || strings.Count(h.Stderr.String(), "upstream.reuse_ended") != 1 {
 		t.Errorf("the log says\n%s", h.Stderr)
