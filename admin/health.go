@@ -66,8 +66,11 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 }
 
 // hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in a user's browser that was made to resolve
-// its own name to this machine gets nothing (DNS rebinding).
+// its own name to this machine gets nothing (DNS rebinding). A browser always says a host; a probe of HTTP/1.0 says none.
 func hostAllowed(host string, names []string) bool {
+	if host == "" {
+		return true
+	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

