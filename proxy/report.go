@@ -63,6 +63,11 @@ func (d *delivery) noteArrival() {
 	}, p.RetentionOf(d.names.ByPayload))
 }
 
+// Redirected reports whether the sender got a redirect from the service. Many senders take a 3xx for success, or follow it with a GET that has no body.
+func (r *Report) Redirected() bool {
+	return r.UpstreamStatus/100 == 3 && r.Status == r.UpstreamStatus
+}
+
 // noteHead notes what the head of a request says.
 func (r *Report) noteHead(q *request) {
 	r.Method, r.HTTP10 = knownMethod(q.msg.Method), q.head.HTTP10()

@@ -32,8 +32,10 @@ type RouteReport struct {
 	// Changed are duplicates by their event ID that were other requests than the first delivery (on_mismatch: replay): their bytes never ran.
 	Changed         Finding `json:"changed"` // not set by an older replica
 	MissingEventIDs Finding `json:"missingEventIds"`
-	Forged          Finding `json:"forged"`
-	Unnamed         Finding `json:"unnamed"`
+	// Redirected are deliveries that the service answered with a 3xx: many senders take it for success, or follow it with a GET.
+	Redirected Finding `json:"redirected"` // not set by an older replica
+	Forged     Finding `json:"forged"`
+	Unnamed    Finding `json:"unnamed"`
 	// Changing is what differs between deliveries of one event ID; nil: no change was seen.
 	Changing *Changing `json:"changing,omitempty"`
 	// WrongEventID is an event ID that names no single event; nil: none was seen.
@@ -82,6 +84,15 @@ func (r *RouteReport) ChangedText() string {
 	}
 	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID (%s), %s: if they are events of their own, correct event_id",
 		r.Changed.Count, max(r.Duplicates.Count, r.Changed.Count), cmp.Or(what, "what differs is not known"), ran)
+}
+
+// RedirectedText says that the service answered with redirects, and what to do; "" if it did not.
+func (r *RouteReport) RedirectedText() string {
+	if r.Redirected.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the service answered %d deliveries with a redirect (3xx): many senders take it for success, or follow it with a GET, and the event is lost; "+
+		"let the service answer at the URL that is called, or set upstream to where it leads", r.Redirected.Count)
 }
 
 // Changing is what differs between deliveries of one event ID.

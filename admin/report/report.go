@@ -38,7 +38,9 @@ const (
 	missingID = unnamed + 1   // no event ID
 	changed   = missingID + 1 // a duplicate by its event ID that is another request than the first delivery
 	stale     = kind(idem.ClassStale)
-	kinds     = stale + 1
+	// redirected: the service answered with a 3xx
+	redirected = stale + 1
+	kinds      = redirected + 1
 )
 
 // Delivery is the report of one delivery.
@@ -64,9 +66,11 @@ type Delivery struct {
 	Signature string // why it is not valid
 	TraceID   string
 	Status    int
-	Result    Result        // of its request to the service
-	Took      time.Duration // until its answer was written
-	Service   time.Duration // of its request to the service
+	// Redirected: the service answered with a 3xx.
+	Redirected bool
+	Result     Result        // of its request to the service
+	Took       time.Duration // until its answer was written
+	Service    time.Duration // of its request to the service
 	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
@@ -214,6 +218,9 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	}
 	if d.Changed {
 		r.find(changed, d, at, now)
+	}
+	if d.Redirected {
+		r.find(redirected, d, at, now)
 	}
 	r.ids.note(d, now)
 	r.attempts.note(d, now)

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,16 @@ func TestAMissingIDIsCountedBesideTheDecision(t *testing.T) {
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, MissingID: true})
 	if c := tally.Report(time.Time{}).Routes[0]; c.MissingEventIDs.Count != 1 || c.Duplicates.Count != 1 || c.Deliveries != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestARedirectIsNamedWithWhatToDo(t *testing.T) {
+	tally, _ := newTally()
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Failed, Status: 302, Redirected: true})
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Succeeded, Status: 200})
+	c := tally.Report(time.Time{}).Routes[0]
+	if text := c.RedirectedText(); c.Redirected.Count != 1 || len(c.Redirected.Examples) != 1 || !strings.Contains(text, "answered 1 deliveries with a redirect") {
+		t.Errorf("%q %+v", text, c)
 	}
 }
 

@@ -30,12 +30,15 @@ func routine(r *proxy.Report) bool {
 	if decision == idem.DecisionBypassed {
 		decision = r.Would
 	}
-	return decision.Row().Routine && !r.Changed && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
+	return decision.Row().Routine && !r.Changed && !r.Redirected() && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
 }
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	level := max(r.Decision.Row().Level, r.Would.Row().Level) // a delivery that was forwarded because etcd is away needs attention, too
+	if r.Redirected() {
+		level = max(level, slog.LevelWarn)
+	}
 	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
@@ -49,6 +52,9 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	attrs = appendText(attrs, "differs", strings.Join(r.Differs, ","))
 	if r.Changed {
 		attrs = append(attrs, slog.Bool("changed", true))
+	}
+	if r.Redirected() {
+		attrs = append(attrs, slog.Bool("redirected", true))
 	}
 	if r.EventIDPart == proxy.PartPlaceholder {
 		attrs = append(attrs, slog.Bool("placeholder", true))

@@ -51,7 +51,9 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	r := open(t)
 	rejected := full()
 	rejected.Code = "body_too_large"
-	lines := map[string]func(){"delivery": func() { r.Delivered(full()) }}
+	redirected := full()
+	redirected.Status, redirected.UpstreamStatus = 302, 302
+	lines := map[string]func(){"delivery": func() { r.Delivered(redirected) }}
 	for _, name := range []proxy.EventName{
 		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled,
 	} {
@@ -107,6 +109,17 @@ func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 		if level := r.last(t)["level"]; level != want {
 			t.Errorf("%s: %v, want %s", row.Decision, level, want)
 		}
+	}
+	redirected := executed()
+	redirected.Status, redirected.UpstreamStatus = 302, 302
+	r.Delivered(redirected)
+	if line := r.last(t); line["level"] != "WARN" || line["redirected"] != true {
+		t.Errorf("the service answered with a redirect: %v", line)
+	}
+	redirected.Status = 202 // it is parked: its sender sees no redirect
+	r.Delivered(redirected)
+	if line := r.last(t); line["level"] != "INFO" || line["redirected"] != nil {
+		t.Errorf("a redirect that no sender sees: %v", line)
 	}
 	forwarded := executed()
 	forwarded.Decision, forwarded.Would = idem.DecisionBypassed, idem.DecisionStoreUnavailable

@@ -71,7 +71,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		return err
 	}
 	d.printChanging(r)
-	d.printWrongIDs(r)
+	d.printLosses(r)
 	if !examples {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
-		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed}) {
+		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed}, namedFinding{"redirected", &route.Redirected}) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
 				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature+differsText(x)))
@@ -114,11 +114,14 @@ func (d *Desk) printChanging(r *client.Report) {
 	}
 }
 
-// printWrongIDs says on which routes an event ID may name more than one event.
-func (d *Desk) printWrongIDs(r *client.Report) {
+// printLosses says on which routes events may be lost: by an event ID that names more than one, or by a redirect.
+func (d *Desk) printLosses(r *client.Report) {
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		if text := route.ChangedText(); text != "" {
+			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+text))
+		}
+		if text := route.RedirectedText(); text != "" {
 			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+text))
 		}
 		if w := route.WrongEventID; w != nil {
