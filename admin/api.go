@@ -64,7 +64,7 @@ type API struct {
 	health http.Handler
 	access atomic.Pointer[Access]
 	busy   places
-	polls  places
+	polls  *shares
 	// callbacks are apart from busy: clients that make up keys take no place of those that have a token.
 	callbacks places
 	// The Go runtime records one profile of each kind at a time.
@@ -90,7 +90,7 @@ func New(o Options) *API {
 		o.Now = time.Now
 	}
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
-	a.busy, a.polls, a.callbacks = make(places, maxBusy), make(places, maxPolls), make(places, maxCallbacks)
+	a.busy, a.polls, a.callbacks = make(places, maxBusy), newShares(maxPolls, maxPollsEach), make(places, maxCallbacks)
 	a.profiling, a.tracing = make(places, 1), make(places, 1)
 	a.life, a.end = context.WithCancel(context.Background())
 	a.page = page.New(page.Options{API: a, Life: a.life})
@@ -296,7 +296,11 @@ func (c *call) changing() (context.Context, context.CancelFunc) {
 
 // waiting returns the context of a request that waits. It ends with the client's connection and with the API.
 func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, error) {
-	if !c.api.polls.enter() {
+	who := c.caller.token.Name
+	if c.caller.key != "" || who == anonymous { // these are not one client
+		who = ""
+	}
+	if !c.api.polls.enter(who) {
 		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
 	}
 	// The listener's time to write is made for requests that do not wait; its time to read ended with the body.
@@ -305,7 +309,7 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), d)
 	stop := context.AfterFunc(c.api.life, cancel)
-	return ctx, func() { stop(); cancel(); c.api.polls.leave() }, nil
+	return ctx, func() { stop(); cancel(); c.api.polls.leave(who) }, nil
 }
 
 // slack is how much longer than its wait a waiting request may take.

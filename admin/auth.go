@@ -103,7 +103,7 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	case e.access == forCallback:
 		return caller{token: Token{Name: "callback"}, key: secret}, nil
 	case secret == "" && e.access == forRead && a.Open:
-		return caller{token: Token{Name: "anonymous", Read: true}}, nil
+		return caller{token: Token{Name: anonymous, Read: true}}, nil
 	case secret == "":
 		return caller{}, unauthorized(a.whichToken())
 	}
@@ -169,3 +169,6 @@ func forbidden(scope string) *problem {
 	p.header.Set("WWW-Authenticate", `Bearer realm="hooklock", error="insufficient_scope", scope="`+scope+`"`)
 	return p
 }
+
+// anonymous is the name of a caller without a token, where reads need none.
+const anonymous = "anonymous"

@@ -234,7 +234,7 @@ func TestWaitingRequestsEndWithTheAPI(t *testing.T) {
 // awaitWaiting waits until so many requests wait for something.
 func (r *rig) awaitWaiting(n int) {
 	r.t.Helper()
-	r.until(fmt.Sprintf("%d requests wait", n), func() bool { return len(r.api.polls) == n })
+	r.until(fmt.Sprintf("%d requests wait", n), func() bool { return r.api.polls.taken() == n })
 }
 
 // until asks check again and again until it says yes: for what has no event to wait for.

@@ -322,7 +322,7 @@ func TestRequestsAtOneTimeAreBounded(t *testing.T) {
 		t.Errorf("livez: got %d", a.StatusCode)
 	}
 	r.api.busy.leave()
-	for r.api.polls.enter() {
+	for r.api.polls.enter("") {
 	}
 	r.want(429, "rate_limited", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m","wait":"1s"}`)
 	r.want(503, "store_unavailable", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m"}`)

@@ -10,6 +10,7 @@ import (
 const (
 	maxBusy      = 512 // requests with a token, or without one where reads need none
 	maxPolls     = 256 // of them, those that wait for something
+	maxPollsEach = 64  // of them, those of one token
 	maxCallbacks = 256
 
 	// A failure costs credit, which comes back with time; a client without credit has to wait.
@@ -33,6 +34,35 @@ func (r places) enter() bool {
 }
 
 func (r places) leave() { <-r }
+
+// shares are places of which one client may have some only, by its name. A client without a name may have all.
+type shares struct {
+	mu        sync.Mutex
+	all, each int // free places, and the most of one client
+	of        map[string]int
+}
+
+func newShares(all, each int) *shares { return &shares{all: all, each: each, of: map[string]int{}} }
+
+func (s *shares) enter(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == 0 || name != "" && s.of[name] == s.each {
+		return false
+	}
+	s.all--
+	s.of[name]++
+	return true
+}
+
+func (s *shares) leave(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all++
+	if s.of[name]--; s.of[name] == 0 {
+		delete(s.of, name)
+	}
+}
 
 // failures counts wrong tokens and keys by their origin, so that a client cannot try many of them. The zero value with a clock is ready. It
 // needs one time for each origin: golang.org/x/time/rate would need one limiter for each address, which a failure that was let in could not

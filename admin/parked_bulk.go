@@ -90,8 +90,14 @@ func (c *call) readBulk(b *bulk) error {
 	if b.narrow.Label, err = labelOf(b.label); err != nil {
 		return err
 	}
-	if b.at, err = c.bulkCursor(cursor); err != nil || b.dryRun {
+	if b.at, err = c.bulkCursor(cursor); err != nil {
 		return err
+	}
+	switch {
+	case b.dryRun && !c.caller.token.Read:
+		return forbidden("read") // it lists executions
+	case b.dryRun:
+		return nil
 	}
 	return c.reason(b.reason)
 }

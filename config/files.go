@@ -136,7 +136,7 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 		}
 	}
 	text = cutNewline(text)
-	if text == "" {
+	if strings.Trim(text, "\ufeff\x00") == "" {
 		s.problems = append(s.problems, Problem{Path: p.path, Text: "the secret is empty"})
 	}
 	return text, true

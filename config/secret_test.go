@@ -229,3 +229,17 @@ func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 		})
 	}
 }
+
+func TestASecretOfNothingButAMarkIsEmpty(t *testing.T) {
+	for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", "\x00", "\x00\x00\n"} {
+		path := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := &secretReader{}
+		s.read(secretPlace{path: "p", file: path})
+		if len(s.problems) != 1 || s.problems[0].Text != "the secret is empty" {
+			t.Errorf("%q: %v", text, s.problems)
+		}
+	}
+}

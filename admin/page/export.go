@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -73,8 +72,7 @@ func asJSON(all []client.Execution) []byte {
 // asCSV returns a line for each event, with times in UTC.
 func asCSV(all []client.Execution, now time.Time) []byte {
 	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	_ = w.Write([]string{"time", "event", "route", "workflow", "status", "outcome", "what_happened", "duration_seconds", "execution"})
+	writeCSV(&text, []string{"time", "event", "route", "workflow", "status", "outcome", "what_happened", "duration_seconds", "execution"})
 	for i := range all {
 		x := &all[i]
 		at, took := ended(x).At, ""
@@ -85,10 +83,24 @@ func asCSV(all []client.Execution, now time.Time) []byte {
 		for n := range row {
 			row[n] = inert(row[n])
 		}
-		_ = w.Write(row) // to memory
+		writeCSV(&text, row)
 	}
-	w.Flush()
 	return text.Bytes()
+}
+
+// writeCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab: spreadsheets of some countries part cells there, and
+// what follows would be a cell that inert has not seen.
+func writeCSV(text *bytes.Buffer, row []string) {
+	for i, field := range row {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		if strings.ContainsAny(field, ",;\t\"\r\n") || strings.HasPrefix(field, " ") {
+			field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+		}
+		text.WriteString(field)
+	}
+	text.WriteByte('\n')
 }
 
 // inert keeps a spreadsheet from taking a sender's text for a formula.

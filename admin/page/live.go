@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	maxStreams = 64               // open at a time
-	writeTime  = 15 * time.Second // for one event, and for the end of a stream
+	maxStreams     = 64               // open at a time
+	maxStreamsEach = maxStreams / 4   // of them, those of one token
+	writeTime      = 15 * time.Second // for one event, and for the end of a stream
 )
 
 // change is one event of a stream: new and changed rows of the table, removed rows, and changed sections, as HTML.
@@ -27,10 +28,9 @@ type change struct {
 // live sends the overview and then its changes as server-sent events. The script reads them with fetch, because EventSource cannot send a token. Each read of
 // the API uses the visitor's token, so revoking it ends the stream.
 func (p *Page) live(w http.ResponseWriter, r *http.Request) {
-	select {
-	case p.streams <- struct{}{}:
-		defer func() { <-p.streams }()
-	default:
+	if visitor := r.Header.Get("Authorization"); p.openStream(visitor) {
+		defer p.closeStream(visitor)
+	} else {
 		w.Header().Set("Retry-After", "5")
 		p.refuse(w, http.StatusServiceUnavailable, "overloaded", "too many screens are open; this one is not live")
 		return
@@ -63,6 +63,27 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		case <-p.o.Life.Done():
 			return
 		}
+	}
+}
+
+// openStream takes a place for a live screen. One token may have a quarter of them.
+func (p *Page) openStream(visitor string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == maxStreams || visitor != "" && p.streams[visitor] == maxStreamsEach {
+		return false
+	}
+	p.open++
+	p.streams[visitor]++
+	return true
+}
+
+func (p *Page) closeStream(visitor string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
+	if p.streams[visitor]--; p.streams[visitor] == 0 {
+		delete(p.streams, visitor)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"hooklock/admin/client"
@@ -40,7 +41,10 @@ type Page struct {
 	templates *template.Template
 	assets    map[string]asset
 	screens   []screen
-	streams   chan struct{}
+
+	mu      sync.Mutex
+	open    int            // live screens
+	streams map[string]int // of them, by Authorization
 }
 
 // asset is a static file.
@@ -76,7 +80,7 @@ func New(o Options) *Page {
 	if o.Every == 0 {
 		o.Every = 2 * time.Second
 	}
-	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: make(chan struct{}, maxStreams)}
+	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: map[string]int{}}
 	p.templates = template.Must(template.New("page").Funcs(functions()).ParseFS(static, "static/*.html"))
 	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "lines.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := static.ReadFile("static/" + name)

@@ -56,7 +56,7 @@ func SpelledPattern(pattern string) string {
 
 // hidden reports whether r is one of the C1 controls, line and paragraph separators, and marks that turn or hide the text around them.
 func hidden(r rune) bool {
-	return r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
+	return r >= 0x80 && r < 0xa0 || r == 0x61c || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
 		r >= 0x2060 && r <= 0x206f || r == 0xfeff
 }
 

@@ -210,6 +210,9 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	if err != nil {
 		return nil, err
 	}
+	if runsInBrowser(r.ContentType) {
+		return nil, fmt.Errorf("content_type %q: a browser would run what a stranger sends; use text/plain or application/json", r.ContentType)
+	}
 	made := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
@@ -357,4 +360,11 @@ func (e *expected) check(scheme string, d *Delivery) error {
 		return &SignatureError{scheme, Mismatch, partOf(e.lookup.Source()), "is not the configured token"}
 	}
 	return nil
+}
+
+// runsInBrowser reports whether a browser takes a text of that media type for a page or a script.
+func runsInBrowser(contentType string) bool {
+	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	media = strings.TrimSpace(media)
+	return strings.Contains(media, "html") || strings.Contains(media, "svg") || strings.Contains(media, "script")
 }
