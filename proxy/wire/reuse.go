@@ -37,8 +37,11 @@ func (r Reuse) String() string {
 	return "false"
 }
 
-// breath bounds the wait for what comes at once: the FIN behind an answer or a close_notify, and what a readable connection has to say.
+// breath bounds the wait for what comes at once: the FIN behind a close_notify, and what a readable connection has to say.
 const breath = 25 * time.Millisecond
+
+// parting bounds the wait for the close behind a 400, 408 or 501 that does not announce one.
+const parting = 100 * time.Millisecond
 
 // longestServer is how much of a Server field is remembered, in bytes.
 const longestServer = 120
@@ -222,7 +225,7 @@ func (e *exchange) doubt() error {
 
 // closesNow reports whether the service closes the connection behind a whole answer that does not announce it.
 func (e *exchange) closesNow() bool {
-	e.limitRead(time.Now().Add(breath))
+	e.limitRead(time.Now().Add(parting))
 	defer e.limitRead(time.Time{})
 	_, err := e.c.br.Peek(1)
 	return !errors.Is(err, os.ErrDeadlineExceeded)
