@@ -28,6 +28,7 @@ func (v *validator) routes() {
 		}
 		names[r.Name] = i
 		pattern := v.match(path+".match", &r.Match)
+		v.otherMethods(path, r)
 		v.templates(path, r, pattern)
 		v.verify(path, r)
 		if r.Digest && r.Verify.Scheme != SchemeNone {
