@@ -66,6 +66,12 @@ func (a *actor) run() {
 	if a.m.fails {
 		a.step("upstream answers 500", a.end(failed))
 	}
+	if a.m.challenges {
+		a.step("upstream asks for credentials", func(n *state, t *delivery) {
+			n.known.upstream[a.execution()] = finished
+			t.at, t.challenged = releasing, true
+		})
+	}
 	if a.m.holds[a.d] {
 		a.step("upstream answers 202", func(_ *state, t *delivery) { t.at = holdingOn })
 	}
@@ -176,7 +182,7 @@ func (a *actor) settle() {
 	}
 }
 
-// release: provably nothing reached the upstream. A cancel that was asked needs its record.
+// release: provably nothing reached the upstream, or it asked for credentials. A cancel that was asked needs its record.
 func (a *actor) release() {
 	t := a.delivery()
 	finish := func(t *delivery) {
@@ -185,6 +191,8 @@ func (a *actor) release() {
 			t.finish(storeUnavailable)
 		case t.cancel != notCancelled:
 			t.finish(aborted)
+		case t.challenged:
+			t.finish(executed)
 		default:
 			t.finish(unreachable)
 		}
@@ -192,6 +200,9 @@ func (a *actor) release() {
 	request := txn{kind: release, created: t.created, l: t.l}
 	if t.cancel != notCancelled {
 		request = txn{kind: settle, created: t.created, l: t.l, outcome: abortedClean, cancel: t.cancel}
+		if t.challenged {
+			request.outcome = abortedUnsure
+		}
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
 		if !ok && a.mine(n) {

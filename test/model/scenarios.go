@@ -28,6 +28,7 @@ type scenario struct {
 	fails        bool // the upstream may answer 500, which settles nothing
 	cuts         bool // its answer may be cut
 	unreachable  bool
+	challenges   bool // the upstream may ask for credentials
 	final        bool // cancels are final
 	apart        bool // kept answers are stored apart from their records, for less long
 
@@ -85,6 +86,7 @@ func scenarios() []scenario {
 		bounded("fail fast, other, session given up", others, budget{ambiguous: 1, expire: 1, unheard: 1}, func(sc *scenario) { sc.cuts, sc.unreachable = true, true }),
 		bounded("fail fast, three copies, forget", []int{0, 0, 0}, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
 		bounded("unreachable, cancel", copies, budget{ambiguous: 2, crash: 1, expire: 1, cancel: 1}, func(sc *scenario) { sc.unreachable = true }),
+		bounded("challenge", copies, budget{ambiguous: 1, crash: 1, expire: 1, cancel: 1}, func(sc *scenario) { sc.challenges = true; second(&sc.attach) }),
 		bounded("release delay, force", others, budget{ambiguous: 1, crash: 1, expire: 1, force: 1}, func(sc *scenario) { sc.releaseDelay, sc.cuts = true, true }),
 		bounded("cancel, guard", copies, budget{ambiguous: 2, expire: 1, cancel: 1, guard: 1}, func(sc *scenario) { sc.cuts = true }),
 		bounded("adopt twice", others, budget{ambiguous: 1, expire: 2}, func(sc *scenario) { sc.releaseDelay = true }),

@@ -124,6 +124,7 @@ type delivery struct {
 	newest      uint8 // the mark, as it was when it got the lock
 	stale       bool  // it ends because of that
 	tooOld      bool  // it ends because its age was over
+	challenged  bool  // its upstream asked for credentials
 
 	looked      bool      // it has read the queue, where it may replace who waits
 	last, overQ revision  // what it saw there
