@@ -42,7 +42,7 @@ func (f formMember) read(m *Message) ([]byte, result) {
 	case r != found:
 		return nil, r
 	case len(raw) > maxFormJSON:
-		return nil, tooLong
+		return nil, longJSON
 	}
 	text, ok := s.unescape(raw, true)
 	if !ok || !s.form.run(text, f.set) {

@@ -39,7 +39,7 @@ func readLabels(m *Message, labels []label) idem.Labels {
 	found := make(idem.Labels, 0, len(labels))
 	for _, l := range labels {
 		var failed *failure
-		if s.order, failed = l.template.read(m, s.order[:0]); failed != nil && failed.result != tooLong {
+		if s.order, failed = l.template.read(m, s.order[:0]); failed != nil && failed.result.limit() == 0 {
 			continue
 		}
 		line := s.line[:0]

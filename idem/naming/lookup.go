@@ -39,6 +39,8 @@ func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	m.scratch.longest = 0
 	value, r := l.source.reader.read(m)
 	switch {
+	case r.limit() > 0:
+		return nil, ReadTooLong
 	case r != found:
 		return nil, Reading(r)
 	case len(value) == 0:

@@ -39,6 +39,9 @@ func (f *failure) nameError(name, whenMissing string) *NameError {
 	case f.result == ambiguous:
 		e.Code = CodeEventIDAmbiguous
 		e.Detail = fmt.Sprintf("%s is given more than once: send it once", e.Source)
+	case f.result == longJSON:
+		e.Code = CodeKeyTooLong
+		e.Detail = fmt.Sprintf("the JSON around %s is longer than %d bytes: send less, or the ID in a field of its own", e.Source, f.result.limit())
 	case f.result == tooLong:
 		e.Code = CodeKeyTooLong
 		e.Detail = fmt.Sprintf("%s is longer than %d bytes: send a shorter one", e.Source, MaxValue)

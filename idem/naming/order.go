@@ -90,7 +90,7 @@ func (o *ordering) text(m *Message, t *Template) (string, Ordered) {
 	case failed == nil:
 	case failed.result == ambiguous:
 		return "", OrderedAmbiguous
-	case failed.result == tooLong:
+	case failed.result.limit() > 0:
 		return "", OrderedTooLong
 	default:
 		return "", OrderedMissing

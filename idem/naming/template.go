@@ -105,7 +105,7 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 		}
 		found, failed := p.read(m)
 		if failed != nil {
-			if failed.result == tooLong {
+			if failed.result.limit() > 0 {
 				parts = append(parts, found)
 			}
 			return parts, failed
@@ -152,7 +152,19 @@ const (
 	found
 	ambiguous // given twice
 	tooLong   // over MaxValue
+	longJSON  // the JSON that it is in is over maxFormJSON
 )
+
+// limit returns the bytes that a value may have which is too long, or what it is in; 0 = it is not too long.
+func (r result) limit() int {
+	switch r {
+	case tooLong:
+		return MaxValue
+	case longJSON:
+		return maxFormJSON
+	}
+	return 0
+}
 
 // reader reads one source. The value is good until the next call of Keys.Name.
 type reader interface {

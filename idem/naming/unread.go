@@ -50,7 +50,7 @@ func (t *Template) unread(m *Message) []*alternative {
 				break
 			}
 			all = append(all, a)
-			if result == ambiguous || result == tooLong || len(value) > MaxValue { // the next one is not tried
+			if result == ambiguous || result.limit() > 0 || len(value) > MaxValue { // the next one is not tried
 				break
 			}
 		}
@@ -67,6 +67,8 @@ func whyUnread(a *alternative, m *Message) string {
 	switch {
 	case result == ambiguous:
 		return "it is given more than once"
+	case result == longJSON:
+		return fmt.Sprintf("the JSON around it is longer than %d bytes", result.limit())
 	case result == tooLong, len(value) > MaxValue:
 		return fmt.Sprintf("it is longer than %d bytes", MaxValue)
 	case a.Kind == SourceBody && len(m.Body) == 0:
