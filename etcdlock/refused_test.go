@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // refuser is a process whose sender repeats a refused event within ten minutes, with a clock that the test moves on.
 type refuser struct {
 	*Store
-	ahead time.Duration
+	ahead atomic.Int64 // by which its clock is
 	lost  chan idem.LostEvent
 }
 
@@ -29,7 +30,7 @@ func newRefuser(tb testing.TB, e *etcdtest.Etcd, follow idem.Following) *refuser
 	return r
 }
 
-func (r *refuser) now() time.Time { return time.Now().Add(r.ahead) }
+func (r *refuser) now() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }
 
 func tenMinutes() idem.Following {
 	return idem.Following{Patience: 10 * time.Minute, Remembered: 24 * time.Hour}
@@ -47,7 +48,7 @@ func (r *refuser) refuse(tb testing.TB, event string, d idem.Decision) idem.Scop
 // judge moves the clock of the process on, and lets it look at what is due.
 func (r *refuser) judge(tb testing.TB, after time.Duration) {
 	tb.Helper()
-	r.ahead += after
+	r.ahead.Add(int64(after))
 	r.follower.Judge(within(tb, patience))
 	written(tb, r.Store)
 }
@@ -139,9 +140,9 @@ func TestARefusedEventThatRanWaitsOrCameAgainIsNotLost(t *testing.T) {
 	}
 	runs = mustClaim(t, b.Store, lockOfEvent("runs", b.now()), 0)
 	place := mustEnqueue(t, b.Store, lockOfEvent("waits", b.now()))
-	b.ahead = 8 * time.Minute
+	b.ahead.Add(int64(8 * time.Minute))
 	b.refuse(t, "again elsewhere", idem.DecisionLocked)
-	a.ahead = 8 * time.Minute
+	a.ahead.Add(int64(8 * time.Minute))
 	a.refuse(t, "again here", idem.DecisionPaused)
 	a.judge(t, 3*time.Minute)
 	if names := lostEvents(t, a.Store); fmt.Sprint(names) != "[unknown]" {
@@ -209,7 +210,7 @@ func TestAProcessFollowsWhatAnEndedOneHasRefused(t *testing.T) {
 		t.Errorf("%q, %d", names, len(b.lost))
 	}
 	c := newRefuser(t, e, tenMinutes())
-	c.ahead = b.ahead
+	c.ahead.Store(b.ahead.Load())
 	if err := c.follower.Adopt(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +254,7 @@ func TestRefusedEventsAreStoredAtABoundedRate(t *testing.T) {
 	if shed := a.duplicates.Shed() - before; shed < 10 {
 		t.Errorf("%d of 20 further ones were shed", shed)
 	}
-	a.ahead += 30 * time.Second
+	a.ahead.Add(int64(30 * time.Second))
 	before = a.duplicates.Shed()
 	a.Arrived(lockFor("w", "later").Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
 	if a.duplicates.Shed() != before {

@@ -33,6 +33,7 @@ func TestEventsSayInAFewWordsWhatHappened(t *testing.T) {
 		"RUNNING  accepted, 1 try, last 500: database is locked, next in 0 s": executionJSON("evt_1", "RUNNING", failed+`,"parked":{"since":"2026-11-21T10:00:00.000Z","on":"failed","tries":1,"failures":1,"nextAttempt":"2026-11-21T10:00:10.000Z"}`),
 		"RUNNING  blocked after 2 tries, last 503":                            executionJSON("evt_1", "RUNNING", `,"parked":{"since":"2026-11-21T10:00:00.000Z","on":"failed","tries":2,"failures":2,"blocked":"attempts_exhausted","lastEvidence":{"outcome":"executed","status":503,"at":"2026-11-21T10:00:01.000Z"}}`),
 		"REFUSED  409 locked, busy with evt_0 (4 s)":                          `{"executionId":"","workflow":"stripe/acme","eventId":"evt_1","status":"REFUSED","steps":[],"duplicates":0,` + refused + `}`,
+		"REFUSED  409 locked, busy with evt_0 (4 s), and did not come again":  `{"executionId":"","workflow":"stripe/acme","eventId":"evt_1","status":"REFUSED","startedAt":"2026-11-21T10:00:00.000Z","lostAt":"2026-11-21T10:10:00.000Z","steps":[],"duplicates":0,` + refused + `}`,
 		"RELEASED  allowed again by ops: asked the bank":                      `{"executionId":"","workflow":"stripe/acme","eventId":"evt_1","status":"RELEASED","steps":[],"duplicates":0,"released":{"executionId":"exec_b","status":"FAILED","outcome":"unknown","by":"ops","reason":"asked the bank","at":"2026-11-21T10:00:00.000Z"}}`,
 	} {
 		api := serveAPI(t, map[string]string{
@@ -48,6 +49,9 @@ func TestEventsSayInAFewWordsWhatHappened(t *testing.T) {
 		head, row, _ := strings.Cut(out, "\n")
 		if strings.Join(strings.Fields(head), " ") != "TIME EVENT STATUS WHAT HAPPENED WORKFLOW DURATION RUN" || !strings.Contains(strings.Join(strings.Fields(row), " "), "2026-11-21T10:00:00.000Z evt_1 "+strings.Join(strings.Fields(want), " ")+" stripe/acme ") {
 			t.Errorf("no %q in\n%s", want, out)
+		}
+		if strings.HasPrefix(want, "REFUSED") && !strings.HasSuffix(strings.Join(strings.Fields(row), " "), " stripe/acme - -") {
+			t.Errorf("what never ran has a duration:\n%s", out)
 		}
 	}
 }

@@ -44,8 +44,11 @@ func cameAt(x *client.Execution) time.Time {
 	return time.Time{}
 }
 
-// duration returns how long an execution ran, or has been running.
+// duration returns how long an execution ran, or has been running; "" if there is none.
 func duration(x *client.Execution, now time.Time) string {
+	if x.Status == client.Refused || x.Status == client.Released {
+		return ""
+	}
 	if x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
 		return cli.Span(now.Sub(x.StartedAt.Time))
 	}
