@@ -25,9 +25,11 @@ const (
 )
 
 // Etcd checks the etcd that o names, as a Store would use it, and returns one finding for each check. It writes only below <prefix>/v1/doctor/,
-// on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside anything. o must name Endpoints.
-func Etcd(ctx context.Context, o etcdlock.Options) []Finding {
+// on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside anything. o must name Endpoints. largest is the
+// largest value that is to be stored, in bytes; 0 = it is not tried.
+func Etcd(ctx context.Context, o etcdlock.Options, largest int) []Finding {
 	d := newDiagnosis(o)
+	d.largest = largest
 	d.run(ctx)
 	return d.findings
 }
@@ -41,9 +43,11 @@ func newDiagnosis(o etcdlock.Options) *diagnosis {
 type diagnosis struct {
 	o        *etcdlock.Options
 	layout   protocol.Layout
+	largest  int
 	status   func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error)
 	findings []Finding
-	answered []answered
+	answered []answered // learners among them
+	voting   []answered // those that take writes and consistent reads
 }
 
 // answered is a member that answers.
@@ -89,7 +93,11 @@ func (d *diagnosis) run(ctx context.Context) {
 	d.alarms()
 	d.space()
 	d.members(ctx)
-	d.use(ctx, d.answered[0].client)
+	if len(d.voting) == 0 {
+		d.say("etcd use", Skipped, "only learners answer, and they take no writes", "name voting members in etcd.endpoints, or promote a learner")
+		return
+	}
+	d.use(ctx)
 }
 
 // endpoint checks one member by itself.
@@ -112,7 +120,13 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 		return
 	}
 	d.answered = append(d.answered, answered{endpoint, c, s})
-	d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
+	if s.IsLearner {
+		d.say(check, Warning, "is a learner, which takes no writes and no consistent reads: each attempt there is lost",
+			"promote it (etcdctl member promote "+strconv.FormatUint(s.Header.MemberId, 16)+"), or take it out of etcd.endpoints")
+	} else {
+		d.voting = append(d.voting, d.answered[len(d.answered)-1])
+		d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
+	}
 	if err := link.CheckRelease(s.Version); err != nil {
 		d.say("etcd release "+endpoint, Failed, err.Error(), link.NewEnough)
 	} else {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestAHealthyEtcdIsFoundFitAndNothingIsLeftInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes := e.Client.Watch(within(t), "", clientv3.WithPrefix(), clientv3.WithRev(before.Header.Revision+1))
-	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"http://" + e.Endpoint}, Prefix: "/locks"})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"http://" + e.Endpoint}, Prefix: "/locks"}, 0)
 	for _, f := range findings {
 		if f.Result != OK && f.Check != "etcd lease" { // which may be slow here
 			t.Errorf("%+v", f)
@@ -104,7 +105,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 	}()
 	hung := etcdtest.NewWire(t, e.Endpoint)
 	hung.Blackhole(true)
-	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}}, 0)
 	wants(t, findings, "etcd "+e.Endpoint, OK, "answers after")
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "start this member, or correct etcd.endpoints")
 	wants(t, findings, "etcd "+hung.Endpoint, Failed, "it accepts connections and does not answer")
@@ -117,7 +118,7 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 }
 
 func TestWhenNoEndpointAnswersTheRestIsSkipped(t *testing.T) {
-	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"127.0.0.1:1"}})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{"127.0.0.1:1"}}, 0)
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "connection refused")
 	wants(t, findings, "etcd use", Skipped, "no endpoint answers")
 	if len(findings) != 2 {
@@ -158,10 +159,33 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 	}
 }
 
+func TestEachMemberIsUsedAndALearnerIsNamed(t *testing.T) {
+	members := etcdtest.StartCluster(t, 2)
+	learner := etcdtest.AddLearner(t, members)
+	endpoints := []string{learner.Endpoint, members[0].Endpoint, members[1].Endpoint}
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: endpoints}, 64<<10)
+	wants(t, findings, "etcd "+learner.Endpoint, Warning, "is a learner")
+	wants(t, findings, "etcd "+learner.Endpoint, Warning, "etcdctl member promote "+strconv.FormatUint(learner.ID(), 16))
+	for _, m := range members {
+		wants(t, findings, "etcd transaction "+m.Endpoint, OK, "nested transactions work")
+		wants(t, findings, "etcd request size "+m.Endpoint, OK, "64 KiB is taken")
+		found(t, findings, "etcd lease "+m.Endpoint)
+	}
+	wants(t, findings, "etcd cluster", OK, "one cluster")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: endpoints[:1]}, 0), "etcd use", Skipped, "only learners answer")
+}
+
+func TestAnEtcdThatRefusesTheLargestAnswerIsFoundOut(t *testing.T) {
+	for _, size := range []int{33 << 10, 600 << 10} { // refused by etcd, and by gRPC
+		e := etcdtest.StartWithRequestBytes(t, 32<<10)
+		wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, size), "etcd request size", Warning, "raise --max-request-bytes of each member")
+	}
+}
+
 func TestAFullStoreIsFoundOut(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	e.Fill(t)
-	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, 0)
 	wants(t, findings, "etcd alarms", Failed, "NOSPACE")
 	wants(t, findings, "etcd lease", Failed, "disarm the NOSPACE alarm")
 	wants(t, findings, "etcd permissions", Skipped, "needs a lease")
@@ -170,13 +194,13 @@ func TestAFullStoreIsFoundOut(t *testing.T) {
 func TestACompactedHistoryIsSeen(t *testing.T) {
 	e := etcdtest.Start(t)
 	e.Compact(t)
-	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}), "etcd compaction", OK, "it has been compacted")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, 0), "etcd compaction", OK, "it has been compacted")
 }
 
 func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	e := etcdtest.StartWithUsers(t, "/locks")
 	right := etcdlock.Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password, Prefix: "/locks"}
-	findings := Etcd(within(t), right)
+	findings := Etcd(within(t), right, 0)
 	for _, f := range findings {
 		if f.Result != OK && f.Check != "etcd lease" { // which may be slow here
 			t.Errorf("%+v", f)
@@ -185,17 +209,17 @@ func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	wants(t, findings, "etcd outside", OK, "denied, as it should be")
 	elsewhere, guess, nobody := right, right, right
 	elsewhere.Prefix, guess.Password, nobody.Username, nobody.Password = "/other", "guess", "", ""
-	wants(t, Etcd(within(t), elsewhere), "etcd transaction", Failed, "permission denied")
-	wants(t, Etcd(within(t), elsewhere), "etcd permissions", Failed, "etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
-	wants(t, Etcd(within(t), guess), "etcd "+e.Endpoint, Failed, "correct etcd.username and its password")
-	wants(t, Etcd(within(t), nobody), "etcd "+e.Endpoint, Failed, "set etcd.username and its password, or a client certificate")
+	wants(t, Etcd(within(t), elsewhere, 0), "etcd transaction", Failed, "permission denied")
+	wants(t, Etcd(within(t), elsewhere, 0), "etcd permissions", Failed, "etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
+	wants(t, Etcd(within(t), guess, 0), "etcd "+e.Endpoint, Failed, "correct etcd.username and its password")
+	wants(t, Etcd(within(t), nobody, 0), "etcd "+e.Endpoint, Failed, "set etcd.username and its password, or a client certificate")
 }
 
 func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 	a, stranger := etcdtest.NewAuthority(t), etcdtest.NewAuthority(t)
 	e := etcdtest.StartWithCertificates(t, a, "/locks")
 	right := etcdlock.Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)), Prefix: "/locks", SessionTTL: 15 * time.Second}
-	for _, f := range Etcd(within(t), right) {
+	for _, f := range Etcd(within(t), right, 0) {
 		if f.Result != OK && f.Check != "etcd lease" { // which may be slow here
 			t.Errorf("%+v", f)
 		}
@@ -219,9 +243,9 @@ func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 		{"another name", otherName, "set etcd.tls.server_name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			wants(t, Etcd(within(t), c.o), "etcd http", Failed, c.says)
+			wants(t, Etcd(within(t), c.o, 0), "etcd http", Failed, c.says)
 		})
 	}
 	plain := etcdtest.Start(t)
-	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}), "etcd https", Failed, "if this endpoint speaks no TLS, write http://")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}, 0), "etcd https", Failed, "if this endpoint speaks no TLS, write http://")
 }

@@ -14,24 +14,63 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// use does once each thing that a Store does all the time.
-func (d *diagnosis) use(ctx context.Context, c *clientv3.Client) {
-	granted := d.lease(ctx, c)
-	if granted == nil {
-		d.say("etcd transaction", Skipped, "needs a lease", "")
-		d.say("etcd permissions", Skipped, "needs a lease", "")
-	} else {
-		defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
-			_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, granted.ID); return err })
-		}()
-		key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
-		if d.transaction(ctx, c, key, granted.ID) {
-			d.cluster(ctx, key)
+// use does once each thing that a Store does all the time: through each member what a Store needs of it, and the rest through one.
+func (d *diagnosis) use(ctx context.Context) {
+	for i, a := range d.voting {
+		of := ""
+		if len(d.voting) > 1 {
+			of = " " + a.endpoint
 		}
-		d.permissions(ctx, c, key, granted.ID)
+		d.useMember(ctx, a.client, of, i == 0)
 	}
-	d.outside(ctx, c)
-	d.compaction(ctx, c)
+	d.outside(ctx, d.voting[0].client)
+	d.compaction(ctx, d.voting[0].client)
+}
+
+// useMember does so through one member. of follows the names of its checks. The first member is asked for what is the same at all.
+func (d *diagnosis) useMember(ctx context.Context, c *clientv3.Client, of string, first bool) {
+	granted := d.lease(ctx, c, "etcd lease"+of)
+	if granted == nil {
+		d.say("etcd transaction"+of, Skipped, "needs a lease", "")
+		if first {
+			d.say("etcd permissions", Skipped, "needs a lease", "")
+		}
+		return
+	}
+	defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
+		_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, granted.ID); return err })
+	}()
+	key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
+	passed := d.transaction(ctx, c, key, granted.ID, "etcd transaction"+of)
+	d.size(ctx, c, key, granted.ID, "etcd request size"+of)
+	if !first {
+		return
+	}
+	if passed {
+		d.cluster(ctx, key)
+	}
+	d.permissions(ctx, c, key, granted.ID)
+}
+
+// size puts a value as large as the largest that a Store may put. Each member has a limit of its own.
+func (d *diagnosis) size(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID, check string) {
+	if d.largest == 0 {
+		return
+	}
+	_, err := step(ctx, func(ctx context.Context) error {
+		_, err := c.Put(ctx, key+"-size", strings.Repeat("x", d.largest), clientv3.WithLease(lease))
+		return err
+	})
+	of := fmt.Sprintf("a request with %s", size(int64(d.largest)))
+	switch {
+	case link.TooLarge(err):
+		d.say(check, Warning, of+" is refused: answers of that size are recorded as their status alone, and requests are not parked",
+			"raise --max-request-bytes of each member (1.5 MiB by default), or lower idempotency.replay_body and park_store.inline")
+	case err != nil:
+		d.fail(check, of, err, "look at etcd's log")
+	default:
+		d.say(check, OK, of+" is taken, the largest of this configuration", "")
+	}
 }
 
 // step runs f with a limit of its own, and returns how long it took.
@@ -44,8 +83,7 @@ func step(ctx context.Context, f func(context.Context) error) (took time.Duratio
 }
 
 // lease measures the round trip of a lease. The lease that it returns is for the checks that follow; nil = there is none.
-func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client) (granted *clientv3.LeaseGrantResponse) {
-	const check = "etcd lease"
+func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client, check string) (granted *clientv3.LeaseGrantResponse) {
 	asked := min(d.o.SessionTTL, diagnoseLease)
 	took := map[string]time.Duration{}
 	for _, try := range []struct {
@@ -99,8 +137,7 @@ func ifCreatedAt(revision int64, key string, lease clientv3.LeaseID) clientv3.Op
 }
 
 // transaction sends two nested transactions in one request: the first must pass, and put the key, and the second must be refused.
-func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) (passed bool) {
-	const check = "etcd transaction"
+func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID, check string) (passed bool) {
 	another := key + "-2"
 	var response *clientv3.TxnResponse
 	took, err := step(ctx, func(ctx context.Context) (err error) {
@@ -123,11 +160,11 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 // have the same one.
 func (d *diagnosis) cluster(ctx context.Context, key string) {
 	const check = "etcd cluster"
-	first := d.answered[0]
-	if len(d.answered) == 1 {
+	first := d.voting[0]
+	if len(d.voting) == 1 {
 		return
 	}
-	for _, a := range d.answered[1:] {
+	for _, a := range d.voting[1:] {
 		var got *clientv3.GetResponse
 		_, err := step(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
 		switch {

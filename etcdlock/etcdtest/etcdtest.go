@@ -45,6 +45,7 @@ func StartCluster(tb testing.TB, n int) []*Etcd {
 		cfg.Name, cfg.TickMs, cfg.ElectionMs = fmt.Sprintf("m%d", i), 50, 500 // apart from each other, members need more time for an election
 		cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
 		cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
+		cfg.StrictReconfigCheck = false // which lets no member join for the first five seconds
 		configs[i], names[i] = cfg, cfg.Name+"="+cfg.ListenPeerUrls[0].String()
 	}
 	servers, members := make([]*embed.Etcd, n), make([]*Etcd, n)
@@ -56,6 +57,27 @@ func StartCluster(tb testing.TB, n int) []*Etcd {
 		members[i] = await(tb, server, nil)
 	}
 	return members
+}
+
+// AddLearner starts one more member of a cluster, which is a learner.
+func AddLearner(tb testing.TB, members []*Etcd) *Etcd {
+	tb.Helper()
+	cfg := newConfig(tb)
+	cfg.Name, cfg.TickMs, cfg.ElectionMs = "learner", 50, 500
+	cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
+	cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if _, err := members[0].Client.MemberAddAsLearner(ctx, []string{cfg.ListenPeerUrls[0].String()}); err != nil {
+		tb.Fatal(err)
+	}
+	cluster := []string{cfg.Name + "=" + cfg.ListenPeerUrls[0].String()}
+	for _, m := range members {
+		c := m.server.Config()
+		cluster = append(cluster, c.Name+"="+c.ListenPeerUrls[0].String())
+	}
+	cfg.InitialCluster, cfg.ClusterState = strings.Join(cluster, ","), embed.ClusterStateFlagExisting
+	return await(tb, boot(tb, cfg), nil)
 }
 
 // freeAddress returns an address that nothing listens on.

@@ -33,7 +33,20 @@ func storeFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	if err != nil {
 		return []diagnose.Finding{{Check: "etcd", Result: diagnose.Failed, Found: err.Error(), Advice: "correct the files of etcd.tls"}}
 	}
-	return diagnose.Etcd(ctx, o)
+	return diagnose.Etcd(ctx, o, largestValue(c))
+}
+
+// largestValue returns how large a value the configuration lets Hooklock store in etcd, in bytes, with room for what describes it.
+func largestValue(c *config.Config) int {
+	const described = 4 << 10
+	largest := config.Size(0)
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		if largest = max(largest, r.Idempotency.ReplayBody); r.Park.Enabled {
+			largest = max(largest, c.ParkStore.Inline)
+		}
+	}
+	return int(largest) + described
 }
 
 // embeddedFinding checks the embedded etcd without a start, which would change its data, and the owner of its files.
