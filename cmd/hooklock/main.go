@@ -80,7 +80,7 @@ holds the lock, or it has ended).`,
 	})
 	root.AddCommand(serve.NewServe(e), newDrain(), newHealthcheck(e), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
 		inject.New(e, os.Stdin), doctor.NewDoctor(e),
-		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewAudit(e), remote.NewReport(e), remote.NewStatus(e), remote.NewPause(e), remote.NewResume(e), remote.NewPauses(e), remote.NewSeen(e), newEmbedded(e), remote.NewEvents(e), remote.NewShow(e), remote.NewQueue(e))
+		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewAudit(e), remote.NewReport(e), remote.NewStatus(e), remote.NewPause(e), remote.NewResume(e), remote.NewPauses(e), remote.NewSeen(e), newEmbedded(e), newEtcd(e), remote.NewEvents(e), remote.NewShow(e), remote.NewQueue(e))
 	root.AddCommand(remote.NewActions(e)...)
 	return root
 }

@@ -45,6 +45,8 @@ func StartCluster(tb testing.TB, n int) []*Etcd {
 		cfg.Name, cfg.TickMs, cfg.ElectionMs = fmt.Sprintf("m%d", i), 50, 500 // apart from each other, members need more time for an election
 		cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
 		cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
+		cfg.ListenClientUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
+		cfg.AdvertiseClientUrls = cfg.ListenClientUrls
 		cfg.StrictReconfigCheck = false // which lets no member join for the first five seconds
 		configs[i], names[i] = cfg, cfg.Name+"="+cfg.ListenPeerUrls[0].String()
 	}
@@ -68,6 +70,14 @@ func AddLearner(tb testing.TB, members []*Etcd) *Etcd {
 	cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
+	Eventually(tb, "the cluster has a version, without which no member can join", func() bool {
+		for _, m := range members {
+			if m.server.Server.ClusterVersion() == nil {
+				return false
+			}
+		}
+		return true
+	})
 	if _, err := members[0].Client.MemberAddAsLearner(ctx, []string{cfg.ListenPeerUrls[0].String()}); err != nil {
 		tb.Fatal(err)
 	}

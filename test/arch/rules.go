@@ -74,12 +74,12 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose"}, around...),
-		Never:    []string{"hooklock/etcdlock/diagnose"},
-		Why:      "a diagnosis is for a person who asks: what runs does not depend on it",
+		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"}, around...),
+		Never:    []string{"hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
+		Why:      "a diagnosis, and work on etcd's members, are for a person who asks: what runs does not depend on them",
 	},
 	{
-		Packages: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose"},
+		Packages: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
 		Why:      "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
 	},
