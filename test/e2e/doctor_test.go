@@ -172,7 +172,7 @@ func TestDoctorRefusesAnEtcdThatIsTooOldAndServeWarnsOfIt(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	says(t, lines, "etcd release", "failed", "etcd 3.6.3 is too old to be relied on: a lease that was revoked can be reported alive; reads can be stale")
-	says(t, lines, "etcd release", "failed", "upgrade to 3.6.14, 3.5.28 or 3.7")
+	says(t, lines, "etcd release", "failed", "upgrade to 3.7.1, 3.6.14 or 3.5.33")
 	says(t, lines, "etcd lease", "ok", "")
 	h := testkit.Serve(t, hooklockProgram, doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /old}", endpoint)))
 	warning := h.Stderr.AwaitRecord(t, "etcd.release", nil)
