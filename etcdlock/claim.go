@@ -253,7 +253,7 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 	result, err := commit.InTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
 	switch {
 	case err != nil:
-		return nil, nil, commit.Unavailable(err)
+		return nil, nil, commit.Unavailable(c.store.pool.Because(err))
 	case result.held == nil:
 		return nil, result.seen, result.err
 	}

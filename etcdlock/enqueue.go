@@ -58,7 +58,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 		if errors.Is(err, commit.ErrClosed) {
 			p.store.view.Queues.Unregister(&p.entry)
 		}
-		return nil, nil, commit.Unavailable(err)
+		return nil, nil, commit.Unavailable(s.pool.Because(err))
 	}
 	if r.seen != nil || r.err != nil {
 		return nil, r.seen, r.err

@@ -1,10 +1,14 @@
 package etcdlock
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/idem"
 )
 
 // A renewal, a grant or a read takes one round trip: with 700 ms for each, no session ever opened at an etcd that is further away.
@@ -17,5 +21,23 @@ func TestAnEtcdThatIsFarAwayIsUsedIfTheRequestTimeoutAllowsIt(t *testing.T) {
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	if r := mustSettle(t, held); r.Answer == nil || !r.Answer.Whole {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestACallerWhoseTimeIsUpLearnsWhyEtcdDoesNotAnswer(t *testing.T) {
+	e := etcdtest.Start(t)
+	wire := etcdtest.NewWire(t, e.Endpoint)
+	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	wire.Blackhole(true)
+	defer wire.Blackhole(false)
+	var err error
+	eventually(t, "the reason", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, _, err = s.Claim(ctx, lockFor("w", "one"), 0)
+		return errors.Is(err, idem.ErrStoreUnavailable) && strings.Contains(err.Error(), "has not answered within")
+	})
+	if strings.Contains(err.Error(), "deadline") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	case errors.Is(err, commit.ErrClosed):
 		return nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, commit.Unknown(err)
+		return nil, commit.Unknown(s.pool.Because(err))
 	}
 	return r.seen, r.err
 }

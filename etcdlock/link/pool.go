@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -48,6 +49,7 @@ type Pool struct {
 	Limits
 	members []*member
 	owned   bool
+	latest  atomic.Pointer[error] // why the latest request got no answer; nil = it got one
 	onBack  func(before, now int64)
 
 	mu    sync.Mutex
@@ -209,11 +211,23 @@ func (p *Pool) try(parent context.Context, name string, limit time.Duration, req
 	}
 	if parent.Err() == nil {
 		err = p.members[at].explain(err, c, p.members[at].endpoint, limit)
+		p.note(err)
 	}
 	if err != nil && parent.Err() == nil && !Definite(err) {
 		p.failover(at)
 	}
 	return err
+}
+
+// note remembers why a request got no answer, until one gets it.
+func (p *Pool) note(err error) {
+	var silent *errSilent
+	switch {
+	case errors.As(err, &silent):
+		p.latest.Store(&err)
+	case p.latest.Load() != nil:
+		p.latest.Store(nil)
+	}
 }
 
 // Commit sends a transaction once that does ops if all compares hold.

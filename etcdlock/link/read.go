@@ -65,7 +65,7 @@ func (p *Pool) ReadOps(ctx context.Context, reads []*pb.RequestOp) (answers []*p
 			return response.Responses, response.Header.Revision, nil
 		}
 		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) && !errors.Is(err, rpctypes.ErrTooManyOps) && !TooLarge(err) {
-			err = pause.Wait(ctx)
+			err = p.Because(pause.Wait(ctx))
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("read: %w", err)

@@ -63,7 +63,7 @@ func (s *silence) explain(err error, c *clientv3.Client, endpoint string, limit 
 	case !connected:
 		return &errSilent{fmt.Sprintf("no connection to etcd at %s: it, or what is before it, takes none; hooklock doctor tries each step", endpoint), err}
 	case s.leaderless.Load():
-		return &errSilent{fmt.Sprintf("etcd at %s has no leader: a majority of its members is away", endpoint), errors.Join(rpctypes.ErrNoLeader, err)}
+		return &errSilent{fmt.Sprintf("etcd at %s has no leader", endpoint), errors.Join(rpctypes.ErrNoLeader, err)}
 	}
 	return &errSilent{fmt.Sprintf("etcd at %s has not answered within %v, which etcd.request_timeout sets", endpoint, limit), err}
 }
@@ -73,6 +73,14 @@ func (s *silence) heard(err error) {
 	if Says(err, rpctypes.ErrNoLeader) {
 		s.leaderless.Store(true)
 	}
+}
+
+// Because returns err, or why etcd does not answer if err is the end of a caller's time.
+func (p *Pool) Because(err error) error {
+	if latest := p.latest.Load(); latest != nil && errors.Is(err, context.DeadlineExceeded) {
+		return *latest
+	}
+	return err
 }
 
 // WhySilent asks each member that is connected whether it has a leader, where err says that one has not answered. It returns err, or that there is none.
