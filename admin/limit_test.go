@@ -4,8 +4,13 @@ import "testing"
 
 func TestATokenHasAShareOfThePlacesForWaits(t *testing.T) {
 	s := newShares(4, 2)
-	if !s.enter("a") || !s.enter("a") || s.enter("a") || !s.enter("b") || !s.enter("") || s.enter("") {
-		t.Fatal("a share, or all places, are not as they were set")
+	for i, c := range []struct {
+		name string
+		want bool
+	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"", true}, {"", false}} {
+		if s.enter(c.name) != c.want {
+			t.Fatalf("%d: %q is not as its share, or all places, were set", i, c.name)
+		}
 	}
 	s.leave("a")
 	if !s.enter("a") || s.enter("b") {

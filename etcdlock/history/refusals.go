@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 
@@ -89,35 +90,44 @@ func (a *Audits) timeOf(kv *mvccpb.KeyValue) string {
 // newestFirst yields all audits whose timeOf is behind after, those that changed nothing among the others.
 func (a *Audits) newestFirst(ctx context.Context, after string) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
-		next := [2]func() (*mvccpb.KeyValue, error, bool){}
-		var heads [2]*mvccpb.KeyValue
-		for i, kind := range [...]string{protocol.KindAudits, protocol.KindRefused} {
-			keys := link.Below(a.o.Layout.All(kind), MaxPage)
-			if after != "" {
-				keys.From += after + "\x00"
+		changed, refused := a.pullBehind(ctx, protocol.KindAudits, after), a.pullBehind(ctx, protocol.KindRefused, after)
+		defer changed.stop()
+		defer refused.stop()
+		for changed.head != nil || refused.head != nil || changed.err != nil || refused.err != nil {
+			next := changed
+			if changed.head == nil || refused.head != nil && a.timeOf(refused.head) < a.timeOf(changed.head) {
+				next = refused
 			}
-			var stop func()
-			next[i], stop = iter.Pull2(a.o.Pool.All(ctx, keys))
-			defer stop()
-			var err error
-			if heads[i], err, _ = next[i](); err != nil {
+			if err := errors.Join(changed.err, refused.err); err != nil {
 				yield(nil, err)
 				return
 			}
-		}
-		for heads[0] != nil || heads[1] != nil {
-			i := 0
-			if heads[0] == nil || heads[1] != nil && a.timeOf(heads[1]) < a.timeOf(heads[0]) {
-				i = 1
-			}
-			if !yield(heads[i], nil) {
+			if !yield(next.head, nil) {
 				return
 			}
-			var err error
-			if heads[i], err, _ = next[i](); err != nil {
-				yield(nil, err)
-				return
-			}
+			next.step()
 		}
 	}
+}
+
+// pulled is a list of audits of one kind at its next one.
+type pulled struct {
+	head *mvccpb.KeyValue // nil = there is none
+	err  error
+	next func() (*mvccpb.KeyValue, error, bool)
+	stop func()
+}
+
+func (p *pulled) step() { p.head, p.err, _ = p.next() }
+
+// pullBehind returns the list of the audits of a kind whose timeOf is behind after.
+func (a *Audits) pullBehind(ctx context.Context, kind, after string) *pulled {
+	keys := link.Below(a.o.Layout.All(kind), MaxPage)
+	if after != "" {
+		keys.From += after + "\x00"
+	}
+	p := &pulled{}
+	p.next, p.stop = iter.Pull2(a.o.Pool.All(ctx, keys))
+	p.step()
+	return p
 }

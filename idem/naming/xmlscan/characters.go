@@ -7,12 +7,11 @@ func (s *Scanner) readRune(c byte) (rune, error) {
 	r := rune(c)
 	if c >= utf8.RuneSelf {
 		_ = s.in.UnreadByte()
-		size := 0
-		var err error
-		if r, size, err = s.in.ReadRune(); err != nil {
+		read, size, err := s.in.ReadRune()
+		if err != nil {
 			return 0, err
 		}
-		if r == utf8.RuneError && size == 1 {
+		if r = read; r == utf8.RuneError && size == 1 {
 			return 0, malformed("the document is not UTF-8")
 		}
 	}
