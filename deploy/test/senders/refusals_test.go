@@ -125,30 +125,35 @@ func TestWhatSendersDoOnARefusal(t *testing.T) {
 			service := newScripted(t)
 			sendTo := start(t, name, service.URL+"/hooks")
 			for status, does := range want {
-				if got := service.does(t, status, func(event string) { sendTo(t, event) }); got != does {
-					t.Errorf("%d: %s, want %s", status, got, does)
-				}
+				service.check(t, status, does, func(event string) { sendTo(t, event) })
 			}
 		})
 	}
 }
 
-// does refuses an event with status, and the next one with 503, which every sender here sends again: an event that has not come again by then is lost.
-func (s *scripted) does(t *testing.T, status int, send func(event string)) string {
+// check refuses an event with status, and waits until it comes again. One that is to be lost has not come again when the next one has, which is
+// refused with the 503 that every sender here tries again.
+func (s *scripted) check(t *testing.T, status int, does string, send func(event string)) {
+	t.Helper()
+	refused := s.refuse(t, status, send)
+	if does == "again" {
+		testkit.Until(t, fmt.Sprintf("after %d the event comes again", status), func() bool { return s.bodies()[refused] > 1 })
+		return
+	}
+	after := s.refuse(t, 503, send)
+	testkit.Until(t, "the event after it comes again", func() bool { return s.bodies()[after] > 1 })
+	if s.bodies()[refused] > 1 {
+		t.Errorf("after %d the event came again", status)
+	}
+}
+
+// refuse sends an event, which gets this status, and returns its body.
+func (s *scripted) refuse(t *testing.T, status int, send func(event string)) string {
 	t.Helper()
 	before := s.bodies()
 	s.answer(testkit.Reply(status, "{}", "Location: /elsewhere"))
-	send(fmt.Sprintf("refused-%d", status))
-	refused := s.awaitNew(t, before)
-	before = s.bodies()
-	s.answer(testkit.Reply(503, "{}"))
-	send(fmt.Sprintf("after-%d", status))
-	after := s.awaitNew(t, before)
-	testkit.Until(t, "the event after it comes again", func() bool { return s.bodies()[after] > 1 })
-	if s.bodies()[refused] > 1 {
-		return "again"
-	}
-	return "lost"
+	send(fmt.Sprintf("event-%d-%d", len(before), status))
+	return s.awaitNew(t, before)
 }
 
 // bodies returns how often each event came.
