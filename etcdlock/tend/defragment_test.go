@@ -2,6 +2,7 @@ package tend
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,8 +56,8 @@ func TestTheLeaderComesLastAndIsNoneByThen(t *testing.T) {
 			t.Errorf("the last one is %+v, not the member that led", s)
 		}
 	}
-	if got := strings.Join(order, " "); got != "defragment defragment move defragment" {
-		t.Errorf("got %s", got)
+	if !slices.Equal(order, []string{"defragment", "defragment", "move", "defragment"}) {
+		t.Errorf("got %q", order)
 	}
 	if after := leaderOf(t, members[0]); after == before {
 		t.Error("the leader was defragmented")

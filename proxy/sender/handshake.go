@@ -210,8 +210,9 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	if err != nil {
 		return nil, err
 	}
-	if runsInBrowser(r.ContentType) {
-		return nil, fmt.Errorf("content_type %q: a browser would run what a stranger sends; use text/plain or application/json", r.ContentType)
+	contentType, err := r.answerType()
+	if err != nil {
+		return nil, err
 	}
 	made := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
 	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
@@ -219,10 +220,6 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	}
 	if err := r.checkDigests(slices.Concat(body, line), c); err != nil {
 		return nil, err
-	}
-	contentType := r.ContentType
-	if contentType == "" && r.Answer != "" {
-		contentType = "text/plain; charset=utf-8"
 	}
 	return func(d *Delivery) (*HandshakeAnswer, error) {
 		if err := token.check(c.Scheme, d); err != nil {
@@ -245,6 +242,18 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
 	}, nil
+}
+
+// answerType returns the Content-Type of the answer; "" = it has none. It returns an error for one that a
+// browser would run, because the answer may repeat what a stranger sent.
+func (r *HandshakeRule) answerType() (string, error) {
+	switch {
+	case runsInBrowser(r.ContentType):
+		return "", fmt.Errorf("content_type %q: a browser would run what a stranger sends; use text/plain or application/json", r.ContentType)
+	case r.ContentType == "" && r.Answer != "":
+		return "text/plain; charset=utf-8", nil
+	}
+	return r.ContentType, nil
 }
 
 // checkDigests rejects an answer with the digest of a value that any caller can choose: it could be the signature of an event.
