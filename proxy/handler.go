@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,7 @@ type Handler struct {
 	tunnels wire.Tunnels
 	passing passing
 	calls   sync.WaitGroup // those that go on after their senders were answered
+	parsers chan struct{}  // has room for as many long bodies as are parsed at a time
 }
 
 // Rules are what a reload replaces, all at once. A delivery keeps those that it began with.
@@ -85,7 +87,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{o: o, pool: newDeliveryPool()}
+	h := &Handler{o: o, pool: newDeliveryPool(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)
 	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
 	return h
@@ -166,14 +168,35 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readBody(ctx); end != nil {
 		return end
 	}
+	if end := d.parse(); end != nil {
+		return end
+	}
+	return d.admit(ctx)
+}
+
+// parse runs the stages that take the body apart.
+func (d *delivery) parse() *ending {
+	defer d.awaitParser()()
 	if end := d.verify(); end != nil {
 		return end
 	}
 	if end := d.letAskForChallenge(); end != nil {
 		return end
 	}
-	if end := d.name(); end != nil {
-		return end
+	return d.name()
+}
+
+// awaitParser waits until the body may be parsed, and returns the function that ends the parsing. Parsed, a body takes
+// several times its length beside limits.memory (docs/threat-model.md). So no more long ones are parsed at a time than
+// there are processors, which takes no longer in all, and nothing parsed is left while the delivery waits for a lock or
+// its answer.
+func (d *delivery) awaitParser() (end func()) {
+	if len(d.req.body) <= keepBuffer {
+		return func() {}
 	}
-	return d.admit(ctx)
+	d.h.parsers <- struct{}{}
+	return func() {
+		d.req.msg.DropScratch()
+		<-d.h.parsers
+	}
 }

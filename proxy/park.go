@@ -27,7 +27,7 @@ type Requests interface {
 // parking returns what the gate needs to park the delivery, so that it can outlive this process; nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
-	if p == nil || d.h.o.Requests == nil || d.route.Verify.answerIsUsed(&d.req) {
+	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
 		return nil
 	}
 	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
@@ -47,6 +47,12 @@ func (d *delivery) parking() *idem.Parking {
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.
 func (v *Verification) answerIsUsed(q *request) bool {
 	return v.Preset != nil && v.Preset.Facts.AnswerIsUsed(q.asSigned())
+}
+
+// answerIsUsed is that of its route.
+func (d *delivery) answerIsUsed() bool {
+	defer d.awaitParser()()
+	return d.route.Verify.answerIsUsed(&d.req)
 }
 
 // patience returns how long the sender still waits.

@@ -38,3 +38,6 @@ func (m *Message) Reset() {
 	s.reset()
 	*m = Message{Fields: fields[:0], Vars: vars[:0], scratch: s}
 }
+
+// DropScratch drops the large part of the memory in which names were built. Names that were built stay good.
+func (m *Message) DropScratch() { m.scratch.reset() }
