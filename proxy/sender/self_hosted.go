@@ -73,7 +73,7 @@ func selfHostedWithoutRetries() []SelfHosted {
 			Notes: "It sends PUT.",
 		},
 		{
-			Name: "nginx-rtmp (on_play)", Version: "1.2.2",
+			Name: "nginx-rtmp (on_play)", Version: "1.2.2", Run: RunInTest,
 			Refused: "the viewer is cut off", Unavailable: "the same", Redirected: "the viewer is let in", Silent: "waits 10 s", EventID: "none: `clientid` begins at 1 again after a restart",
 			Route: `
   - name: rtmp
