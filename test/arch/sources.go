@@ -24,6 +24,7 @@ const (
 var topLevel = []string{
 	"cmd", "proxy", "etcdlock", "idem", "config", "deploy", "admin", "docs", "test",
 	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
+	"findings",             // scripts on other software, outside go.mod and CI: neither a package nor a document
 	"bin", "hooklock-data", // ignored by git: what make builds, and what a first run keeps
 }
 
