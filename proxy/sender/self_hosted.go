@@ -103,7 +103,7 @@ func selfHostedWithRetries() []SelfHosted {
 			Notes: "Two equal messages are two events, so a retry runs again.",
 		},
 		{
-			Name: "Kannel (smsbox)", Version: "1.4.5",
+			Name: "Kannel (smsbox)", Version: "1.4.5", Run: RunInTest,
 			Refused: "3 tries", Unavailable: "3 tries; 204 too", Redirected: "followed as GET", Silent: "waits over 12 s", EventID: "`%I` in the query",
 			Route: `
   - name: kannel
@@ -128,8 +128,8 @@ func selfHostedWithRetries() []SelfHosted {
 			Notes: "Each try has a new state of all services, so the ID alone decides. A message without an event has no ID: its payload is the key.",
 		},
 		{
-			Name: "syslog-ng (http)", Version: "3.38.1", Run: RunAlone,
-			Refused: "again", Unavailable: "again", Redirected: "again", Silent: "not tried", EventID: "`$UNIQID`, in the body alone",
+			Name: "syslog-ng (http)", Version: "3.38.1", Run: RunInTest,
+			Refused: "again", Unavailable: "again", Redirected: "again", Silent: "not tried", EventID: "`$UNIQID`, in the body alone, with `use-uniqid(yes)`",
 			Route: `
   - name: syslog
     path: /hooks/syslog
@@ -137,7 +137,7 @@ func selfHostedWithRetries() []SelfHosted {
     event_id: "{body.id}"
     idempotency: {on_mismatch: execute}
 `,
-			Notes: "One line a request (`batch-lines(1)`), and `id` with `$UNIQID` in the body: a batch grows between tries, and a template in `headers()` arrives literally, as one ID for all.",
+			Notes: "One line a request (`batch-lines(1)`), and `id` with `$UNIQID` in the body, which is empty without `use-uniqid(yes)`, so that equal lines are one event: a batch grows between tries, and a template in `headers()` arrives literally, as one ID for all.",
 		},
 	}
 }

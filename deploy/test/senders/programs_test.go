@@ -22,6 +22,7 @@ var programs = map[string]program{
 	"docker-registry": {"docker-registry", "docker-registry", startRegistry},
 	"tusd":            {"self-hosted", "tusd", startTusd},
 	"nsq_to_http":     {"self-hosted", "nsq", startNSQ},
+	"syslog-ng":       {"self-hosted", "syslog", startSyslogNG},
 }
 
 // alertmanagerEvery starts one that makes a group of each name of an alert, with this group_interval. An event is a firing alert; "resolved NAME" ends it.

@@ -120,6 +120,7 @@ func TestWhatSendersDoOnARefusal(t *testing.T) {
 		"docker-registry": {409: "again", 429: "again", 503: "again", 301: "lost"},
 		"tusd":            {409: "lost", 429: "lost", 503: "again", 301: "lost"},
 		"nsq_to_http":     {409: "again", 429: "again", 503: "again", 301: "lost"},
+		"syslog-ng":       {409: "again", 429: "again", 503: "again", 301: "again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := newScripted(t)
