@@ -49,8 +49,9 @@ type note struct {
 	queued bool // it is in the queue; while it is being written, only if it has changed since
 
 	// The fields below are guarded by writing.
-	lease  clientv3.LeaseID // that it was written with, 0 = none
-	leased link.Instant
+	lease     clientv3.LeaseID // that it was written with, 0 = none
+	leased    link.Instant
+	leasedFor time.Duration // the retention that the lease was taken for
 }
 
 func newWriter(o *Options) *writer {
@@ -175,8 +176,9 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 	for _, n := range batch {
 		w.mu.Lock()
 		key, value, row := n.says()
+		retention := n.retention
 		w.mu.Unlock()
-		if err = w.prolong(ctx, n, row); err != nil {
+		if err = w.prolong(ctx, n, retention, row); err != nil {
 			break
 		}
 		if size += len(value); len(ops) > 0 && size > commit.MaxBatchBytes {
@@ -202,13 +204,13 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 
 // prolong lets a note live for its retention from now on, and takes a new lease only if it has to. What is found by its age is on the lease of the time of
 // its last write.
-func (w *writer) prolong(ctx context.Context, n *note, row *protocol.Row) (err error) {
+func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, row *protocol.Row) (err error) {
 	switch {
 	case row != nil:
-		n.lease, err = w.leases.Take(ctx, n.retention, protocol.KindArrivals, row)
-	case n.lease == 0 || w.o.Clock.Since(n.leased) >= idem.Slack(n.retention):
-		n.leased = w.o.Clock.Instant()
-		n.lease, err = w.leases.Take(ctx, n.retention, "", nil)
+		n.lease, err = w.leases.Take(ctx, retention, protocol.KindArrivals, row)
+	case n.lease == 0 || retention > n.leasedFor || w.o.Clock.Since(n.leased) >= idem.Slack(retention):
+		n.leased, n.leasedFor = w.o.Clock.Instant(), retention
+		n.lease, err = w.leases.Take(ctx, retention, "", nil)
 	}
 	return err
 }
