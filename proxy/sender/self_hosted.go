@@ -59,7 +59,7 @@ func selfHostedWithoutRetries() []SelfHosted {
 `,
 		},
 		{
-			Name: "Dovecot (ox)", Version: "2.3.19.1",
+			Name: "Dovecot (ox)", Version: "2.3.19.1", Run: RunInTest,
 			Refused: "lost", Unavailable: "lost", Redirected: "lost", Silent: "waits 2 s, then again at once", EventID: "uidvalidity and uid",
 			Route: `
   - name: dovecot
