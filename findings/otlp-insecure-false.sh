@@ -68,7 +68,8 @@ func main() {
 		unset := firstByte(create)
 		os.Setenv("OTEL_EXPORTER_OTLP_INSECURE", "false")
 		set := firstByte(create)
-		fmt.Printf("otlptrace%s v1.47.0: first byte %#x when unset, %#x with INSECURE=false (0x16 is TLS)\n", name, unset, set)
+		fmt.Printf("otlptrace%s v1.47.0: first byte %#x when unset, %#x with INSECURE=false (0x16 is TLS)\n",
+			name, unset, set)
 		same = same && unset == 'P' && set == handshake
 	}
 	if !same {
