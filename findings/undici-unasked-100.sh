@@ -29,7 +29,8 @@ const viaNode = (url) => new Promise((done) =>
     await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
     const url = `http://127.0.0.1:${server.address().port}/hook`;
     seen[code] = await viaFetch(url);
-    console.log(`undici 7.16.0: ${code} before 200: fetch: ${seen[code]}; http.request of Node ${process.version}: ${await viaNode(url)}`);
+    console.log(`undici 7.16.0: ${code} before 200: fetch: ${seen[code]}; ` +
+      `http.request of Node ${process.version}: ${await viaNode(url)}`);
     server.close();
   }
   process.exit(seen[100] === "bad response" && seen[102] === 200 && seen[103] === 200 ? 0 : 1);
