@@ -8,7 +8,7 @@ set -euo pipefail
 dir=$(mktemp -d); chmod 755 "$dir"
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-apt-get download prometheus-alertmanager=0.25.0-1+b4 >/dev/null 2>&1
+apt-get download prometheus-alertmanager=0.25.0-1+b4 >log 2>&1 || { cat log; exit 2; }
 dpkg -x prometheus-alertmanager_*.deb .
 cat > main.js <<'JS'
 const http = require("node:http");

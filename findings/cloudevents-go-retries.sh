@@ -55,6 +55,6 @@ func main() {
 	}
 }
 GO
-go get github.com/cloudevents/sdk-go/v2@v2.16.2 2>/dev/null
-go build -o finding .
+go get github.com/cloudevents/sdk-go/v2@v2.16.2 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

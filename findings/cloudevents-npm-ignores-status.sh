@@ -6,7 +6,7 @@
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 npm init -y >/dev/null
-npm install --silent --no-audit --no-fund --ignore-scripts cloudevents@10.0.0 >/dev/null
+npm install --silent --no-audit --no-fund --ignore-scripts cloudevents@10.0.0 >/dev/null || exit 2
 cat > main.js <<'JS'
 const http = require("node:http");
 const { CloudEvent, emitterFor, httpTransport } = require("cloudevents");

@@ -3,8 +3,8 @@
 # Software: go.etcd.io/etcd/client/v3/concurrency v3.7.3.
 # Seen: the second Lock returns at once, both hold it; the Unlock of one frees it for a third.
 #   A Mutex of a Session of its own waits. The lock belongs to the session's lease alone.
-# Why it matters: two requests for one workflow in one process, which shares a session as the
-#   examples do, run at the same time.
+# Why it matters: two requests for one workflow in one process that shares a session run at the
+#   same time.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 export GOFLAGS=-mod=mod GOWORK=off
@@ -68,6 +68,6 @@ func main() {
 	}
 }
 GO
-go get go.etcd.io/etcd/client/v3@v3.7.3 go.etcd.io/etcd/server/v3@v3.7.3 go.uber.org/zap 2>/dev/null
-go build -o finding .
+go get go.etcd.io/etcd/client/v3@v3.7.3 go.etcd.io/etcd/server/v3@v3.7.3 go.uber.org/zap 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

@@ -65,6 +65,6 @@ func main() {
 	}
 }
 GO
-go get go.etcd.io/etcd/client/v3@v3.7.3 go.etcd.io/etcd/server/v3@v3.7.3 go.uber.org/zap 2>/dev/null
-go build -o finding .
+go get go.etcd.io/etcd/client/v3@v3.7.3 go.etcd.io/etcd/server/v3@v3.7.3 go.uber.org/zap 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

@@ -67,6 +67,6 @@ func main() {
 	}
 }
 GO
-go get github.com/valyala/fasthttp@v1.78.0 2>/dev/null
-go build -o finding .
+go get github.com/valyala/fasthttp@v1.78.0 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

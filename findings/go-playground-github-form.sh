@@ -50,6 +50,6 @@ func main() {
 	}
 }
 GO
-go get github.com/go-playground/webhooks/v6@v6.4.0 2>/dev/null
-go build -o finding .
+go get github.com/go-playground/webhooks/v6@v6.4.0 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

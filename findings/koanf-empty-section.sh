@@ -44,6 +44,6 @@ func main() {
 }
 GO
 k=github.com/knadh/koanf
-go get $k/v2@v2.4.1 $k/parsers/yaml@v1.1.1 $k/providers/rawbytes@v1.0.0 2>/dev/null
-go build -o finding .
+go get $k/v2@v2.4.1 $k/parsers/yaml@v1.1.1 $k/providers/rawbytes@v1.0.0 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

@@ -83,5 +83,5 @@ func main() {
 	}
 }
 GO
-go build -o finding .
+go build -o finding . || exit 2
 timeout 50 ./finding

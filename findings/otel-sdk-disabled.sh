@@ -34,6 +34,6 @@ func main() {
 	}
 }
 GO
-go get go.opentelemetry.io/otel/sdk@v1.47.0 2>/dev/null
-go build -o finding .
+go get go.opentelemetry.io/otel/sdk@v1.47.0 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 OTEL_SDK_DISABLED=true timeout 50 ./finding

@@ -78,6 +78,6 @@ func main() {
 }
 GO
 o=go.opentelemetry.io/otel; e=$o/exporters/otlp/otlptrace
-go get $o@v1.47.0 $o/sdk@v1.47.0 $e@v1.47.0 $e/otlptracegrpc@v1.47.0 $e/otlptracehttp@v1.47.0 2>/dev/null
-go build -o finding .
+go get $o@v1.47.0 $o/sdk@v1.47.0 $e@v1.47.0 $e/otlptracegrpc@v1.47.0 $e/otlptracehttp@v1.47.0 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

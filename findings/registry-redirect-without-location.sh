@@ -2,8 +2,8 @@
 # Guess: a notification of the registry that is answered 302 without Location has failed and is
 #   tried again. One answered 409 is tried again after a pause that grows.
 # Software: github.com/docker/distribution v2.8.3, package notifications.
-# Seen: the 302 counts as delivered. The 409 is tried again ten times (the threshold) without
-#   any pause; only then the backoff begins.
+# Seen: the 302 counts as delivered. The 409 gets ten tries (the threshold) within milliseconds,
+#   before any backoff.
 # Why it matters: a login page's redirect loses the event, and a receiver that says "busy" with
 #   409 has used up the ten tries before its first run has ended.
 set -euo pipefail
@@ -67,7 +67,7 @@ func main() {
 	}
 }
 GO
-go get github.com/docker/distribution@v2.8.3+incompatible 2>/dev/null
-go mod tidy 2>/dev/null
-go build -o finding .
+go get github.com/docker/distribution@v2.8.3+incompatible 2>log || { cat log; exit 2; }
+go mod tidy 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

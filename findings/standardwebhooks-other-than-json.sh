@@ -8,7 +8,7 @@
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 npm init -y >/dev/null
-npm install --silent --no-audit --no-fund --ignore-scripts standardwebhooks@1.1.1 >/dev/null
+npm install --silent --no-audit --no-fund --ignore-scripts standardwebhooks@1.1.1 >/dev/null || exit 2
 cat > main.js <<'JS'
 const { Webhook, WebhookVerificationError } = require("standardwebhooks");
 

@@ -48,7 +48,7 @@ func main() {
 	}
 }
 GO
-go get github.com/tus/tusd/v2@v2.8.0 2>/dev/null
-go mod tidy 2>/dev/null
-go build -o finding .
+go get github.com/tus/tusd/v2@v2.8.0 2>log || { cat log; exit 2; }
+go mod tidy 2>log || { cat log; exit 2; }
+go build -o finding . || exit 2
 timeout 50 ./finding

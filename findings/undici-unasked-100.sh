@@ -7,7 +7,7 @@
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 npm init -y >/dev/null
-npm install --silent --no-audit --no-fund --ignore-scripts undici@7.16.0 >/dev/null
+npm install --silent --no-audit --no-fund --ignore-scripts undici@7.16.0 >/dev/null || exit 2
 cat > main.js <<'JS'
 const net = require("node:net");
 const http = require("node:http");
