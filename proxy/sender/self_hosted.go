@@ -47,7 +47,7 @@ func selfHostedWithoutRetries() []SelfHosted {
 			Notes: "A 2xx without a JSON body is a failure to it: it cannot be parked.",
 		},
 		{
-			Name: "Janus (sampleevh)", Version: "1.1.2",
+			Name: "Janus (sampleevh)", Version: "1.1.2", Run: RunInTest,
 			Refused: "counts as delivered", Unavailable: "the same", Redirected: "counts as delivered", Silent: "waits 10 s, 5 tries", EventID: "none; an array",
 			Route: `
   - name: janus
