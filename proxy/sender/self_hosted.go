@@ -116,7 +116,7 @@ func selfHostedWithRetries() []SelfHosted {
 			Notes: "It sends GET, which passes unguarded without `match.methods`. Its `get-url` needs `&id=%I`. It tells the user that the message failed after the last try.",
 		},
 		{
-			Name: "Monit (collector)", Version: "5.33.0", Run: RunAlone,
+			Name: "Monit (collector)", Version: "5.33.0", Run: RunInTest,
 			Refused: "again at each cycle", Unavailable: "the same", Redirected: "counts as delivered", Silent: "waits 5 s", EventID: "`collected_sec` and `collected_usec` of `event`",
 			Route: `
   - name: monit
