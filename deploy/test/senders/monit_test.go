@@ -67,7 +67,7 @@ func TestEachEventOfMonitRunsOnceInAServiceThatIsSlowerThanItWaits(t *testing.T)
 		}
 		return bodies
 	}
-	testkit.Until(t, "Monit has seen the file", func() bool { return len(told(`<service name="watched">`)) > 0 })
+	testkit.Until(t, "Monit has seen the file", func() bool { return len(told("<modify>")) > 0 })
 	change(t)
 	testkit.Until(t, "the event is told", func() bool { return len(told(changed)) > 0 })
 	_, sec, _ := strings.Cut(told(changed)[0], "<event><collected_sec>")
