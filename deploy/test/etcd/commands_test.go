@@ -117,7 +117,17 @@ func TestTheCommandsOfThePageEndNOSPACE(t *testing.T) {
 	if said := shell(t, "etcdctl alarm list", env...); !strings.Contains(said, "NOSPACE") {
 		t.Fatalf("no alarm: %s", said)
 	}
-	shell(t, commands(t, "Space", "alarm disarm"), env...)
+	config := filepath.Join(t.TempDir(), "sidecar.yaml")
+	text := fmt.Sprintf("upstream: http://127.0.0.1:1\netcd: {endpoints: [\"http://%s\"]}\nroutes: [{name: a, path: /a}]\n", address)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const defrag = "hooklock etcd defrag"
+	end := commands(t, "Space", "alarm disarm")
+	if !strings.Contains(end, defrag) {
+		t.Fatalf("the page does not defragment:\n%s", end)
+	}
+	shell(t, strings.ReplaceAll(end, defrag, defrag+" --alone --config "+config), env...)
 	if said := shell(t, "etcdctl alarm list", env...); strings.Contains(said, "NOSPACE") {
 		t.Errorf("still: %s", said)
 	}
