@@ -420,7 +420,7 @@ func TestThePageWorksBelowAPathPrefix(t *testing.T) {
 	b.says("#screen", "evt_prefix")
 	b.ask("cancel")
 	b.run(chromedp.Evaluate(`document.querySelector("#question details").open = true`, nil))
-	b.says("#question .command", "--admin 'http://"+l.Addr().String()+"/ops/hooklock/'")
+	b.says("#question .command", "--admin http://"+l.Addr().String()+"/ops/hooklock/")
 	b.confirm("through a proxy")
 	b.useToken(d.token)
 	testkit.Until(t, "it is cancelled", func() bool { return d.status(id) == "ABORTED" })
