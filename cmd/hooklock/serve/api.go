@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -143,14 +144,35 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 type connKey struct{}
 
 // serving tells l of each request that h is answering. Every other connection may make room for a new one: one that has sent
-// nothing, half of a request, or nothing more for a while. So a probe finds room, however many strangers hold connections.
+// nothing, half of a head or body, or nothing more for a while. So a probe finds room, however many strangers hold connections.
 func serving(l *wire.Listener, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && !l.Serving(c) {
+		c, ok := r.Context().Value(connKey{}).(net.Conn)
+		switch {
+		case ok && r.ContentLength != 0: // net/http waits for what h leaves of the body, before it sends the answer
+			with := *r
+			with.Body = &arriving{ReadCloser: r.Body, serving: func() bool { return l.Serving(c) }}
+			r = &with
+		case ok && !l.Serving(c):
 			panic(http.ErrAbortHandler) // a change would be made whose answer cannot be read
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// arriving is a body whose connection makes room for others until all of it is there.
+type arriving struct {
+	io.ReadCloser
+	serving func() bool // false: it has made room
+}
+
+// Read returns io.ErrUnexpectedEOF instead of the end if its connection has made room: the answer could not be read.
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err == io.EOF && !a.serving() {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // bounded limits the connections of ln. Over TLS a connection above the limit is closed without an answer, which could not be read before the
