@@ -63,8 +63,9 @@ func looksSecret(name []byte) (found bool) {
 		alone := len(word) == len(name)
 		word = bytes.TrimRight(word, "0123456789")
 		switch {
-		case isAny(word, "sign"), endsInAny(word, "signature", "timestamp", "idempotency", "agent"):
+		case isAny(word, "sign"), endsInAny(word, "signature", "timestamp", "idempotency"):
 			return false
+		case isAny(word, "user", "email") && isAgent(rest): // a program, and no person
 		case endsInAny(word, "authorization", "authentication", "auth", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials", "jwt", "bearer",
 			"apikey", "accesskey", "secretkey", "privatekey", "authkey", "session", "sessionid"):
 			found = true
@@ -73,6 +74,12 @@ func looksSecret(name []byte) (found bool) {
 		}
 	}
 	return found
+}
+
+// isAgent reports whether what follows in a name begins with the word agent.
+func isAgent(rest []byte) bool {
+	word, _ := cutWord(rest)
+	return isAny(word, "agent")
 }
 
 // cutWord returns the first word of a name and the rest: words are parted by "-", "_" or ".", or begin with a capital, as in ApiToken, JWTToken.

@@ -12,6 +12,7 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 		"X-Webhook-Secret", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Session-Id", "X-JWT-Assertion", "X-Amz-Security-Token", "X-Forwarded-User", "X-Remote-User", "X-Forwarded-Email", "X-Forwarded-Client-Cert",
 		"SSL-Client-Cert", "password", "token", "AccessToken", "X-AuthToken", "ApiToken", "X-SharedSecret", "accessToken", "accesstoken", "ACCESSTOKEN", "sharedsecret", "X-APIKey", "APIKEY", "XApiKey",
 		"JWTAssertion", "X-OAuthToken", "X-Token2", "clientSecret", "webhookPassword", "X-ForwardedUser", "phpsessionid", "X-WebhookSecretV2", "X-CsrfToken",
+		"X-Agent-Token", "X-AgentToken", "X-Buildagent-Token", "X-User-Agent-Token",
 	} {
 		if !looksSecret([]byte(name)) {
 			t.Errorf("%s is none", name)
