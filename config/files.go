@@ -136,10 +136,18 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 		}
 	}
 	text = cutNewline(text)
-	if strings.Trim(text, "\ufeff\x00") == "" {
+	if isBlank(text) {
 		s.problems = append(s.problems, Problem{Path: p.path, Text: "the secret is empty"})
 	}
 	return text, true
+}
+
+// isBlank reports whether text is what editors write into an empty file: a byte order mark, of UTF-8 or UTF-16, and line ends.
+func isBlank(text string) bool {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		text = strings.TrimPrefix(text, mark)
+	}
+	return strings.Trim(text, "\ufeff\x00\r\n") == ""
 }
 
 // publicKey is the name of the secret that is not secret, and whose encoding defines its layout.

@@ -231,7 +231,7 @@ func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 }
 
 func TestASecretOfNothingButAMarkIsEmpty(t *testing.T) {
-	for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", "\x00", "\x00\x00\n"} {
+	for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", "\x00", "\x00\x00\n", "\xff\xfe", "\xfe\xff", "\xff\xfe\r\x00\n\x00", "\xfe\xff\x00\n"} {
 		path := filepath.Join(t.TempDir(), "secret")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
