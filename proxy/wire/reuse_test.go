@@ -149,6 +149,22 @@ func TestABodyThatCouldBeginARequestIsKnown(t *testing.T) {
 	}
 }
 
+// What the setting says holds for each body: with true also for one that a server could take for a request.
+func TestABodyThatBeginsLikeARequestKeepsAConnectionIfEachDoes(t *testing.T) {
+	for reads, want := range map[Reuse]int{ReuseNever: 3, ReuseAlways: 1, ReuseKnown: 3} {
+		up := wiretest.Script(t, "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 2\r\n\r\nok")
+		u := pool(t, up, func(o *Options) { o.ReuseAfterBody = reads })
+		for range 3 {
+			if _, err := send(t, u, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := up.Conns(); got != want {
+			t.Errorf("reuse_after_body %v: %d connections, want %d", reads, got, want)
+		}
+	}
+}
+
 // A service may close a connection that it was to keep at any moment, and a body that was sent then may have arrived.
 func TestABodyTakesNoConnectionThatAnEarlierRequestLeft(t *testing.T) {
 	for reads, want := range map[Reuse]int{ReuseNever: 2, ReuseAlways: 1, ReuseKnown: 2} {
