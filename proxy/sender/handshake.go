@@ -375,5 +375,10 @@ func (e *expected) check(scheme string, d *Delivery) error {
 func runsInBrowser(contentType string) bool {
 	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	media = strings.TrimSpace(media)
-	return strings.Contains(media, "html") || strings.Contains(media, "svg") || strings.Contains(media, "script")
+	for _, part := range []string{"html", "svg", "script", "xml", "xsl", "multipart"} { // XML may have XHTML in it, multipart any type
+		if strings.Contains(media, part) {
+			return true
+		}
+	}
+	return false
 }

@@ -214,7 +214,7 @@ func TestAHandshakeIsRecognisedHoweverItsValueIsSpelled(t *testing.T) {
 }
 
 func TestAnAnswerThatABrowserRunsIsRefused(t *testing.T) {
-	for _, contentType := range []string{"text/html", "Text/HTML; charset=utf-8", "application/xhtml+xml", "image/svg+xml", "text/javascript"} {
+	for _, contentType := range []string{"text/html", "Text/HTML; charset=utf-8", "application/xhtml+xml", "image/svg+xml", "text/javascript", "text/xml", "application/xml", "application/atom+xml", "text/xsl", "multipart/x-mixed-replace"} {
 		r := &HandshakeRule{When: []string{"query.challenge"}, Answer: "{query.challenge}", ContentType: contentType, Unsigned: true}
 		if _, err := r.answer(&Config{}, nil); err == nil || !strings.Contains(err.Error(), "content_type") {
 			t.Errorf("%s: %v", contentType, err)
