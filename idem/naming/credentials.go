@@ -31,7 +31,7 @@ func CredentialsDigest(execution idem.ExecutionID, m *Message, p *idem.Policy) s
 		for rest := m.Query; len(rest) > 0; {
 			var pair []byte
 			pair, rest, _ = bytes.Cut(rest, []byte{'&'})
-			if name, value, _ := bytes.Cut(pair, []byte{'='}); looksSecret(name) || isAny(name, "code", "sig", "key") {
+			if name, value, _ := bytes.Cut(pair, []byte{'='}); looksSecret(name) || isAny(name, "code", "sig", "key", "pass", "pwd") {
 				add(append([]byte{'?'}, name...), value)
 			}
 		}
@@ -67,7 +67,8 @@ func looksSecret(name []byte) (found bool) {
 			return false
 		case isAny(word, "user", "email") && isAgent(rest): // a program, and no person
 		case endsInAny(word, "authorization", "authentication", "auth", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials", "jwt", "bearer",
-			"apikey", "accesskey", "secretkey", "privatekey", "authkey", "session", "sessionid"):
+			"passcode",
+			"apikey", "accesskey", "secretkey", "privatekey", "authkey", "webhookkey", "masterkey", "clientkey", "hmackey", "session", "sessionid"):
 			found = true
 		case !alone && isAny(word, "user", "email", "cert"), !alone && len(rest) == 0 && isAny(word, "key"):
 			found = true

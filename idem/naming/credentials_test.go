@@ -12,7 +12,7 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 		"X-Webhook-Secret", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Session-Id", "X-JWT-Assertion", "X-Amz-Security-Token", "X-Forwarded-User", "X-Remote-User", "X-Forwarded-Email", "X-Forwarded-Client-Cert",
 		"SSL-Client-Cert", "password", "token", "AccessToken", "X-AuthToken", "ApiToken", "X-SharedSecret", "accessToken", "accesstoken", "ACCESSTOKEN", "sharedsecret", "X-APIKey", "APIKEY", "XApiKey",
 		"JWTAssertion", "X-OAuthToken", "X-Token2", "clientSecret", "webhookPassword", "X-ForwardedUser", "phpsessionid", "X-WebhookSecretV2", "X-CsrfToken",
-		"X-Agent-Token", "X-AgentToken", "X-Buildagent-Token", "X-User-Agent-Token",
+		"x-webhookkey", "x-masterkey", "x-clientkey", "x-hmackey", "X-Passcode", "X-Agent-Token", "X-AgentToken", "X-Buildagent-Token", "X-User-Agent-Token",
 	} {
 		if !looksSecret([]byte(name)) {
 			t.Errorf("%s is none", name)
@@ -50,7 +50,7 @@ func TestACredentialInTheQueryCounts(t *testing.T) {
 		t.Error("parameters that are no credentials count")
 	}
 	seen := map[string]string{}
-	for _, query := range []string{"token=a", "token=b", "api_key=a", "code=a", "sig=a", "x=1&token=c", "token"} {
+	for _, query := range []string{"token=a", "token=b", "api_key=a", "pass=a", "pwd=a", "code=a", "sig=a", "x=1&token=c", "token"} {
 		d := digest(query)
 		if other, twice := seen[d]; d == "" || twice {
 			t.Errorf("%q is as %q: %q", query, other, d)
