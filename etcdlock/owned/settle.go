@@ -206,7 +206,7 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 		h.o.Leases.DropIfGone(c.SharedLease, answer.Err)
 		h.o.Leases.DropIfGone(c.AnswerLease, answer.Err)
 		if link.TooLarge(answer.Err) {
-			s.refused(c)
+			s.recordLess(c)
 		}
 		return &next, answer, nil
 	}
@@ -226,9 +226,9 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	return nil, idem.ErrNotOld
 }
 
-// refused is called when etcd has refused c for its size: it would do so for ever. The next attempt hands no lock over, and if this one did not either, less is
+// recordLess is called when etcd has refused c for its size: it would do so for ever. The next attempt hands no lock over, and if this one did not either, less is
 // recorded.
-func (s *settling) refused(c *conclusion) {
+func (s *settling) recordLess(c *conclusion) {
 	if c.handsOn {
 		return
 	}

@@ -163,7 +163,7 @@ func (c *cluster) of(id uint64) *member {
 	return nil
 }
 
-// dial connects to the member at endpoint, and asks who it is.
+// dial connects to the member at endpoint, and asks for its ID.
 func (c *cluster) dial(ctx context.Context, endpoint string) (*member, error) {
 	client, err := link.Dial(c.target, endpoint, askLimit)
 	if err != nil {

@@ -147,8 +147,8 @@ func (q *queue) leave(spans int) bool {
 	return true
 }
 
-// answered takes note of the end of an export. lost of its spans are lost.
-func (q *queue) answered(spans, lost int, err error) {
+// endExport takes note of the end of an export. lost of its spans are lost.
+func (q *queue) endExport(spans, lost int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.exporting -= spans; err != nil && !q.over {
@@ -171,7 +171,7 @@ func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdktrace.Read
 	if rejected, partly := rejectedOf(err); partly {
 		lost = rejected
 	}
-	e.queue.answered(len(spans), lost, err)
+	e.queue.endExport(len(spans), lost, err)
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (l *Listener) occupied(c *served) {
 }
 
 // Serving tells a Listener with Told that a request of c is being answered, so c makes no room for others. It returns false if
-// c has made room already: nobody would read the answer.
+// c has made room already: its answer would reach no client.
 func (l *Listener) Serving(c net.Conn) bool {
 	s := base(c)
 	if s == nil {
