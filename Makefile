@@ -153,8 +153,11 @@ $(LINTER):
 fmt: ## gofmt
 	$(GO) fmt ./...
 
-tidy-check: ## go.mod and go.sum say what is imported, and nothing else
+# The modules of the tests are not asked by `go mod tidy -diff`, which loads the tests of all that they import.
+tidy-check: ## go.mod and go.sum say what is imported, and nothing else; those of the tests' modules, that they build
 	$(GO) mod tidy -diff
+	for module in deploy/test deploy/test/vendors deploy/tools test/s3; do \
+		$(GO) -C $$module list -deps -test ./... >/dev/null || { echo "$$module: run go mod tidy there"; exit 1; }; done
 
 advisories: ## what is known against the modules that are linked in (asks the Go vulnerability database where it can be reached)
 	@.ci/advisories golang.org/x/vuln/cmd/govulncheck@$(GOVULN_VERSION)

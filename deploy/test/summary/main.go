@@ -1,5 +1,5 @@
 // Command summary reads what `go test -json` says and prints what a person needs of it: a line for each package, the whole output of what
-// failed, and at the end what was skipped and why. Its exit code is 1 when something failed.
+// failed, what was skipped and why, and at the very end the names of what failed. Its exit code is 1 when something failed.
 package main
 
 import (
@@ -27,7 +27,7 @@ type reader struct {
 	out     io.Writer
 	output  map[string][]string
 	skipped []string
-	failed  bool
+	failed  []string
 }
 
 func main() {
@@ -36,7 +36,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if r.failed {
+	if len(r.failed) > 0 {
 		os.Exit(1)
 	}
 }
@@ -60,6 +60,9 @@ func (r *reader) read(in io.Reader) error {
 			fmt.Fprintln(r.out, "  "+s)
 		}
 	}
+	for _, f := range r.failed { // a log that is cut is cut at its beginning
+		fmt.Fprintln(r.out, "FAILED: "+f)
+	}
 	return lines.Err()
 }
 
@@ -73,14 +76,14 @@ func (r *reader) take(e *event) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "build-fail":
-		r.failed = true
+		r.failed = append(r.failed, e.ImportPath+": it does not build")
 	case "skip":
 		if e.Test == "" {
 			return // a package without tests
 		}
 		r.skipped = append(r.skipped, strings.TrimPrefix(e.Package, "hooklock/deploy/")+" "+e.Test+": "+strings.TrimSpace(strings.Join(r.output[key], " ")))
 	case "fail":
-		r.failed = true
+		r.failed = append(r.failed, key)
 		fmt.Fprintf(r.out, "FAIL %s (%.1fs)\n", key, e.Elapsed)
 		for _, line := range r.output[key] {
 			fmt.Fprintln(r.out, line)
