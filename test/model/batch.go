@@ -44,14 +44,14 @@ func (p *pairs) explore(m *model, limit int) {
 
 func (p *pairs) check(m *model, s *state, x, y *txn) {
 	p.checked++
-	if !m.passes(s, x) || !m.passes(s, y) {
+	if !m.compile(x).passes(&s.store) || !m.compile(y).passes(&s.store) {
 		return
 	}
 	p.together++
 	if m.follows(s, x, y) || m.follows(s, y, x) {
 		return
 	}
-	names := []string{m.table[x.kind].name, m.table[y.kind].name}
+	names := []string{x.kind.String(), y.kind.String()}
 	slices.Sort(names)
 	pair := names[0] + " + " + names[1]
 	p.skewed[pair]++
@@ -87,7 +87,6 @@ func (m *model) aboutOneSlot(s *state, x, y *txn) bool {
 // follows reports whether y is still let through after x.
 func (m *model) follows(s *state, x, y *txn) bool {
 	n := *s
-	m.table[x.kind].then(m, &n, x)
-	m.broken = ""
-	return m.passes(&n, y)
+	m.compile(x).run(&n.store, n.next())
+	return m.compile(y).passes(&n.store)
 }

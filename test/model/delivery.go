@@ -334,13 +334,13 @@ func (a *actor) enqueue() {
 		a.lookAround()
 		return
 	}
-	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, l: t.l, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ}
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, l: t.l, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ, overParked: t.overParked}
 	if a.m.parkAtOnce[a.d] {
 		request.kind, request.parked, request.turn = enqueueParked, true, false
 	}
 	a.send(request, func(n *state, t *delivery, ok bool) {
 		l, e := n.locks[a.lock()], a.event()
-		t.looked, t.last, t.over, t.overQ = false, 0, 0, 0
+		t.looked, t.last, t.over, t.overQ, t.overParked = false, 0, 0, 0, false
 		switch {
 		case ok && a.m.parkAtOnce[a.d]:
 			t.finish(accepted)

@@ -9,7 +9,7 @@ func (a *actor) lookAround() {
 	free := a.s.locks[a.lock()].created == 0
 	look := func(replaces bool) {
 		a.step("reads the queue", func(n *state, t *delivery) {
-			t.looked, t.last, t.over, t.overQ = true, 0, 0, 0
+			t.looked, t.last, t.over, t.overQ, t.overParked = true, 0, 0, 0, false
 			for e := range a.m.eventCount {
 				q := &n.queue[e]
 				if q.created == 0 || a.m.lock(q.by) != a.lock() {
@@ -17,7 +17,7 @@ func (a *actor) lookAround() {
 				}
 				t.last = max(t.last, q.created)
 				if e != a.event() && a.m.latest[q.by.delivery()] && (replaces || a.m.ahead(n, a.lock(), q.created) > 0) {
-					t.over, t.overQ = q.by, q.modified
+					t.over, t.overQ, t.overParked = q.by, q.modified, q.parked
 				}
 			}
 		})
@@ -25,28 +25,6 @@ func (a *actor) lookAround() {
 	look(true)
 	if free {
 		look(false)
-	}
-}
-
-// replaced ends the execution whose place another one has taken.
-func (m *model) replaced(s *state, t *txn) {
-	if t.over == 0 {
-		return
-	}
-	end := txn{kind: cancelWaiting, by: t.over, outcome: abortedClean, cancel: cancelledForGood}
-	parked := s.queue[m.event(t.over)].parked
-	s.queue[m.event(t.over)] = place{}
-	s.known.successor[t.over] = t.by
-	m.noteCancel(s, &end)
-	if m.breaks == replacedMayRun {
-		end.cancel = cancelled
-	}
-	m.putRecord(s, &end)
-	if parked {
-		m.unpark(s, &end)
-	}
-	if s.queue[m.event(t.by)].by != t.by {
-		m.broke(hasSuccessor)
 	}
 }
 

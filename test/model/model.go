@@ -3,7 +3,6 @@ package model
 // model is one scenario, perhaps with something left out, and what a search finds in it.
 type model struct {
 	scenario
-	table  [kinds]row
 	drops  []compareOf // compares that are left out
 	breaks breakage    // a rule that is left out
 
@@ -13,14 +12,18 @@ type model struct {
 	goal    func(s *state) bool    // a state to find
 	sent    func(s *state, t *txn) // hears of every transaction that is sent
 
+	spelled  spelled
+	compiled map[txn]*compiled
+	compares [kinds]map[string]bool // of each transaction that was compiled
+
 	scratch state
 	places  []*revision
 }
 
 // compareOf is one compare of one transaction.
 type compareOf struct {
-	kind  kind
-	index int
+	kind kind
+	name string // see nameOf
 }
 
 // breakage is a rule of the processes, not a compare, that a mutation leaves out.
@@ -79,15 +82,13 @@ const (
 	passesClient   // whose lock of the workflow it has seen
 )
 
-func newModel(sc scenario) *model { return &model{scenario: sc, table: table()} }
-
-func (m *model) leavesOut(k kind, index int) bool {
-	for _, d := range m.drops {
-		if d.kind == k && d.index == index {
-			return true
-		}
+func newModel(sc scenario) *model {
+	m := &model{scenario: sc, compiled: map[txn]*compiled{}}
+	for k := range m.compares {
+		m.compares[k] = map[string]bool{}
 	}
-	return false
+	m.spell()
+	return m
 }
 
 func (m *model) initial() *state {
@@ -133,7 +134,7 @@ func (m *model) canonical(s *state) {
 
 func (m *model) tidyLost(s *state) {
 	for i := range s.lost {
-		if t := &s.lost[i]; t.kind != 0 && m.hopeless(s, t) {
+		if t := &s.lost[i]; t.kind != 0 && m.compile(t).hopeless(&s.store) {
 			*t = txn{}
 		}
 	}
@@ -222,5 +223,6 @@ func (m *model) revisions(s *state) {
 		add(&t.o)
 		add(&t.last)
 		add(&t.overQ)
+		add(&t.saw.token)
 	}
 }

@@ -160,7 +160,7 @@ func (m *model) carrier(s *state, p int, to visit) {
 				other = 0
 			}
 			for _, slot := range m.slotsFor(uint8(p)) {
-				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, o: other, slot: slot}, to)
+				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, o: other, slot: slot, parked: true}, to)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (a *actor) rested() {
 		a.step("carrier ends what was cancelled", func(_ *state, t *delivery) { t.at, t.outcome = settling, abortedUnsure })
 		return
 	}
-	if a.s.ages[a.execution()] != young && !a.process().paused && (!t.blocked || a.s.locks[a.lock()].blocked) {
+	if a.s.ages[a.execution()] >= aged && !a.process().paused && (!t.blocked || a.s.locks[a.lock()].blocked) {
 		a.step("carrier finds it too old", func(_ *state, t *delivery) { t.at, t.outcome, t.tooOld = settling, failedUnsure, true })
 	}
 	if !t.blocked && a.superseded() {

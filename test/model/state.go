@@ -129,6 +129,7 @@ type delivery struct {
 	looked      bool      // it has read the queue, where it may replace who waits
 	last, overQ revision  // what it saw there
 	over        execution // who waits there and is to be replaced
+	overParked  bool      // it is parked
 }
 
 // finish keeps only what the checker needs.

@@ -80,16 +80,18 @@ type hold struct { // H
 	lease    uint8
 }
 
-// What is kept of a parked execution.
+// What is kept of a parked execution: its request, and an index that says whether it is parked, or is kept with its record.
 const (
-	noRequest uint8 = iota
-	parkedRequest
-	letterRequest // P says that it is kept with a record
+	noRequest     uint8 = 0
+	storedRequest uint8 = 1 // without an index there is none
+	parkedRequest       = storedRequest | 2
+	letterRequest       = storedRequest | 4
 )
 
 // What became of the age of a parked execution.
 const (
-	young       uint8 = iota
+	noAge       uint8 = iota
+	young             // its lease runs
 	aged              // its lease has run out
 	agedAndAnew       // and somebody has let it run since, of which its carrier may not have heard yet
 )

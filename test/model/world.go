@@ -44,7 +44,7 @@ func (m *model) late(s *state, to visit) {
 		t := n.lost[i]
 		n.lost[i] = txn{}
 		if m.apply(n, &t) {
-			to(n, step{m.table[t.kind].name, "is applied late", uint8(t.by.delivery()), uint8(t.by)})
+			to(n, step{t.kind.String(), "is applied late", uint8(t.by.delivery()), uint8(t.by)})
 		}
 	}
 }
@@ -139,10 +139,11 @@ func (m *model) leases(s *state, to visit) {
 
 // fire sends a transaction: it is applied or refused, and the answer comes; or the answer is lost. spend is for what it costs.
 func (m *model) fire(s *state, t txn, who int, spend func(*state), after func(n *state, ok bool), lost func(*state), to visit) {
+	m.look(s, &t)
 	if m.sent != nil {
 		m.sent(s, &t)
 	}
-	about := step{m.table[t.kind].name, "is refused", uint8(who), uint8(t.by)}
+	about := step{t.kind.String(), "is refused", uint8(who), uint8(t.by)}
 	n := m.copy(s)
 	spend(n)
 	ok := m.apply(n, &t)
