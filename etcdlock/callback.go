@@ -121,7 +121,7 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 	if err != nil {
 		return nil, err
 	}
-	r := commit.NewRequest(at.Keys.L, protocol.Heartbeat(at.Keys, protocol.Seen{Created: at.Lock.Created, H: at.Hold}, alive), len(alive.Value))
+	r := commit.NewRequest(at.Keys.Lock, protocol.Heartbeat(at.Keys, protocol.Seen{LockCreated: at.Lock.Created, Hold: at.Hold}, alive), len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
 	answer := s.sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {

@@ -108,9 +108,9 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		return nil, commit.Unavailable(err)
 	}
 	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
-	reads := []clientv3.Op{clientv3.OpGet(k.L), clientv3.OpGet(k.W, clientv3.WithFirstCreate()...)}
+	reads := []clientv3.Op{clientv3.OpGet(k.Lock), clientv3.OpGet(k.Queue, clientv3.WithFirstCreate()...)}
 	if t.scope.PerEvent {
-		reads = append(reads, clientv3.OpGet(k.O))
+		reads = append(reads, clientv3.OpGet(k.OtherLock))
 	}
 	answers, _, err := t.pool.Read(ctx, reads...)
 	if err != nil {
@@ -142,12 +142,12 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	case t.view.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
 		t.view.Slots.LeaveLine(head.Execution)
 		return nil, nil
-	case head.Parked == nil, t.layout.Lock(head.Scope) != k.L, !t.mine(head.Route): // its own process, another queue or other processes are for it
+	case head.Parked == nil, t.layout.Lock(head.Scope) != k.Lock, !t.mine(head.Route): // its own process, another queue or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
 		if rests := head.Latest.Rests(t.clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.view.Parked.Mark(k.L) })
+			time.AfterFunc(rests, func() { t.view.Parked.Mark(k.Lock) })
 			return nil, nil
 		}
 	}
@@ -194,7 +194,7 @@ type around struct {
 
 func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
 	k := t.layout.Keys(l)
-	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.I, clientv3.WithKeysOnly()), clientv3.OpGet(k.G, clientv3.WithKeysOnly()), clientv3.OpGet(k.R))
+	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()), clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
 	if err != nil {
 		return a, commit.Unavailable(err)
 	}
@@ -278,15 +278,15 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 // carryFor sends until the answer is definite.
 func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned.Lock, error) {
 	k, txn, adopts := t.layout.Keys(l), protocol.Carry, l.Alive == next.Alive
-	if k.S = session.Key; adopts {
+	if k.Session = session.Key; adopts {
 		txn = protocol.Adopt
 	}
 	for {
 		epoch := session.Epoch()
-		at := protocol.Seen{Epoch: epoch, Created: l.Created, L: l.Revision}
-		answer := t.sender.Do(life, commit.NewRequest(k.L, txn(k, at, protocol.Leased{Value: value}), len(value)))
+		at := protocol.Seen{Epoch: epoch, LockCreated: l.Created, Lock: l.Revision}
+		answer := t.sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
-		case answer.Applied() && adopts && k.M != "": // it does not bring the mark
+		case answer.Applied() && adopts && k.Mark != "": // it does not bring the mark
 			st, err := history.Look(life, t.pool, k)
 			return t.taken(session, next, st, err)
 		case answer.Applied():

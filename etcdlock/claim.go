@@ -62,7 +62,7 @@ func (s *core) claimHead(l *idem.Lock, of *session.Session, prev, q int64, turn 
 		return nil, commit.Unavailable(err)
 	}
 	c := &claimer{store: s, session: of, lock: *l, keys: s.layout.Keys(l), value: value, prev: prev, q: q}
-	c.keys.T = turn
+	c.keys.Turn = turn
 	c.txn = func(at protocol.Seen) protocol.Op {
 		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
 	}
@@ -118,7 +118,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 
 // next is what follows a claim that was not applied as far as is known, when things stand as in st.
 func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
-	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{O: c.o, Q: c.q, Prev: c.prev}, Answer: answer})
+	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.o, Entry: c.q, Record: c.prev}, Answer: answer})
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
@@ -266,7 +266,7 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = commit.NewRequest(c.keys.L, c.txn(protocol.Seen{Epoch: epoch, O: c.o, Prev: c.prev, Q: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
+	r = commit.NewRequest(c.keys.Lock, c.txn(protocol.Seen{Epoch: epoch, OtherLock: c.o, Record: c.prev, Entry: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.alone
 	c.store.sender.Send(r)
 	return r, epoch
@@ -302,13 +302,13 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.Behind(line)
 	}
-	c.store.view.Queues.Changed(c.keys.L, r.held.Lock(), answer.Revision, line)
+	c.store.view.Queues.Changed(c.keys.Lock, r.held.Lock(), answer.Revision, line)
 	return r
 }
 
 // markIn is the mark that came with the lock; nil = there is none.
 func markIn(k protocol.Keys, won commit.Reply) *mvccpb.KeyValue {
-	if k.M == "" {
+	if k.Mark == "" {
 		return nil
 	}
 	for _, answer := range slices.Backward(won.Responses) { // its writes are before and behind, and the first waiter is read before

@@ -24,7 +24,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}
 	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
+	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.core, &l)}
 	k := p.keys()
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
 		return e.request(life, k, at, value)
@@ -89,18 +89,18 @@ func (e *enqueuing) request(life context.Context, k protocol.Keys, at protocol.S
 	if err != nil {
 		return nil, err
 	}
-	return commit.NewRequest(k.L, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
+	return commit.NewRequest(k.Lock, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
 func (e *enqueuing) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
 	p := e.p
 	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
-	r := commit.NewRequest(k.L, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Q}, p.store.view.Queues.OthersWait(&p.entry)
+	r := commit.NewRequest(k.Lock, nil, len(value))
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.store.view.Queues.OthersWait(&p.entry)
 	r.Build = func() protocol.Op {
-		at.L = p.store.view.Queues.Latest(&p.entry, at.L, e.seen)
-		e.behind = at.L
+		at.Lock = p.store.view.Queues.Latest(&p.entry, at.Lock, e.seen)
+		e.behind = at.Lock
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
 	r.OnApplied = func(answer commit.Reply) { p.store.view.Queues.Enqueued(&p.entry, answer.Revision) }
@@ -109,7 +109,7 @@ func (e *enqueuing) come(k protocol.Keys, at protocol.Seen, value []byte) *commi
 
 // run sends until the answer is definite. What it returns is why the execution may not wait.
 func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
-	if seen, err := e.lookAround(life, e.at.L); seen != nil || err != nil {
+	if seen, err := e.lookAround(life, e.at.Lock); seen != nil || err != nil {
 		return seen, err
 	}
 	for until, refusals := e.p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
@@ -134,7 +134,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 			return nil, commit.Unavailable(answer.Err)
 		}
 		if r.Build != nil && answer.Err == nil {
-			e.at.L = e.behind
+			e.at.Lock = e.behind
 		}
 		if seen, err := e.after(life, answer); !errors.Is(err, errAgain) {
 			return seen, err
@@ -177,10 +177,10 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	case protocol.NoSpace:
 		return nil, commit.Unavailable(answer.Err)
 	case protocol.BehindLock:
-		e.at.L, e.seen = st.LockRevision(), st.Revision
-		return e.again(e.lookAround(life, e.at.L))
+		e.at.Lock, e.seen = st.LockRevision(), st.Revision
+		return e.again(e.lookAround(life, e.at.Lock))
 	case protocol.BesideOther:
-		e.at.O = st.OtherRevision()
+		e.at.OtherLock = st.OtherRevision()
 		return nil, errAgain
 	}
 	return e.unexplained(life)
@@ -188,7 +188,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 
 // unexplained is after a refusal that lock, record and entry do not explain: the queue was compared, too, or the epoch has moved.
 func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
-	moved, seen, err := e.queueMoved(life, e.at.L)
+	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
 		if err = e.p.entry.Session.Moved(life, e.p.store.pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)

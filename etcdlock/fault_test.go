@@ -151,7 +151,7 @@ func everythingIsReaped(t *testing.T, e *etcdtest.Etcd, onReaped func(*idem.Lock
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReaped: onReaped})
 	var keys []string
 	for i := range reap.SweepPage + 20 {
-		keys = append(keys, keysOf(mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0)).I)
+		keys = append(keys, keysOf(mustClaim(t, dead, lockFor(fmt.Sprintf("w%d", i), "one"), 0)).Record)
 	}
 	closeStore(t, dead)
 	for _, key := range keys {
@@ -298,7 +298,7 @@ func TestASettleWhoseAnswerGotLostIsKnownAgain(t *testing.T) {
 		settled <- result{rec, err}
 	}()
 	eventually(t, "the settle arrives", func() bool {
-		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).Record)
 		return err == nil && len(got.Kvs) == 1
 	})
 	proxy.Reset()
@@ -322,7 +322,7 @@ func TestASettleGoesOnAfterItsCallerHasGone(t *testing.T) {
 	}
 	proxy.Blackhole(false)
 	eventually(t, "the record", func() bool {
-		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).Record)
 		return err == nil && len(got.Kvs) == 1
 	})
 }
@@ -441,7 +441,7 @@ func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
 	before.keeping.Wait()
 	openStore(t, Options{Endpoints: []string{e.Endpoint}, Alone: true})
 	eventually(t, "the record", func() bool {
-		got, err := e.Client.Get(within(t, patience), keysOf(held).I)
+		got, err := e.Client.Get(within(t, patience), keysOf(held).Record)
 		return err == nil && len(got.Kvs) == 1
 	})
 }
@@ -455,7 +455,7 @@ func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned.Lock) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Put(within(tb, patience), keysOf(h).L, string(value)); err != nil {
+	if _, err := e.Client.Put(within(tb, patience), keysOf(h).Lock, string(value)); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -201,11 +201,11 @@ func TestReadingAnExecutionReapsALockWhoseHoldRanOut(t *testing.T) {
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	k := s.layout.Keys(&l)
-	putRaw(t, e, map[string][]byte{k.H[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.L[len("/hooklock/v1/"):]: value})
+	putRaw(t, e, map[string][]byte{k.Hold[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.Lock[len("/hooklock/v1/"):]: value})
 	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
 		t.Fatalf("%+v", f.Lock)
 	}
-	if _, err := e.Client.Delete(within(t, patience), k.H); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), k.Hold); err != nil {
 		t.Fatal(err)
 	}
 	if f := mustFind(t, s, l.Execution); f.Record == nil || f.Record.Outcome != idem.Unknown {

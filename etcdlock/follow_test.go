@@ -44,7 +44,7 @@ func TestFollowReturnsTheEndOfThatVeryExecution(t *testing.T) {
 	}
 
 	// Somebody forgets the record before who follows has looked.
-	if _, err := e.Client.Delete(within(t, patience), other.layout.Keys(&l).I); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), other.layout.Keys(&l).Record); err != nil {
 		t.Fatal(err)
 	}
 	if seen := <-follow(t, other, l); seen.Released || seen.Record == nil || seen.Record.Execution != l.Execution {

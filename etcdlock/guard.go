@@ -65,7 +65,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 		return nil, err
 	}
 	k := s.layout.Keys(l)
-	r := commit.NewRequest(k.L, protocol.Guard(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}), len(value))
+	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}), len(value))
 	answer := s.sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
@@ -77,7 +77,7 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 // stillRuns reads the lock and what proves its owner alive.
 func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
 	k := s.layout.Keys(l)
-	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(k.L), clientv3.OpGet(k.A, clientv3.WithKeysOnly()))
+	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(k.Lock), clientv3.OpGet(k.Alive, clientv3.WithKeysOnly()))
 	if err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	holder, l := mustClaim(t, other, ordered("w", "first", "10"), 0), ordered("w", "second", "20")
 	looks := 0
 	look := func(key string) {
-		if key != keysOf(holder).L || !kv.lost.Load() {
+		if key != keysOf(holder).Lock || !kv.lost.Load() {
 			return
 		}
 		switch looks++; looks {
@@ -255,7 +255,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "second")
 	settled := make(chan error, 1)
 	read := func(key string) {
-		if key != keysOf(holder).L || !kv.lost.Load() {
+		if key != keysOf(holder).Lock || !kv.lost.Load() {
 			return
 		}
 		kv.read.Store(nil)
@@ -268,7 +268,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 		if _, _, err := placeOf(within(t, patience), other, lockFor("w", "behind it")); err != nil {
 			t.Error(err)
 		}
-		holder.Behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Q, known.Place, 0, known.Copied)}}) // as the watch may have told it
+		holder.Behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Entry, known.Place, 0, known.Copied)}}) // as the watch may have told it
 		go func() {
 			_, err := holder.Settle(within(t, patience), success("done"))
 			settled <- err

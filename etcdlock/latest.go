@@ -47,7 +47,7 @@ func newReplacing(s *core, l *idem.Lock) *replacing {
 // this execution, by its order: then this one does not wait.
 func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
-	answers, _, err := r.store.pool.Read(ctx, clientv3.OpGet(k.W, newest...))
+	answers, _, err := r.store.pool.Read(ctx, clientv3.OpGet(k.Queue, newest...))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 			return l, nil
 		case behind == 0 && int64(i) == queue.Count-1 && !r.rests(l): // it is its turn
 		default:
-			r.over, r.seen.Q = l, l.Revision
+			r.over, r.seen.Entry = l, l.Revision
 		}
 	}
 	return nil, nil
@@ -167,9 +167,9 @@ func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, 
 	if e.replacing == nil {
 		return false, nil, nil
 	}
-	last, q := e.replacing.seen.Last, e.replacing.seen.Q
+	last, q := e.replacing.seen.Last, e.replacing.seen.Entry
 	seen, err := e.lookAround(life, behind)
-	return last != e.replacing.seen.Last || q != e.replacing.seen.Q, seen, err
+	return last != e.replacing.seen.Last || q != e.replacing.seen.Entry, seen, err
 }
 
 // olderThan is how things stand for an execution that is older than one that waits.

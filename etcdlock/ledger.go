@@ -41,12 +41,12 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 
 // Drop implements idem.Ledger.
 func (s *Ledger) Drop(r *idem.Record) {
-	k, at := s.layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Prev: r.Revision}
+	k, at := s.layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Record: r.Revision}
 	s.tasks.Help(func(life context.Context) {
-		for pause := link.NewBackoff(); at.Prev != 0; {
+		for pause := link.NewBackoff(); at.Record != 0; {
 			news, err := s.leases.Notice(life, commit.NoticeLife)
 			if err == nil {
-				dropping := commit.NewRequest(k.L, protocol.Forget(k, at, news, nil, false), len(news.Value))
+				dropping := commit.NewRequest(k.Lock, protocol.Forget(k, at, news, nil, false), len(news.Value))
 				dropping.SharedLease = news.Lease
 				err = s.sender.Do(life, dropping).Err
 				s.leases.DropIfGone(news.Lease, err)
@@ -88,9 +88,9 @@ func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			if st.Lock.Dead {
 				return st.Seen(l.Scope.Key), nil
 			}
-			s.pool.AwaitChange(ctx, st.Revision, k.L, s.layout.Alive(st.Lock.Alive))
+			s.pool.AwaitChange(ctx, st.Revision, k.Lock, s.layout.Alive(st.Lock.Alive))
 		case st.Waits(l.Execution):
-			s.pool.AwaitChange(ctx, st.Revision, k.Q)
+			s.pool.AwaitChange(ctx, st.Revision, k.Entry)
 		case st.Unread != nil:
 			return nil, commit.Unavailable(st.Unread)
 		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and it cannot be known any more

@@ -110,7 +110,7 @@ func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 	}
 	for how, end := range ends {
 		held := mustHold(t, a, withKey(lockFor("w", how)), time.Hour)
-		hold, err := e.Client.Get(within(t, patience), keysOf(held).H)
+		hold, err := e.Client.Get(within(t, patience), keysOf(held).Hold)
 		if err != nil || len(hold.Kvs) != 1 {
 			t.Fatalf("%+v %v", hold, err)
 		}

@@ -258,7 +258,7 @@ func TestTheEndOfAHoldWhoseAnswerGotLostIsReportedOnce(t *testing.T) {
 	cb := callbackOf(held.Lock())
 	var once sync.Once
 	look := func(key string) {
-		if key == keysOf(held).L && kv.lost.Load() {
+		if key == keysOf(held).Lock && kv.lost.Load() {
 			once.Do(func() {
 				if _, err := other.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil {
 					t.Error(err)

@@ -241,7 +241,7 @@ func TestAMarkOnlyRises(t *testing.T) {
 func TestAnEventWithoutAnOrderTouchesNoMark(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if l := lockFor("w", "one"); s.layout.Keys(&l).M != "" {
+	if l := lockFor("w", "one"); s.layout.Keys(&l).Mark != "" {
 		t.Errorf("its keys: %+v", s.layout.Keys(&l))
 	}
 	mustSettle(t, mustClaim(t, s, lockFor("w", "one"), 0))

@@ -38,7 +38,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}
 	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	k := p.keys()
-	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{L: behind, Prev: prev}, replacing: newReplacing(s.core, &l)}
+	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.core, &l)}
 	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
 		keep, err := park.Stored(life, s.leases, &l, &kept)
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		if err != nil {
 			return nil, err
 		}
-		r := commit.NewRequest(k.L, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
+		r := commit.NewRequest(k.Lock, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
 		r.SharedLease = keep.Age.Lease
 		return r, nil
 	}
@@ -113,7 +113,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			l := *st.Copied
 			l.Parked, l.Alive = e.as, ""
 			answer := park.Send(life, p.store.sender, p.store.leases, &l, k, e.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-				return protocol.ParkWaiting(k, protocol.Seen{Q: p.entry.Revision}, lock, keep)
+				return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
 			})
 			if err = answer.Err; err == nil && answer.Succeeded {
 				return nil

@@ -118,7 +118,7 @@ func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 		return at
 	}
 	at.state, at.news = st, p.store.view.Pauses.Change(p.route, p.entry.Scope.Workflow)
-	at.Saw(st.State, p.entry.Execution, protocol.Seen{Q: p.entry.Revision, Prev: prev})
+	at.Saw(st.State, p.entry.Execution, protocol.Seen{Entry: p.entry.Revision, Record: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
 	return at
@@ -187,7 +187,7 @@ func (p *Place) lost() error {
 
 // found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
 func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
-	if k := p.store.layout.Keys(st.Lock); k.M != "" {
+	if k := p.store.layout.Keys(st.Lock); k.Mark != "" {
 		if st, err = history.Look(ctx, p.store.pool, k); err != nil {
 			return commit.Unavailable(err)
 		}
@@ -247,7 +247,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		p.turn.taken()
 		p.store.view.Queues.Unregister(&p.entry)
 	case p.turn == nil:
-		p.store.view.Queues.Unlearn(c.keys.L) // should another one be before it after all, it has to read that
+		p.store.view.Queues.Unlearn(c.keys.Lock) // should another one be before it after all, it has to read that
 	}
 	return held, seen, err
 }
@@ -278,9 +278,9 @@ func (p *Place) leave(life context.Context) error {
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
-	k.U = p.turn.key()
+	k.OldTurn = p.turn.key()
 	for pause := link.NewBackoff(); ; {
-		answer := p.store.sender.Do(life, commit.NewRequest(k.L, protocol.Leave(k, protocol.Seen{Q: p.entry.Revision}), 0).AddSlots(k))
+		answer := p.store.sender.Do(life, commit.NewRequest(k.Lock, protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil

@@ -51,14 +51,14 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pro
 	}
 	t.leave()
 	s, e := t.place.store, &t.place.entry
-	if at.L != 0 || at.O != 0 || s.view.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
+	if at.Lock != 0 || at.OtherLock != 0 || s.view.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
 	limit := s.view.Slots.Begin(t.lock())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
-	k.T = s.layout.Turn(limit, e.Execution)
+	k.Turn = s.layout.Turn(limit, e.Execution)
 	return k, protocol.Leased{Value: protocol.EncodeTurn(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
 }
 
@@ -117,7 +117,7 @@ func (t *taking) slotFor(ctx context.Context, session *session.Session, k protoc
 	if t.view.Slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.view.Slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.view.Parked.Mark(k.L) }) })
+	limit, inLine, w := t.view.Slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.view.Parked.Mark(k.Lock) }) })
 	if limit == "" {
 		return true
 	}

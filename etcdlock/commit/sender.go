@@ -99,7 +99,7 @@ func (r *Request) AddSlots(k protocol.Keys) *Request {
 		r.Slots = append(r.Slots, k.Slots[i].Key)
 		r.Size += keysPerSlot*len(k.Slots[i].Key) + len(k.Slots[i].Value)
 	}
-	for _, turn := range [...]string{k.T, k.U} {
+	for _, turn := range [...]string{k.Turn, k.OldTurn} {
 		if turn != "" {
 			r.Slots = append(r.Slots, turn)
 		}
@@ -111,7 +111,7 @@ func (r *Request) AddSlots(k protocol.Keys) *Request {
 // the two a duplicate takes, and each transaction compares that the other one is free. It returns r.
 func (r *Request) AddOtherLock(k protocol.Keys, l *idem.Lock) *Request {
 	if l.Scope.PerEvent && l.OwnLimit() {
-		r.Slots = append(r.Slots, k.O)
+		r.Slots = append(r.Slots, k.OtherLock)
 	}
 	return r
 }

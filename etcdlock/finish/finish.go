@@ -52,7 +52,7 @@ func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, wr
 		}
 		size += len(cool.Lock.Value) + len(cool.Hold.Value)
 	}
-	request := commit.NewRequest(k.L, txn(record, cool), size).AddSlots(k)
+	request := commit.NewRequest(k.Lock, txn(record, cool), size).AddSlots(k)
 	if request.SharedLease = record.Lease; record.Apart != nil {
 		request.AnswerLease = record.Apart.Lease
 	}

@@ -21,7 +21,7 @@ func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.Stat
 		return nil, fmt.Errorf("lock and record: %w", err)
 	}
 	st, err := protocol.ReadState(answers, revision)
-	if err == nil && k.M != "" {
+	if err == nil && k.Mark != "" {
 		st.Mark = protocol.First(answers[len(answers)-1])
 	}
 	return st, err
@@ -50,7 +50,7 @@ func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.
 	if err != nil {
 		return orCompacted(err)
 	}
-	kvs, _, err := pool.Keys(ctx, k.I, clientv3.WithRev(left))
+	kvs, _, err := pool.Keys(ctx, k.Record, clientv3.WithRev(left))
 	switch {
 	case err != nil:
 		return orCompacted(err)
@@ -80,7 +80,7 @@ func orCompacted(err error) (*idem.Seen, string, error) {
 func leftLock(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64, err error) {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = pool.Watch(watching, link.OfWaits, link.Watch{Key: k.L, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
+	err = pool.Watch(watching, link.OfWaits, link.Watch{Key: k.Lock, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
 		if left != 0 {
 			return
 		}

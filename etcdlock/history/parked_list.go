@@ -119,10 +119,10 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 		e := &entries[i]
 		k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
 		if e.State == idem.ParkDeadLetter {
-			ops = append(ops, clientv3.OpGet(k.I, clientv3.WithRev(revision)))
+			ops = append(ops, clientv3.OpGet(k.Record, clientv3.WithRev(revision)))
 			continue
 		}
-		ops = append(ops, clientv3.OpGet(k.L, clientv3.WithRev(revision)), clientv3.OpGet(k.Q, clientv3.WithRev(revision)))
+		ops = append(ops, clientv3.OpGet(k.Lock, clientv3.WithRev(revision)), clientv3.OpGet(k.Entry, clientv3.WithRev(revision)))
 	}
 	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
 	if err != nil {

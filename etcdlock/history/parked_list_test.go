@@ -27,7 +27,7 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := s.o.Layout.Keys(&l)
-		for key, value := range map[string][]byte{k.Q: place, k.P: protocol.EncodeIndex(protocol.IndexOf(&l))} {
+		for key, value := range map[string][]byte{k.Entry: place, k.Index: protocol.EncodeIndex(protocol.IndexOf(&l))} {
 			if _, err := e.Client.Put(within(t, patience), key, string(value)); err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ type State struct {
 // it is held. It returns idem.ErrStoreUnavailable.
 func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
 	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
-	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.H)), link.Read(s.ReadCounts(id))))
+	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.Hold)), link.Read(s.ReadCounts(id))))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -41,12 +41,12 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 	at := &State{State: st, ID: id, Scope: scope, Keys: k}
 	at.Duplicates = s.counts.Count(id, answers[readCopies].GetResponseRange().Kvs)
 	if st.Lock != nil {
-		at.Keys.Slots, at.Keys.A = s.o.Layout.SlotsOf(st.Lock), s.o.Layout.Alive(st.Lock.Alive)
+		at.Keys.Slots, at.Keys.Alive = s.o.Layout.SlotsOf(st.Lock), s.o.Layout.Alive(st.Lock.Alive)
 	}
 	if !at.Runs(id) {
 		return at, nil
 	}
-	at.Keys.C = s.o.Layout.Cancel(st.Lock.Alive, id)
+	at.Keys.Cancel = s.o.Layout.Cancel(st.Lock.Alive, id)
 	gone := false
 	switch hold := protocol.First(answers[readHold]); {
 	case !protocol.IsHold(st.Lock.Alive):

@@ -86,9 +86,9 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 		}
 		k := f.o.Layout.Keys(last.Lock)
 		if last.Place {
-			f.o.Pool.AwaitChange(ctx, last.Revision, k.Q)
+			f.o.Pool.AwaitChange(ctx, last.Revision, k.Entry)
 		} else {
-			f.o.Pool.AwaitChange(ctx, last.Revision, k.L, k.A)
+			f.o.Pool.AwaitChange(ctx, last.Revision, k.Lock, k.Alive)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock,
 	if err != nil {
 		return nil, false, err
 	}
-	r := commit.NewRequest(at.Keys.L, txn(protocol.Leased{Value: value}, notice), len(value))
+	r := commit.NewRequest(at.Keys.Lock, txn(protocol.Leased{Value: value}, notice), len(value))
 	r.SharedLease = notice.Lease
 	answer, applied, err := t.change(ctx, r)
 	if !applied {
@@ -106,7 +106,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 
 // requestOf returns what etcd has of the stored request of an execution; nil = nothing. It returns the error of ctx.
 func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) {
-	kvs, _, err := t.o.Pool.Keys(ctx, k.R)
+	kvs, _, err := t.o.Pool.Keys(ctx, k.Request)
 	if err != nil || len(kvs) == 0 {
 		return nil, err
 	}

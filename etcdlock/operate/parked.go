@@ -27,7 +27,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
 	c.says(string(c.found.Status()), c.after(record.Status))
 	found, answer, err := c.end(ctx, at, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.EndUncarried(at.Keys, protocol.Seen{L: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
+		return protocol.EndUncarried(at.Keys, protocol.Seen{Lock: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	})
 	if found == nil && err == nil {
 		c.o.Reaper.Met(l.Alive, answer)
@@ -62,7 +62,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		t.about(found.Entry())
 		t.says(string(found.Status()), string(found.Status()))
 		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
-			op.o.Parked.Mark(at.Keys.L)
+			op.o.Parked.Mark(at.Keys.Lock)
 			t.unsure = true
 			return true, nil
 		}
@@ -71,7 +71,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		next.Parked = &p
 		found, done, err = t.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
-			return protocol.RunNow(at.Keys, protocol.Seen{L: next.Revision}, lock, index, age)
+			return protocol.RunNow(at.Keys, protocol.Seen{Lock: next.Revision}, lock, index, age)
 		})
 		return done, err
 	})
@@ -116,7 +116,7 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.
 
 // rerun returns nil if things have changed, or if the answer was lost.
 func (t *trail) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
-	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.R), clientv3.OpGet(at.Keys.P))
+	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.Request), clientv3.OpGet(at.Keys.Index))
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 		return nil, err
 	}
 	k := t.o.Layout.Keys(l)
-	seen := protocol.Seen{L: at.LockRevision(), O: at.OtherRevision(), Prev: at.Prev}
-	r := commit.NewRequest(k.L, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
+	seen := protocol.Seen{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
+	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)
 	if !applied {

@@ -41,14 +41,14 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.R
 		return nil, commit.Reply{}, errNotWanted
 	}
 	next, k := *l, h.keys
-	k.S, next.Alive, next.Holder = to.Key, protocol.SessionAlive(to.Name), to.Holder()
+	k.Session, next.Alive, next.Holder = to.Key, protocol.SessionAlive(to.Name), to.Holder()
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
 		h.taken()
 		return nil, commit.Reply{}, errNotWanted
 	}
-	at := protocol.Seen{Epoch: to.Epoch(), Created: l.Created, L: l.Revision}
-	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.L, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value))), nil
+	at := protocol.Seen{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}
+	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value))), nil
 }
 
 func (a *adopting) done(l *idem.Lock) {

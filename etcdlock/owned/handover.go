@@ -73,7 +73,7 @@ type handOver struct {
 // epoch, see view.Pauses.
 func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if h.handing {
-		h.o.Queues.Unlearn(h.keys.L)
+		h.o.Queues.Unlearn(h.keys.Lock)
 		return nil
 	}
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
@@ -111,7 +111,7 @@ func (h *Lock) Known() protocol.Line {
 	h.mu.Lock()
 	line := h.line
 	h.mu.Unlock()
-	return h.o.Queues.Known(h.keys.L, line)
+	return h.o.Queues.Known(h.keys.Lock, line)
 }
 
 // Behind notes the queue as it was when the lock was taken.
@@ -125,20 +125,20 @@ func (h *Lock) Behind(line protocol.Line) {
 func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
 	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision
-	if next.keys.M != "" {
+	if next.keys.Mark != "" {
 		protocol.Judge(&l, protocol.First(answer.Responses[len(answer.Responses)-1]))
 	}
 	then := next.then
 	if len(then.Places) == 0 {
 		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.o.Queues.Changed(next.keys.L, &l, answer.Revision, then)
+	s.o.Queues.Changed(next.keys.Lock, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
 		if h := s.Of(l.Execution); h != nil { // it has looked, and was faster
 			h.Behind(then)
 		}
 		return
 	}
-	s.o.Sender.ExpectEnd(next.keys.L)
-	s.o.Watcher.Deleted(next.keys.Q, answer.Revision)
+	s.o.Sender.ExpectEnd(next.keys.Lock)
+	s.o.Watcher.Deleted(next.keys.Entry, answer.Revision)
 }

@@ -32,7 +32,7 @@ func hold(life context.Context, h *Lock, ttl time.Duration) error {
 		if err != nil {
 			return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 		}
-		r := commit.NewRequest(h.keys.L, protocol.Hold(h.keys, protocol.Seen{Created: l.Created, L: l.Revision}, lock, alive), len(lock.Value))
+		r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, alive), len(lock.Value))
 		r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 		return next, h.o.Sender.Do(ctx, r), nil
 	}

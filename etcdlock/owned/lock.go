@@ -149,7 +149,7 @@ func (h *Lock) taken() {
 func (h *Lock) lose() error {
 	h.Stop(idem.ErrLockLost)
 	h.locks.LetGo(h)
-	h.o.Parked.Mark(h.keys.L)
+	h.o.Parked.Mark(h.keys.Lock)
 	return idem.ErrLockLost
 }
 

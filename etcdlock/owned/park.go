@@ -35,7 +35,7 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 				k.Slots = slots.Rest(h.o.Layout, &next)
 			}
 			answer := park.Send(ctx, h.o.Sender, h.o.Leases, &next, k, &kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-				return protocol.ParkRunning(k, protocol.Seen{Created: l.Created, L: l.Revision}, lock, keep)
+				return protocol.ParkRunning(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
 			})
 			return &next, answer, nil
 		},

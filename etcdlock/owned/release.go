@@ -65,7 +65,7 @@ func (h *Lock) Free(life context.Context) error {
 	h.locks.LetGo(h)
 	switch {
 	case parked:
-		h.o.Parked.Mark(h.keys.L)
+		h.o.Parked.Mark(h.keys.Lock)
 	case st != nil && st.Ended(h.Lock().Execution) != nil:
 		return idem.ErrLockLost
 	}
@@ -78,7 +78,7 @@ func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Re
 	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)
-		return &next, commit.NewRequest(k.L, protocol.Release(k, protocol.Seen{L: l.Revision}), 0).AddSlots(k), nil
+		return &next, commit.NewRequest(k.Lock, protocol.Release(k, protocol.Seen{Lock: l.Revision}), 0).AddSlots(k), nil
 	}
 	next.Alive = ""
 	k.Slots = slots.Rest(o.Layout, &next)
@@ -87,8 +87,8 @@ func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Re
 		return nil, nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
-	at := protocol.Seen{Created: l.Created, L: l.Revision}
-	return &next, commit.NewRequest(k.L, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
+	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
+	return &next, commit.NewRequest(k.Lock, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
 }
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.

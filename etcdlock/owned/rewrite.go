@@ -27,7 +27,7 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 	err := (&rewriting{
 		h: h,
 		slots: func(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-			return h.o.Slots.Retake(ctx, next, h.keys, refused, h.locks.markLater(h.keys.L))
+			return h.o.Slots.Retake(ctx, next, h.keys, refused, h.locks.markLater(h.keys.Lock))
 		},
 		next: func(l *idem.Lock) {
 			l.Parked = stillParked(l, p)
@@ -183,8 +183,8 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 		o.Slots.Unchoose(&next)
 		return nil, answer, commit.Unavailable(err)
 	}
-	op := w.op(k, protocol.Seen{Created: l.Created, L: l.Revision}, protocol.Leased{Value: value}, l)
-	if answer = o.Sender.Do(ctx, commit.NewRequest(k.L, op, len(value)).AddSlots(k)); !answer.Applied() {
+	op := w.op(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
+	if answer = o.Sender.Do(ctx, commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)); !answer.Applied() {
 		o.Slots.Unchoose(&next)
 		return nil, answer, nil
 	}

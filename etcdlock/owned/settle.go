@@ -101,7 +101,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		c.record.RequestKept = true
 	}
 	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
-	keys.M = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
+	keys.Mark = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
 	r, err := h.o.Finisher.Request(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
 		if cool != nil {
@@ -120,12 +120,12 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		h.handing, c.handsOn = true, true
 		r.OnApplied = func(answer commit.Reply) { h.locks.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
-		h.o.Queues.HandOffSent(h.keys.L, r.Done)
+		h.o.Queues.HandOffSent(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.o.Queues.Changed(h.keys.L, nil, answer.Revision, protocol.Line{}) }
+		r.OnApplied = func(answer commit.Reply) { h.o.Queues.Changed(h.keys.Lock, nil, answer.Revision, protocol.Line{}) }
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
-		r.Slots = append(r.Slots, keys.M)
+		r.Slots = append(r.Slots, keys.Mark)
 	}
 	if l.Parked == nil && len(l.Slots) == 0 {
 		r.Side = commit.Ends
@@ -143,7 +143,7 @@ func (s *settling) forAge() bool {
 func (s *settling) txn(
 	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte, next *handOver,
 ) protocol.Op {
-	at := protocol.Seen{Created: l.Created, L: l.Revision}
+	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
 	var mark *protocol.Leased
 	if markValue != nil {
 		mark = &protocol.Leased{Value: markValue, Lease: rec.Lease}
@@ -154,8 +154,8 @@ func (s *settling) txn(
 	case l.Parked != nil:
 		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
-		k.S, at.Epoch = next.ending.Key, next.epoch
-		return protocol.HandOver(k, at, next.keys, protocol.Seen{Q: next.first.Place, Prev: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
+		k.Session, at.Epoch = next.ending.Key, next.epoch
+		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Place, Record: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
 	}
 	return protocol.Settle(k, at, rec, cool, mark)
 }
@@ -174,7 +174,7 @@ func (o *Options) keysOf(k protocol.Keys, l *idem.Lock) protocol.Keys {
 		k.Slots = o.Layout.SlotsOf(l)
 	}
 	if l.Held { // since: the answer of its Hold got lost
-		k.A = k.H
+		k.Alive = k.Hold
 	}
 	return k
 }

@@ -38,16 +38,16 @@ func (x *Index) SweepDeadLetters(ctx context.Context) error {
 		for i, e := range some {
 			at := protocol.Seen{}
 			if kv := protocol.First(answers[i]); kv != nil {
-				at.Prev = kv.ModRevision
+				at.Record = kv.ModRevision
 			}
-			if at.Prev == e.revision {
+			if at.Record == e.revision {
 				continue
 			}
 			k := x.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
 			if !x.o.Tasks.Enter() { // the sender is about to close, and takes nothing then
 				return commit.ErrClosed
 			}
-			answer := x.o.Sender.Do(ctx, commit.NewRequest(k.L, protocol.SweepLetter(k, at), 0))
+			answer := x.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.SweepLetter(k, at), 0))
 			x.o.Tasks.Leave()
 			if answer.Err != nil {
 				return answer.Err

@@ -39,7 +39,7 @@ func Send(
 	if err != nil {
 		return commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}
 	}
-	answer := sender.Do(ctx, commit.NewRequest(k.L, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k))
+	answer := sender.Do(ctx, commit.NewRequest(k.Lock, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k))
 	leases.DropIfGone(keep.Age.Lease, answer.Err)
 	return answer
 }

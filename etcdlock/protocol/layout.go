@@ -254,12 +254,12 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 		lock, other, queue = other, lock, queued
 	}
 	return Keys{
-		Slots: y.SlotsOf(l),
-		S:     alive, A: alive, H: y.Of(KindHolds, l.Execution), L: lock, O: other,
-		Q: queued, W: queue, I: y.Record(l.Scope),
-		C: y.Cancel(l.Alive, l.Execution), F: y.Of(KindForgets, l.Execution),
-		R: y.Of(KindRequests, l.Execution), P: y.Of(KindParked, l.Execution), G: y.Of(KindAges, l.Execution),
-		M: y.Mark(l.Scope.Workflow, l.Order),
+		Slots:   y.SlotsOf(l),
+		Session: alive, Alive: alive, Hold: y.Of(KindHolds, l.Execution), Lock: lock, OtherLock: other,
+		Entry: queued, Queue: queue, Record: y.Record(l.Scope),
+		Cancel: y.Cancel(l.Alive, l.Execution), Forget: y.Of(KindForgets, l.Execution),
+		Request: y.Of(KindRequests, l.Execution), Index: y.Of(KindParked, l.Execution), Age: y.Of(KindAges, l.Execution),
+		Mark: y.Mark(l.Scope.Workflow, l.Order),
 	}
 }
 

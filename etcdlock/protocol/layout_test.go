@@ -81,21 +81,21 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.All(KindOlderRecords):                "keys/",
 		y.Of(KindAnswers, "exec_a"):            "answers/exec_a",
 		y.All(KindCancels + "abc" + "/"):       "cancels/abc/",
-		k.C:                                    "cancels/abc/exec_a",
+		k.Cancel:                               "cancels/abc/exec_a",
 		y.All(KindForgets):                     "forgets/",
-		k.F:                                    "forgets/exec_a",
+		k.Forget:                               "forgets/exec_a",
 		y.All(KindSlots):                       "slots/",
 		y.OfLimit(KindSlots, "erp/a b"):        "slots/697f29d293ed1519/erp%2Fa%20b/",
 		k.Slots[0].Key:                         "slots/697f29d293ed1519/erp%2Fa%20b/3",
 		y.All(KindTurns):                       "turns/",
 		k.Slots[0].Line:                        "turns/697f29d293ed1519/erp%2Fa%20b/",
 		y.Turn("full", "exec_a"):               "turns/8703fa3579e75db5/full/exec_a",
-		k.R:                                    "requests/exec_a",
+		k.Request:                              "requests/exec_a",
 		y.All(KindParked):                      "parked/",
-		k.P:                                    "parked/exec_a",
+		k.Index:                                "parked/exec_a",
 		y.All(KindAges):                        "ages/",
-		k.G:                                    "ages/exec_a",
-		k.M:                                    "marks/" + w + "/stripe%2Facme/0af",
+		k.Age:                                  "ages/exec_a",
+		k.Mark:                                 "marks/" + w + "/stripe%2Facme/0af",
 		y.Duplicates("exec_a"):                 "duplicates/exec_a/",
 		y.Arrivals(s):                          "arrivals/" + name,
 		y.All(KindPauses):                      "pauses/",
@@ -197,8 +197,8 @@ func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
 		s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123", PerEvent: perEvent}
 		k := y.Keys(&idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s}, Alive: SessionAlive("abc")})
 		for got, want := range map[string]string{
-			k.L: y.Lock(s), k.O: y.otherOf(s), k.Q: y.Queued(s), k.W: y.Queue(s), k.I: y.Record(s), k.S: y.Alive(SessionAlive("abc")),
-			k.H: y.Alive(HoldAlive("exec_a")), k.C: y.All(KindCancels+"abc"+"/") + "exec_a", k.P: y.All(KindParked) + "exec_a", k.G: y.All(KindAges) + "exec_a",
+			k.Lock: y.Lock(s), k.OtherLock: y.otherOf(s), k.Entry: y.Queued(s), k.Queue: y.Queue(s), k.Record: y.Record(s), k.Session: y.Alive(SessionAlive("abc")),
+			k.Hold: y.Alive(HoldAlive("exec_a")), k.Cancel: y.All(KindCancels+"abc"+"/") + "exec_a", k.Index: y.All(KindParked) + "exec_a", k.Age: y.All(KindAges) + "exec_a",
 		} {
 			if got != want {
 				t.Errorf("%s is %s where it is read alone", got, want)

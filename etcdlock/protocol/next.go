@@ -85,11 +85,11 @@ type Known struct {
 	Limited  bool // it needs slots
 }
 
-// Saw adds what was read, for an execution whose entry is of revision at.Q and that knows the record of revision at.Prev.
+// Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the record of revision at.Record.
 func (k *Known) Saw(st *State, id idem.ExecutionID, at Seen) {
 	k.Told = true
 	switch ended := st.Ended(id); {
-	case st.Place == at.Q:
+	case st.Place == at.Entry:
 		k.Where = Queued
 	case st.Runs(id):
 		k.Where = Locking
@@ -98,7 +98,7 @@ func (k *Known) Saw(st *State, id idem.ExecutionID, at Seen) {
 	default:
 		k.Where = Gone
 	}
-	k.Unread, k.Changed = st.Unread != nil, st.Prev != at.Prev
+	k.Unread, k.Changed = st.Unread != nil, st.Prev != at.Record
 	k.Locked, k.Dead = st.Lock != nil, st.Lock != nil && st.Lock.Dead
 }
 
@@ -170,7 +170,7 @@ const (
 // Unapplied is an Enqueue or a claim that, as far as its sender knows, was not applied.
 type Unapplied struct {
 	Lock   *idem.Lock
-	At     Seen // what it has compared; Q = 0: it was past the queue
+	At     Seen // what it has compared; Entry = 0: it was past the queue
 	Answer Answer
 }
 
@@ -184,17 +184,17 @@ func AfterEnqueue(st *State, a *Unapplied) Step {
 		return FindLock
 	case parks && (st.Runs(id) || st.Ended(id) != nil): // any process may have run it since
 		return Enter
-	case parks && a.Answer == Missing && st.Prev != a.At.Prev:
+	case parks && a.Answer == Missing && st.Prev != a.At.Record:
 		return Unsure
 	case a.Answer == Missing:
 		return Never
-	case st.Place != 0, st.Prev != a.At.Prev, st.CopyInOther(event), st.LockRevision() != a.At.L && st.CopyRuns(event) != nil:
+	case st.Place != 0, st.Prev != a.At.Record, st.CopyInOther(event), st.LockRevision() != a.At.Lock && st.CopyRuns(event) != nil:
 		return Decide
 	case a.Answer == Full:
 		return NoSpace
-	case st.LockRevision() != a.At.L:
+	case st.LockRevision() != a.At.Lock:
 		return BehindLock
-	case st.OtherRevision() != a.At.O:
+	case st.OtherRevision() != a.At.OtherLock:
 		return BesideOther
 	}
 	return Unexplained
@@ -207,7 +207,7 @@ func AfterClaim(st *State, a *Unapplied) Step {
 	switch ended := st.Ended(id); {
 	case !refused && st.Runs(id) && (a.Lock.Parked == nil || st.Lock.Alive == a.Lock.Alive):
 		return FindLock
-	case !refused && ended != nil && (a.At.Q == 0 || ended.Outcome != idem.NotExecuted):
+	case !refused && ended != nil && (a.At.Entry == 0 || ended.Outcome != idem.NotExecuted):
 		return LockLost
 	case a.Answer == Missing:
 		return Never
@@ -215,7 +215,7 @@ func AfterClaim(st *State, a *Unapplied) Step {
 		return Decide
 	case a.Answer == Full:
 		return NoSpace
-	case st.OtherRevision() != a.At.O:
+	case st.OtherRevision() != a.At.OtherLock:
 		return BesideOther
 	}
 	return Unexplained
@@ -224,10 +224,10 @@ func AfterClaim(st *State, a *Unapplied) Step {
 // blocks reports whether a lock, a record or an entry is in the way of a claim.
 func blocks(st *State, a *Unapplied) bool {
 	switch {
-	case st.Lock != nil, st.Prev != a.At.Prev, st.HoldsBack(a.Lock) != nil:
+	case st.Lock != nil, st.Prev != a.At.Record, st.HoldsBack(a.Lock) != nil:
 		return true
-	case a.At.Q != 0:
-		return st.Place != a.At.Q || st.Head < a.At.Q
+	case a.At.Entry != 0:
+		return st.Place != a.At.Entry || st.Head < a.At.Entry
 	}
 	return st.Head != 0 || st.Place != 0 || st.CopyInOther(a.Lock.Scope.Key)
 }

@@ -15,26 +15,26 @@ import (
 
 // Keys are the keys of one execution's transactions.
 type Keys struct {
-	S string // the session that sends it
-	L string // the lock: the workflow's, or under strategy none the event's own
-	O string // the other of the two: a duplicate may have it, at a replica whose route has another strategy
-	Q string // the execution's queue entry
-	W string // the prefix of all entries in that queue
-	I string // the event's record
-	A string // the key that L names as the proof that its owner lives: a session or a hold
-	H string // the hold of this execution: the alive key of its lock while it is held or cools
-	C string // tells the process that runs it to look at its lock; "" = no process does
-	R string // the stored request of a parked execution, or its location; no transaction compares it
-	P string // tells every process that it is parked; no transaction compares it
-	G string // exists until it has been parked for too long; no transaction compares it
-	F string // tells every process to drop its cached record
-	M string // the high-water mark of its scope; "" = it has no order
+	Session   string // the session that sends it
+	Lock      string // the lock: the workflow's, or under strategy none the event's own
+	OtherLock string // the other of the two: a duplicate may have it, at a replica whose route has another strategy
+	Entry     string // the execution's queue entry
+	Queue     string // the prefix of all entries in that queue
+	Record    string // the event's record
+	Alive     string // the key that the lock names as the proof that its owner lives: a session or a hold
+	Hold      string // the hold of this execution: the alive key of its lock while it is held or cools
+	Cancel    string // tells the process that runs it to look at its lock; "" = no process does
+	Request   string // the stored request of a parked execution, or its location; no transaction compares it
+	Index     string // tells every process that it is parked; no transaction compares it
+	Age       string // exists until it has been parked for too long; no transaction compares it
+	Forget    string // tells every process to drop its cached record
+	Mark      string // the high-water mark of its scope; "" = it has no order
 
 	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while a parked execution rests. No other
 	// transaction touches them.
-	Slots []SlotKey
-	T     string // its entry among the slot waiters of a limit; "" = it has none, and makes none
-	U     string // the slot waiter that it had at another limit before; "" = none
+	Slots   []SlotKey
+	Turn    string // its entry among the slot waiters of a limit; "" = it has none, and makes none
+	OldTurn string // the slot waiter that it had at another limit before; "" = none
 
 	Latest *Latest // the execution that it replaces, under strategy latest; nil: none
 }
@@ -43,7 +43,7 @@ type Keys struct {
 type Latest struct {
 	Last   int64  // create revision of the last entry; 0 = the queue is empty
 	Over   *Keys  // of the replaced execution; nil = none
-	Q      int64  // the mod revision of its entry
+	Entry  int64  // the mod revision of its entry
 	Parked bool   // its request is removed, too
 	Record Leased // how it ended
 }
@@ -57,13 +57,13 @@ type SlotKey struct {
 
 // Seen are the revisions that a transaction relies on.
 type Seen struct {
-	Epoch   int64 // S.mod
-	Created int64 // L.create
-	L       int64 // L.mod
-	Q       int64 // Q.create
-	O       int64 // O.mod; 0 = absent
-	Prev    int64 // I.mod; 0 = absent
-	H       int64 // H.mod
+	Epoch       int64 // mod revision of Keys.Session
+	LockCreated int64 // create revision of Keys.Lock
+	Lock        int64 // its mod revision
+	Entry       int64 // create revision of Keys.Entry, or the mod revision, as the transaction says
+	OtherLock   int64 // mod revision of Keys.OtherLock; 0 = absent
+	Record      int64 // mod revision of Keys.Record; 0 = absent
+	Hold        int64 // mod revision of Keys.Hold
 }
 
 // Leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
@@ -83,41 +83,41 @@ type Apart struct {
 // Cooling replaces the lock of an execution that ended with an unknown outcome: the lock stays closed until the hold runs out.
 type Cooling struct{ Lock, Hold Leased }
 
-// Claim compares the lock that a duplicate under another strategy would have. If another event has it, at.O is its revision.
+// Claim compares the lock that a duplicate under another strategy would have. If another event has it, at.OtherLock is its revision.
 func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), queueEmpty(k), modified(k.I, at.Prev)}, append(slotsFree(k), noSlotWaiters(k)...)...),
-		append(append(Writes{Put(k.L, lock)}, readMark(k)...), takeSlots(k)...),
+		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k), modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
+		append(append(Writes{Put(k.Lock, lock)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndPlace(k))
 }
 
 // Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a duplicate could have been claimed meanwhile, or been
-// handed the lock, and the event would wait and run at once. If another event has the other lock, at.O is its revision, as with Claim. With k.T
+// handed the lock, and the event would wait and run at once. If another event has the other lock, at.OtherLock is its revision, as with Claim. With k.Turn
 // it also becomes a slot waiter. With k.Latest it replaces the waiting execution, which ends for good in the transaction that enqueues its
 // successor.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, noNewEntry(k)...), stillWaits(k)...),
-		append(append(Writes{Put(k.Q, place)}, takeTurn(k, turn)...), replace(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
+		append(append(Writes{Put(k.Entry, place)}, takeTurn(k, turn)...), replace(k)...),
 		lockRecordPlaceAndOther(k))
 }
 
 // ClaimAsHead takes the lock for the head of the queue, and removes its entry. It reads which entry is the head then. If another execution has
-// the other lock, at.O is its revision, as with Claim: a client's lock of the workflow holds back executions with a lock for each event. The
+// the other lock, at.OtherLock is its revision, as with Claim: a client's lock of the workflow holds back executions with a lock for each event. The
 // order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.L), modified(k.O, at.O), Created(k.Q, at.Q), isHead(k, at.Q), modified(k.I, at.Prev)}, slotsFree(k)...),
-		append(append(Writes{del(k.Q), Put(k.L, lock), getFirst(k.W)}, readMark(k)...), takeSlots(k)...),
+		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry), isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
+		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
-// Leave removes a queue entry, and the slot waiter k.U. Both revisions of an entry are equal until it is parked: then the process that made it
+// Leave removes a queue entry, and the slot waiter k.OldTurn. Both revisions of an entry are equal until it is parked: then the process that made it
 // may not end it.
 func Leave(k Keys, at Seen) Op {
 	return txn(
-		Compares{modified(k.Q, at.Q)},
-		append(Writes{del(k.Q)}, leaveLine(k)...),
+		Compares{modified(k.Entry, at.Entry)},
+		append(Writes{del(k.Entry)}, leaveLine(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -125,8 +125,8 @@ func Leave(k Keys, at Seen) Op {
 // slot waiter is left behind when that is gone.
 func TakeTurn(k Keys, at Seen, turn Leased) Op {
 	return txn(
-		Compares{Created(k.Q, at.Q)},
-		append(leaveLine(k), Put(k.T, turn)),
+		Compares{Created(k.Entry, at.Entry)},
+		append(leaveLine(k), Put(k.Turn, turn)),
 		nil)
 }
 
@@ -134,7 +134,7 @@ func TakeTurn(k Keys, at Seen, turn Leased) Op {
 func DropTurn(k Keys) Op {
 	return txn(
 		Compares{},
-		Writes{del(k.T)},
+		Writes{del(k.Turn)},
 		nil)
 }
 
@@ -142,7 +142,7 @@ func DropTurn(k Keys) Op {
 // seen is the lock seen.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
+		Compares{modified(k.Lock, at.Lock)},
 		append(endLock(k, record, cool), raise(k, mark)...),
 		nil)
 }
@@ -154,8 +154,8 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 // reads the mark of the next execution, and with more the queue.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
-		Compares{epochIs(k, at), modified(k.L, at.L), modified(next.Q, first.Q), present(next.S), modified(next.I, first.Prev)},
-		append(append(append(append(Writes{del(next.Q), Put(k.L, lock), Put(k.I, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
+		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session), modified(next.Record, first.Record)},
+		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
 		nil)
 }
 
@@ -163,7 +163,7 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 // because that asked for credentials first. It leaves the record as it was.
 func Release(k Keys, at Seen) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
+		Compares{modified(k.Lock, at.Lock)},
 		freeLock(k),
 		nil)
 }
@@ -171,15 +171,15 @@ func Release(k Keys, at Seen) Op {
 // Adopt puts a lock on the session that its owner has now.
 func Adopt(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), Created(k.L, at.Created), modified(k.L, at.L)},
-		Writes{Put(k.L, lock)},
+		Compares{epochIs(k, at), Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+		Writes{Put(k.Lock, lock)},
 		nil)
 }
 
 // Reap with cool nil frees the lock.
 func Reap(k Keys, at Seen, record Leased, cool *Cooling) Op {
 	return txn(
-		Compares{modified(k.L, at.L), Absent(k.A)},
+		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		endLock(k, record, cool),
 		lockRecordAndAlive(k))
 }
@@ -187,7 +187,7 @@ func Reap(k Keys, at Seen, record Leased, cool *Cooling) Op {
 // ReapCooling frees the lock of an execution that has ended before: only its lock is left.
 func ReapCooling(k Keys, at Seen) Op {
 	return txn(
-		Compares{modified(k.L, at.L), Absent(k.A)},
+		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		freeLock(k),
 		lockRecordAndAlive(k))
 }
@@ -195,49 +195,49 @@ func ReapCooling(k Keys, at Seen) Op {
 // Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
 func Acquire(k Keys, at Seen, lock, alive Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), Absent(k.L), queueEmpty(k)},
-		Writes{Put(k.L, lock), Put(k.H, alive)},
+		Compares{epochIs(k, at), Absent(k.Lock), queueEmpty(k)},
+		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
 		LockRecordAndPlace(k))
 }
 
 // Hold lets the lock outlive its answer and its session.
 func Hold(k Keys, at Seen, lock, alive Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		Writes{Put(k.L, lock), Put(k.H, alive)},
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
 		nil)
 }
 
-// Heartbeat puts H on a new lease, and reads L: a cancel that is not seen here comes after it. It is sent only if H was seen: to etcd an absent
+// Heartbeat puts the hold on a new lease, and reads the lock: a cancel that is not seen here comes after it. It is sent only if the hold was seen: to etcd an absent
 // key has revision 0, and a late heartbeat would revive a hold that has run out.
 func Heartbeat(k Keys, at Seen, alive Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.H, at.H)},
-		Writes{Put(k.H, alive), get(k.L)},
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Hold, at.Hold)},
+		Writes{Put(k.Hold, alive), get(k.Lock)},
 		lockAndHold(k))
 }
 
 // Guard writes the steps of an execution into its lock.
 func Guard(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)},
-		Writes{Put(k.L, lock)},
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)},
+		Writes{Put(k.Lock, lock)},
 		lockRecordAndAlive(k))
 }
 
 // Cancel asks the process that runs or holds the execution to stop it.
 func Cancel(k Keys, at Seen, lock, news Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
-		append(tell(k, news), Put(k.L, lock)),
+		Compares{modified(k.Lock, at.Lock)},
+		append(tell(k, news), Put(k.Lock, lock)),
 		nil)
 }
 
 // CancelWaiting ends an execution that has not begun. Its waiter watches the queue entry.
 func CancelWaiting(k Keys, at Seen, record Leased) Op {
 	return txn(
-		Compares{modified(k.Q, at.Q), modified(k.I, at.Prev)},
-		Writes{del(k.Q), Put(k.I, record)},
+		Compares{modified(k.Entry, at.Entry), modified(k.Record, at.Record)},
+		Writes{del(k.Entry), Put(k.Record, record)},
 		nil)
 }
 
@@ -245,15 +245,15 @@ func CancelWaiting(k Keys, at Seen, record Leased) Op {
 // stored of its request goes as well.
 func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 	return txn(
-		Compares{modified(k.I, at.Prev)},
-		append(append(Writes{del(k.I), Put(k.F, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
+		Compares{modified(k.Record, at.Record)},
+		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
 		nil)
 }
 
 // ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it free.
 func ForceRelease(k Keys, at Seen, record, news Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
+		Compares{modified(k.Lock, at.Lock)},
 		append(tell(k, news), endLock(k, record, nil)...),
 		nil)
 }
@@ -261,7 +261,7 @@ func ForceRelease(k Keys, at Seen, record, news Leased) Op {
 // ForceReleaseCooling frees the lock of an execution that has ended before: only its lock is left.
 func ForceReleaseCooling(k Keys, at Seen) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
+		Compares{modified(k.Lock, at.Lock)},
 		freeLock(k),
 		nil)
 }
@@ -321,8 +321,8 @@ func Unmark(key string, prev int64) Op {
 func Fence(k Keys, at Seen, session Leased) Op {
 	return txn(
 		Compares{epochIs(k, at)},
-		Writes{Put(k.S, session)},
-		Writes{get(k.S)})
+		Writes{Put(k.Session, session)},
+		Writes{get(k.Session)})
 }
 
 // Compares are the conditions of a transaction.
@@ -331,7 +331,7 @@ type Compares = []Cmp
 // Writes are the operations of an applied transaction, or the reads of a refused one.
 type Writes = []Op
 
-func epochIs(k Keys, at Seen) Cmp { return modified(k.S, at.Epoch) }
+func epochIs(k Keys, at Seen) Cmp { return modified(k.Session, at.Epoch) }
 
 func modified(key string, revision int64) Cmp {
 	c := &struct {
@@ -368,9 +368,9 @@ func Absent(key string) Cmp { return Created(key, 0) }
 func present(key string) Cmp { return createdAfter(key, 0) }
 
 // A compare over a prefix holds if it holds for every key below it.
-func queueEmpty(k Keys) Cmp { return below(Created(k.W, 0)) }
+func queueEmpty(k Keys) Cmp { return below(Created(k.Queue, 0)) }
 
-func isHead(k Keys, q int64) Cmp { return below(createdAfter(k.W, q-1)) }
+func isHead(k Keys, q int64) Cmp { return below(createdAfter(k.Queue, q-1)) }
 
 // below makes a compare one of a prefix that ends with a slash.
 func below(c Cmp) Cmp {
@@ -388,7 +388,7 @@ func noNewEntry(k Keys) Compares {
 	if k.Latest == nil {
 		return nil
 	}
-	return Compares{below(createdBefore(k.W, k.Latest.Last+1))}
+	return Compares{below(createdBefore(k.Queue, k.Latest.Last+1))}
 }
 
 // stillWaits holds if the execution that is to be replaced still waits, so it has not begun to run.
@@ -396,7 +396,7 @@ func stillWaits(k Keys) Compares {
 	if k.Latest == nil || k.Latest.Over == nil {
 		return nil
 	}
-	return Compares{modified(k.Latest.Over.Q, k.Latest.Q)}
+	return Compares{modified(k.Latest.Over.Entry, k.Latest.Entry)}
 }
 
 // replace ends the execution that is replaced.
@@ -405,7 +405,7 @@ func replace(k Keys) Writes {
 		return nil
 	}
 	over := *k.Latest.Over
-	w := Writes{del(over.Q), Put(over.I, k.Latest.Record)}
+	w := Writes{del(over.Entry), Put(over.Record, k.Latest.Record)}
 	if !k.Latest.Parked {
 		return w
 	}
@@ -432,24 +432,24 @@ func takeSlots(k Keys) (w Writes) {
 	for _, slot := range k.Slots {
 		w = append(w, Put(slot.Key, Leased{Value: slot.Value}))
 	}
-	if k.T != "" {
-		w = append(w, del(k.T))
+	if k.Turn != "" {
+		w = append(w, del(k.Turn))
 	}
 	return w
 }
 
 func takeTurn(k Keys, turn Leased) Writes {
-	if k.T == "" {
+	if k.Turn == "" {
 		return nil
 	}
-	return Writes{Put(k.T, turn)}
+	return Writes{Put(k.Turn, turn)}
 }
 
 func leaveLine(k Keys) Writes {
-	if k.U == "" {
+	if k.OldTurn == "" {
 		return nil
 	}
-	return Writes{del(k.U)}
+	return Writes{del(k.OldTurn)}
 }
 
 func freeSlots(k Keys) (w Writes) {
@@ -465,31 +465,31 @@ func valued(key string, result pb.Compare_CompareResult, value []byte) Cmp {
 
 // tell notifies the process that runs an execution that its lock was changed.
 func tell(k Keys, news Leased) Writes {
-	if k.C == "" {
+	if k.Cancel == "" {
 		return nil
 	}
-	return Writes{Put(k.C, news)}
+	return Writes{Put(k.Cancel, news)}
 }
 
 // freeLock deletes the lock and its slots, which are its own and need no compare.
 func freeLock(k Keys) Writes {
-	return append(append(Writes{del(k.L)}, dropHold(k)...), freeSlots(k)...)
+	return append(append(Writes{del(k.Lock)}, dropHold(k)...), freeSlots(k)...)
 }
 
 // dropHold deletes the hold and returns it: the sender then ends its lease. A hold exists only while its lock names it, and each end compares
 // the revision of the lock that it has seen.
 func dropHold(k Keys) Writes {
-	if k.A != k.H {
+	if k.Alive != k.Hold {
 		return nil
 	}
-	return Writes{take(k.H)}
+	return Writes{take(k.Hold)}
 }
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
 	if cool != nil {
-		return append(Writes{Put(k.L, cool.Lock), Put(k.H, cool.Hold), Put(k.I, record)}, answerOf(record)...)
+		return append(Writes{Put(k.Lock, cool.Lock), Put(k.Hold, cool.Hold), Put(k.Record, record)}, answerOf(record)...)
 	}
-	return append(append(freeLock(k), Put(k.I, record)), answerOf(record)...)
+	return append(append(freeLock(k), Put(k.Record, record)), answerOf(record)...)
 }
 
 // answerOf puts the answer of a record that has a key of its own.
@@ -502,10 +502,10 @@ func answerOf(record Leased) Writes {
 
 // readMark reads the mark in the transaction that takes the lock: while the lock is held, nothing of the workflow goes through.
 func readMark(k Keys) Writes {
-	if k.M == "" {
+	if k.Mark == "" {
 		return nil
 	}
-	return Writes{get(k.M)}
+	return Writes{get(k.Mark)}
 }
 
 // readLine reads the queue, if the transaction is to return it.
@@ -513,7 +513,7 @@ func readLine(k Keys, more bool) Writes {
 	if !more {
 		return nil
 	}
-	return Writes{getLine(k.W)}
+	return Writes{getLine(k.Queue)}
 }
 
 // raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark is, the execution ends. The values of marks
@@ -522,8 +522,8 @@ func raise(k Keys, mark *Leased) Writes {
 	if mark == nil {
 		return nil
 	}
-	put := Writes{Put(k.M, *mark)}
-	return Writes{txn(Compares{Absent(k.M)}, put, Writes{txn(Compares{older(k.M, mark)}, put, nil)})}
+	put := Writes{Put(k.Mark, *mark)}
+	return Writes{txn(Compares{Absent(k.Mark)}, put, Writes{txn(Compares{older(k.Mark, mark)}, put, nil)})}
 }
 
 // dropMark deletes a mark that is still the one of that value.
@@ -531,7 +531,7 @@ func dropMark(k Keys, mark []byte) Writes {
 	if mark == nil {
 		return nil
 	}
-	return Writes{txn(Compares{valued(k.M, pb.Compare_EQUAL, mark)}, Writes{del(k.M)}, nil)}
+	return Writes{txn(Compares{valued(k.Mark, pb.Compare_EQUAL, mark)}, Writes{del(k.Mark)}, nil)}
 }
 
 // dropLetter deletes what was stored of a dead letter.
@@ -539,34 +539,34 @@ func dropLetter(k Keys, letter bool) Writes {
 	if !letter {
 		return nil
 	}
-	return Writes{del(k.R), del(k.P)}
+	return Writes{del(k.Request), del(k.Index)}
 }
 
 // LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now, in the order of the read constants below. A
 // transaction that is hardly ever refused reads nothing, and the sender reads afterwards: etcd and the network carry an else branch with each
 // request, taken or not.
 func LockRecordAndPlace(k Keys) Writes {
-	return Writes{get(k.L), get(k.I), get(k.Q)}
+	return Writes{get(k.Lock), get(k.Record), get(k.Entry)}
 }
 
 // lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each entry that went since its last compaction, while all
 // others wait.
-func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.O)) }
+func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.OtherLock)) }
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
-func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.W)) }
+func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.Queue)) }
 
 // LockRecordAndLine reads the queue behind its head, too.
-func LockRecordAndLine(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getLine(k.W)) }
+func LockRecordAndLine(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getLine(k.Queue)) }
 
 // LockRecordQueueAndMark reads the mark, too, if there may be one.
 func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
 
 func lockRecordAndAlive(k Keys) Writes {
-	return Writes{get(k.L), get(k.I), getKey(k.A)}
+	return Writes{get(k.Lock), get(k.Record), getKey(k.Alive)}
 }
 
-func lockAndHold(k Keys) Writes { return Writes{get(k.L), get(k.H)} }
+func lockAndHold(k Keys) Writes { return Writes{get(k.Lock), get(k.Hold)} }
 
 // What a refusal reads, in its order. Further reads come behind these.
 const (

@@ -2,15 +2,15 @@ package protocol
 
 // The part of the protocol that is about parked executions; see table.go.
 
-// Parking is what is stored of an execution whose sender has its answer: its R, P and G.
+// Parking is what is stored of an execution whose sender has its answer: its request, index and age.
 type Parking struct{ Request, Index, Age Leased }
 
 // EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and any process that has its route runs it. If
-// another event has the other lock, at.O is its revision, as with Claim.
+// another event has the other lock, at.OtherLock is its revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)}, noNewEntry(k)...), stillWaits(k)...),
-		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), replace(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
+		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -18,16 +18,16 @@ func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 // gone.
 func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
-		Compares{Created(k.Q, at.Q)},
-		append(Writes{Put(k.Q, place)}, keep(k, p)...),
+		Compares{Created(k.Entry, at.Entry)},
+		append(Writes{Put(k.Entry, place)}, keep(k, p)...),
 		LockRecordAndQueue(k))
 }
 
 // ParkRunning lets an execution outlive the process that runs it. k.Slots are those that it gives back, because it does not run any more.
 func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		append(append(Writes{Put(k.L, lock)}, keep(k, p)...), freeSlots(k)...),
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+		append(append(Writes{Put(k.Lock, lock)}, keep(k, p)...), freeSlots(k)...),
 		nil)
 }
 
@@ -35,31 +35,31 @@ func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 // claim does. k.Slots are those that it takes, because a resting execution has none. It does not wait behind slot waiters: it came before them.
 func Attempt(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{Created(k.L, at.Created), modified(k.L, at.L), present(k.A)}, slotsFree(k)...),
-		append(Writes{Put(k.L, lock)}, takeSlots(k)...),
+		append(Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)}, slotsFree(k)...),
+		append(Writes{Put(k.Lock, lock)}, takeSlots(k)...),
 		nil)
 }
 
 // Rest writes down how a try of a parked execution ended, and gives its slots back. With an index the other processes are notified.
 func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
-		append(append(Writes{Put(k.L, lock)}, announce(k, index)...), freeSlots(k)...),
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+		append(append(Writes{Put(k.Lock, lock)}, announce(k, index)...), freeSlots(k)...),
 		nil)
 }
 
 // Carry takes over a parked execution whose process is gone, with a new token: it is never reaped.
 func Carry(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		Compares{epochIs(k, at), modified(k.L, at.L), Absent(k.A)},
-		append(Writes{Put(k.L, lock)}, readMark(k)...),
+		Compares{epochIs(k, at), modified(k.Lock, at.Lock), Absent(k.Alive)},
+		append(Writes{Put(k.Lock, lock)}, readMark(k)...),
 		lockRecordAndAlive(k))
 }
 
 // SettleParked is a Settle; with a letter the request is kept as a dead letter.
 func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L)},
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...),
 		nil)
 }
@@ -67,7 +67,7 @@ func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *L
 // SettleTooOld ends an execution that was parked for too long, unless it was allowed to run since: that renews its time.
 func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
-		Compares{Created(k.L, at.Created), modified(k.L, at.L), Absent(k.G)},
+		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), Absent(k.Age)},
 		append(endLock(k, record, cool), unpark(k, letter)...),
 		nil)
 }
@@ -75,7 +75,7 @@ func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 // EndUncarried ends a parked execution that no process runs, at the request of an operator.
 func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L), Absent(k.A)},
+		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		append(endLock(k, record, cool), unpark(k, letter)...),
 		lockRecordAndAlive(k))
 }
@@ -83,15 +83,15 @@ func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 // EndParkedPlace ends a parked execution that has not begun, at the request of an operator.
 func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
 	return txn(
-		Compares{Created(k.Q, at.Q), modified(k.I, at.Prev)},
-		append(Writes{del(k.Q), Put(k.I, record)}, unpark(k, letter)...),
+		Compares{Created(k.Entry, at.Entry), modified(k.Record, at.Record)},
+		append(Writes{del(k.Entry), Put(k.Record, record)}, unpark(k, letter)...),
 		nil)
 }
 
 // ForceReleaseParked is a ForceRelease. The request is kept: an accepted event is never lost without a trace.
 func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
+		Compares{modified(k.Lock, at.Lock)},
 		append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...),
 		nil)
 }
@@ -99,42 +99,42 @@ func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
 // RunNow lets a parked execution in its lock be tried now, whatever it waited for.
 func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 	return txn(
-		Compares{modified(k.L, at.L)},
-		Writes{Put(k.L, lock), Put(k.P, index), Put(k.G, age)},
+		Compares{modified(k.Lock, at.Lock)},
+		Writes{Put(k.Lock, lock), Put(k.Index, index), Put(k.Age, age)},
 		nil)
 }
 
 // Rerun lets the event of a record run again whose request was kept, at the end of its queue. old are the keys of the execution that ended.
 func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 	return txn(
-		Compares{modified(k.L, at.L), modified(k.O, at.O), Absent(k.Q), modified(k.I, at.Prev)},
-		append(append(Writes{Put(k.Q, place)}, keep(k, p)...), del(old.R), del(old.P)),
+		Compares{modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)},
+		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), del(old.Request), del(old.Index)),
 		LockRecordAndQueue(k))
 }
 
 // SweepLetter removes the request that was kept with a record which is gone, or belongs to another execution by now.
 func SweepLetter(k Keys, at Seen) Op {
 	return txn(
-		Compares{modified(k.I, at.Prev)},
-		Writes{del(k.R), del(k.P)},
+		Compares{modified(k.Record, at.Record)},
+		Writes{del(k.Request), del(k.Index)},
 		nil)
 }
 
 func keep(k Keys, p Parking) Writes {
-	return Writes{Put(k.R, p.Request), Put(k.P, p.Index), Put(k.G, p.Age)}
+	return Writes{Put(k.Request, p.Request), Put(k.Index, p.Index), Put(k.Age, p.Age)}
 }
 
 func announce(k Keys, index *Leased) Writes {
 	if index == nil {
 		return nil
 	}
-	return Writes{Put(k.P, *index)}
+	return Writes{Put(k.Index, *index)}
 }
 
 // unpark deletes what was stored of a parked execution; with a letter its request stays.
 func unpark(k Keys, letter *Leased) Writes {
 	if letter != nil {
-		return Writes{Put(k.P, *letter), del(k.G)}
+		return Writes{Put(k.Index, *letter), del(k.Age)}
 	}
-	return Writes{del(k.R), del(k.P), del(k.G)}
+	return Writes{del(k.Request), del(k.Index), del(k.Age)}
 }

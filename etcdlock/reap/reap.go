@@ -82,9 +82,9 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 
 // request ends the execution of dead. refusals is how often etcd has refused that for its size, see finish.Reduce.
 func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request, error) {
-	at := protocol.Seen{L: dead.Revision}
+	at := protocol.Seen{Lock: dead.Revision}
 	if dead.Cooling {
-		return commit.NewRequest(k.L, protocol.ReapCooling(k, at), 0).AddSlots(k), nil
+		return commit.NewRequest(k.Lock, protocol.ReapCooling(k, at), 0).AddSlots(k), nil
 	}
 	end, err := r.endOf(ctx, dead)
 	if err != nil {

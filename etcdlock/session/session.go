@@ -157,7 +157,7 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	s.mu.Lock()
 	heard, value := s.heard, s.value
 	s.mu.Unlock()
-	op := protocol.Fence(protocol.Keys{S: s.Key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(value), Lease: s.Lease})
+	op := protocol.Fence(protocol.Keys{Session: s.Key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(value), Lease: s.Lease})
 	response, err := p.Commit(ctx, p.Attempt, nil, protocol.Writes{op})
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound): // and with the lease went the key

@@ -127,7 +127,7 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 	key := p.o.Layout.Turn(at, x)
 	p.o.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.o.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{T: key}), 0))
+			answer := p.o.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{Turn: key}), 0))
 			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
@@ -139,9 +139,9 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 // is gone, which its waiter finds out.
 func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session, at string) error {
 	id := w.lock.Execution
-	k.T = p.o.Layout.Turn(at, id)
+	k.Turn = p.o.Layout.Turn(at, id)
 	if w.turn != "" && w.turn != at {
-		k.U = p.o.Layout.Turn(w.turn, id)
+		k.OldTurn = p.o.Layout.Turn(w.turn, id)
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
 	p.mu.Lock()
@@ -149,5 +149,5 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.o.Sender.Do(life, commit.NewRequest(k.L, protocol.TakeTurn(k, protocol.Seen{Q: q}, turn), len(turn.Value)).AddSlots(k)).Err
+	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Seen{Entry: q}, turn), len(turn.Value)).AddSlots(k)).Err
 }

@@ -86,13 +86,13 @@ func TestAQueueIsReadyWhenItsLockOrAnEntryIsGoneAlsoWhileNothingWaitsHere(t *tes
 			t.Fatalf("ready is %v: %v", scope, err)
 		}
 	}
-	put(keys.P, protocol.EncodeIndex(protocol.IndexOf(&l)))
+	put(keys.Index, protocol.EncodeIndex(protocol.IndexOf(&l)))
 	ready() // because it is new; and once more, because the watch has begun, perhaps only now
-	for _, key := range []string{keys.L, keys.Q, keys.L, keys.Q} {
+	for _, key := range []string{keys.Lock, keys.Entry, keys.Lock, keys.Entry} {
 		put(key, []byte("x"))
 		gone(key)
 		ready()
 	}
-	gone(keys.P)
+	gone(keys.Index)
 	etcdtest.Eventually(t, "it stops watching", func() bool { _, watching := v.Watcher.Watching(); return !watching })
 }

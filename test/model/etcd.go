@@ -104,7 +104,7 @@ func (m *model) compileCompare(t *txn, is *pb.Compare) compare {
 		}
 	}
 	c.returns = is.RangeEnd != nil || is.Result == pb.Compare_EQUAL && c.than == 0
-	c.name = m.nameOf(&c, string(is.Key), m.spelled.of[t.by].O)
+	c.name = m.nameOf(&c, string(is.Key), m.spelled.of[t.by].OtherLock)
 	return c
 }
 

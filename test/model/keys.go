@@ -68,9 +68,9 @@ func (m *model) spell() {
 		}
 		own := k.layout.Keys(l)
 		k.of[x], k.lock[x] = own, l
-		k.refs[own.L] = ref{lockKey, uint8(m.lock(x))}
-		k.refs[own.Q], k.refs[own.I] = ref{queueKey, uint8(e)}, ref{recordKey, uint8(e)}
-		k.refs[own.H], k.refs[own.R], k.refs[own.P], k.refs[own.G] = ref{
+		k.refs[own.Lock] = ref{lockKey, uint8(m.lock(x))}
+		k.refs[own.Entry], k.refs[own.Record] = ref{queueKey, uint8(e)}, ref{recordKey, uint8(e)}
+		k.refs[own.Hold], k.refs[own.Request], k.refs[own.Index], k.refs[own.Age] = ref{
 			holdKey,
 			uint8(x),
 		}, ref{
@@ -84,8 +84,8 @@ func (m *model) spell() {
 			uint8(x),
 		}
 		k.refs[answerOf(&k, x)], k.refs[k.layout.Turn(limitName, id)] = ref{answerKey, uint8(x)}, ref{turnKey, uint8(x)}
-		if own.M != "" {
-			k.refs[own.M] = ref{markKey, 0}
+		if own.Mark != "" {
+			k.refs[own.Mark] = ref{markKey, 0}
 		}
 	}
 	m.spelled = k
@@ -114,10 +114,10 @@ func (k *spelled) ref(key string) ref {
 // keys are those of t's transaction.
 func (m *model) keys(t *txn) protocol.Keys {
 	if t.by == 0 {
-		return protocol.Keys{S: m.aliveKey(alive(t.session), 0)}
+		return protocol.Keys{Session: m.aliveKey(alive(t.session), 0)}
 	}
 	k := m.spelled.of[t.by]
-	k.S, k.A, k.C = m.aliveKey(alive(t.session), 0), m.aliveKey(t.alive, t.by), ""
+	k.Session, k.Alive, k.Cancel = m.aliveKey(alive(t.session), 0), m.aliveKey(t.alive, t.by), ""
 	if t.slot != 0 {
 		k.Slots = m.slotKeys(t.by, t.slot)
 	}
@@ -126,12 +126,12 @@ func (m *model) keys(t *txn) protocol.Keys {
 		switch t.kind {
 		case enqueue:
 			if t.turn {
-				k.T = turn
+				k.Turn = turn
 			}
 		case claim, claimAsHead, takeTurn, dropTurn:
-			k.T = turn
+			k.Turn = turn
 		case leave:
-			k.U = turn
+			k.OldTurn = turn
 		}
 	}
 	return k
@@ -145,9 +145,9 @@ func (m *model) ended(t *txn) protocol.Keys {
 		k.Slots = m.slotKeys(t.by, t.saw.slot)
 	}
 	if t.kind != reap && t.kind != reapCooling && t.kind != endUncarried {
-		k.A = m.aliveKey(t.saw.alive, t.by)
+		k.Alive = m.aliveKey(t.saw.alive, t.by)
 		if m.breaks == holdIsKept {
-			k.A = ""
+			k.Alive = ""
 		}
 	}
 	return k
@@ -163,7 +163,7 @@ func (m *model) slotKeys(x execution, slot uint8) []protocol.SlotKey {
 
 func (m *model) aliveKey(a alive, x execution) string {
 	if a == byHold {
-		return m.spelled.of[x].H
+		return m.spelled.of[x].Hold
 	}
 	return m.spelled.layout.Alive(sessionName(session(a)))
 }

@@ -35,7 +35,7 @@ const (
 	sameIDAgain           // after an ambiguous claim
 	lateLockIsKept        // after the sender was told 503
 	rereadMissesCancel    // that stands in a lock which a lost answer had got
-	coolingIsMine         // L mine = L.create alone
+	coolingIsMine         // L mine = lock.create alone
 	forceRecordsCooling   // writes a record for an execution that has one
 	finalOnlyWhereAborted // and lost where the outcome is known
 	forceForgetsFinal

@@ -31,13 +31,13 @@ func (m *model) op(t *txn) protocol.Op {
 // sound is op where no rule is left out of the writes.
 func (m *model) sound(t *txn) protocol.Op {
 	at := protocol.Seen{
-		Epoch:   int64(t.epoch),
-		Created: int64(t.created),
-		L:       int64(t.l),
-		Q:       int64(t.q),
-		O:       int64(t.o),
-		Prev:    int64(t.prev),
-		H:       int64(t.h),
+		Epoch:       int64(t.epoch),
+		LockCreated: int64(t.created),
+		Lock:        int64(t.l),
+		Entry:       int64(t.q),
+		OtherLock:   int64(t.o),
+		Record:      int64(t.prev),
+		Hold:        int64(t.h),
 	}
 	if t.epoch == 0 {
 		at.Epoch = never
@@ -147,13 +147,13 @@ const never = 255
 
 func (m *model) handingOver(t *txn, k protocol.Keys, at protocol.Seen) protocol.Op {
 	next := m.spelled.of[t.next]
-	next.S = m.aliveKey(alive(t.heir), 0)
+	next.Session = m.aliveKey(alive(t.heir), 0)
 	own := sight{by: t.next, alive: alive(t.heir)}
 	fresh := m.breaks != handOverKeepsToken
 	if !fresh {
 		own.token = t.saw.token
 	}
-	first := protocol.Seen{Q: int64(t.q), Prev: int64(t.prev)}
+	first := protocol.Seen{Entry: int64(t.q), Record: int64(t.prev)}
 	return protocol.HandOver(k, at, next, first, m.recordOf(t), lockValue(&own, false, fresh), m.raised(t), false)
 }
 
@@ -261,7 +261,7 @@ func (m *model) replacing(t *txn) *protocol.Latest {
 		if m.breaks == replacedMayRun {
 			end.cancel = cancelled
 		}
-		l.Over, l.Q, l.Parked, l.Record = &over, int64(t.overQ), t.overParked, m.recordOf(&end)
+		l.Over, l.Entry, l.Parked, l.Record = &over, int64(t.overQ), t.overParked, m.recordOf(&end)
 	}
 	return l
 }
