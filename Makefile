@@ -153,8 +153,8 @@ $(LINTER):
 fmt: ## gofmt
 	$(GO) fmt ./...
 
-# The modules of the tests are not asked by `go mod tidy -diff`, which loads the tests of all that they import.
-tidy-check: ## go.mod and go.sum say what is imported, and nothing else; those of the tests' modules, that they build
+# `go mod tidy -diff` would load the tests of all that the tests' modules import: minutes, the first time.
+tidy-check: ## go.mod and go.sum say what is imported, and nothing else (of the tests' modules: nothing less)
 	$(GO) mod tidy -diff
 	for module in deploy/test deploy/test/vendors deploy/tools test/s3; do \
 		$(GO) -C $$module list -deps -test ./... >/dev/null || { echo "$$module: run go mod tidy there"; exit 1; }; done
