@@ -86,8 +86,8 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 // secretPlace is the location of one secret: a file, or a variable.
 type secretPlace struct{ path, file, variable string }
 
-// places lists the locations of the secret called name, by the settings <name>_file, <name>_env and <name>_files inside of k. Only one of them
-// may be given.
+// places lists the locations of the secret called name, by the settings <name>_file, <name>_env and
+// <name>_files inside of k. Only one of them may be given.
 func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secretPlace {
 	var places []secretPlace
 	var given, known []string
@@ -142,7 +142,8 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 	return text, true
 }
 
-// isBlank reports whether text is what editors write into an empty file: a byte order mark, of UTF-8 or UTF-16, and line ends.
+// isBlank reports whether text is what editors write into an empty file: a byte order mark, of
+// UTF-8 or UTF-16, and line ends.
 func isBlank(text string) bool {
 	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
 		text = strings.TrimPrefix(text, mark)
@@ -153,10 +154,12 @@ func isBlank(text string) bool {
 // publicKey is the name of the secret that is not secret, and whose encoding defines its layout.
 const publicKey = "public_key"
 
-// sealingKeys is the name of the secret that has a line for each key, and whose lines are checked elsewhere.
+// sealingKeys is the name of the secret that has a line for each key, and whose lines are checked
+// elsewhere.
 const sealingKeys = "key"
 
-// odd warns about text that is hardly meant in a secret: it would be used byte for byte, and everything refused.
+// odd warns about text that is hardly meant in a secret: it would be used byte for byte, and
+// everything refused.
 func (s *secretReader) odd(path, text string) {
 	inside := strings.Trim(text, " \t\r\n")
 	quoted := len(inside) >= 2 && (inside[0] == '"' || inside[0] == '\'') && inside[len(inside)-1] == inside[0]

@@ -15,8 +15,9 @@ import (
 	"hooklock/idem"
 )
 
-// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded. The execution's lock is free, its event may run again.
-// Compact and defragment etcd or raise its quota, then disarm the NOSPACE alarm.
+// ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded.
+// The execution's lock is free, its event may run again. Compact and defragment etcd or raise its
+// quota, then disarm the NOSPACE alarm.
 var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
@@ -29,8 +30,8 @@ func (h *Lock) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error)
 	return (&settling{h: h, end: e, letter: true}).run(ctx)
 }
 
-// Complete ends the execution of a lock of OnBehalf. It repeats until the answer is definite, or ctx ends. idem.ErrLockLost comes with the record of the process
-// that was faster.
+// Complete ends the execution of a lock of OnBehalf. It repeats until the answer is definite, or
+// ctx ends. idem.ErrLockLost comes with the record of the process that was faster.
 func (h *Lock) Complete(ctx context.Context, e idem.End) (*idem.Record, error) {
 	return (&settling{h: h, end: e, letter: true}).settle(ctx, nil)
 }
@@ -44,7 +45,8 @@ type settling struct {
 	refusals int // how often etcd has refused its record for its size
 }
 
-// run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer, takes no goroutine.
+// run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer,
+// takes no goroutine.
 func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 	h := s.h
 	h.setEnding(true)
@@ -139,7 +141,8 @@ func (s *settling) forAge() bool {
 	return s.letter && s.end.Error != nil && s.end.Error.Code == idem.CodeTooOld
 }
 
-// txn is the transaction that ends the execution of l: with the head of the queue, next, it hands the lock to that.
+// txn is the transaction that ends the execution of l: with the head of the queue, next, it hands
+// the lock to that.
 func (s *settling) txn(
 	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte, next *handOver,
 ) protocol.Op {
@@ -185,8 +188,8 @@ func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
 	return c.record
 }
 
-// settle sends until the answer is definite: the transaction can be applied once only, because it takes the lock away that it
-// compares. sent is under way already, or nil.
+// settle sends until the answer is definite: the transaction can be applied once only, because it
+// takes the lock away that it compares. sent is under way already, or nil.
 func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
 	h := s.h
 	unrecorded := false
@@ -226,8 +229,8 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	return nil, idem.ErrNotOld
 }
 
-// recordLess is called when etcd has refused c for its size: it would do so for ever. The next attempt hands no lock over, and if this one did not either, less is
-// recorded.
+// recordLess is called when etcd has refused c for its size: it would do so for ever. The next
+// attempt hands no lock over, and if this one did not either, less is recorded.
 func (s *settling) recordLess(c *conclusion) {
 	if c.handsOn {
 		return
@@ -237,15 +240,17 @@ func (s *settling) recordLess(c *conclusion) {
 	}
 }
 
-// needsNoRecord reports whether err says that etcd is full, and nothing depends on this end: the event may run again anyway. A kept answer waits for space
-// instead, and so does an unknown outcome.
+// needsNoRecord reports whether err says that etcd is full, and nothing depends on this end: the
+// event may run again anyway. A kept answer waits for space instead, and so does an unknown
+// outcome.
 func (s *settling) needsNoRecord(err error) bool {
 	l := s.h.Lock()
 	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && l.Cancel == nil && l.Parked == nil
 }
 
-// endedBefore tells an end that is ours, whose answer got lost, from one that another process wrote. Where the event has run again since, our
-// record is not there any more, and etcd is asked how it was.
+// endedBefore tells an end that is ours, whose answer got lost, from one that another process
+// wrote. Where the event has run again since, our record is not there any more, and etcd is asked
+// how it was.
 func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
 	h := s.h
 	h.locks.LetGo(h)
@@ -270,7 +275,8 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 	return record, idem.ErrLockLost
 }
 
-// freeWithoutRecord is for a store that is full: it lets deletions through, and no process can claim meanwhile.
+// freeWithoutRecord is for a store that is full: it lets deletions through, and no process can
+// claim meanwhile.
 func (s *settling) freeWithoutRecord(life context.Context) error {
 	switch err := s.h.Free(life); {
 	case err == nil:

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// codec writes a value field by field, or reads one: one description of a value serves both. The first error stays, and ends a reading.
+// codec writes a value field by field, or reads one: one description of a value serves both. The
+// first error stays, and ends a reading.
 type codec struct {
 	b     []byte // what is written, or what is left to be read
 	reads bool
@@ -18,7 +19,8 @@ type codec struct {
 	err   error
 }
 
-// reader returns a codec that reads b, whose first byte is its version. That comes first: a newer release may have changed everything after it.
+// reader returns a codec that reads b, whose first byte is its version. That comes first: a newer
+// release may have changed everything after it.
 func reader(kind string, b []byte, known byte) codec {
 	c := codec{reads: true, kind: kind}
 	switch {
@@ -157,7 +159,8 @@ func (c *codec) micros(t *time.Time, base time.Time) {
 // epoch is the base of times without a better one: 2026-01-01.
 var epoch = time.Unix(1767225600, 0)
 
-// form is a way to store text of a few characters: groups of them as one number each, and what is left of it as it is.
+// form is a way to store text of a few characters: groups of them as one number each, and what is
+// left of it as it is.
 type form struct {
 	digits       string
 	chars, bytes int        // of a group
@@ -189,7 +192,8 @@ func (f *form) takes(s string) bool {
 	return true
 }
 
-// text codes text in the first form that takes it, behind its length and the number of the form: names, IDs and hashes are most of a record.
+// text codes text in the first form that takes it, behind its length and the number of the form:
+// names, IDs and hashes are most of a record.
 func (c *codec) text(s *string) {
 	i := 0
 	for !forms[i].takes(*s) {

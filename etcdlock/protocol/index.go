@@ -11,18 +11,20 @@ import (
 	"hooklock/idem"
 )
 
-// The index of a shared lease tells by what the keys on it can be searched, so that a search reads only leases that may have what it is for. It
-// is a hint: a key that it names may be gone, or on another lease by now. A key on the lease that it does not name is missed by searches. Its
-// fields are keys of their own, because a search reads one or two of them on all leases.
+// The index of a shared lease tells by what the keys on it can be searched, so that a search reads
+// only leases that may have what it is for. It is a hint: a key that it names may be gone, or on
+// another lease by now. A key on the lease that it does not name is missed by searches. Its fields
+// are keys of their own, because a search reads one or two of them on all leases.
 
-// rowsVersion is the version of all fields. A release that does not know it reads the keys on the lease instead.
+// rowsVersion is the version of all fields. A release that does not know it reads the keys on the
+// lease instead.
 const rowsVersion = 2
 
 // Field is one thing that the keys on a lease are searched by.
 type Field string
 
-// The fields of an index. A new one is written for the leases that are closed from then on, and needs a new rowsVersion: the index of an earlier
-// version is not read, and so is made anew.
+// The fields of an index. A new one is written for the leases that are closed from then on, and
+// needs a new rowsVersion: the index of an earlier version is not read, and so is made anew.
 const (
 	FieldRows     Field = "rows"     // all rows: the name of the event, when it ended, its class
 	FieldWorkflow Field = "workflow" // hash of the workflow
@@ -140,7 +142,8 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 	return index, fields
 }
 
-// RowBytes is how much of an event's name is in a row: the hash of the event ID, and enough to tell most of its workflows apart.
+// RowBytes is how much of an event's name is in a row: the hash of the event ID, and enough to tell
+// most of its workflows apart.
 const RowBytes = 12
 
 const rowSize = RowBytes + 4 + 1
@@ -217,7 +220,8 @@ func hashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {
 	return all
 }
 
-// encodeHashes writes a hash for each row if each has one, else the number of a row before each hash.
+// encodeHashes writes a hash for each row if each has one, else the number of a row before each
+// hash.
 func encodeHashes(rows []Row, of func(*Row) []uint32) []byte {
 	dense, sparse := []byte{1}, []byte{0}
 	for i := range rows {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Probe is a question to one field of an index. It finds all rows of which it is true, and may find others.
+// Probe is a question to one field of an index. It finds all rows of which it is true, and may find
+// others.
 type Probe struct {
 	Field       Field
 	hash, among uint32 // of hashes: those of which the bits among are hash
@@ -66,15 +67,16 @@ func (p Probe) Search(field []byte, hit func(row int)) error {
 	return errIndex
 }
 
-// Texts are written in order, each without the prefix that it shares with the one before, and only as far as tells it from its neighbours, and
-// moreLetters.
+// Texts are written in order, each without the prefix that it shares with the one before, and only
+// as far as tells it from its neighbours, and moreLetters.
 const (
 	moreLetters = 2
 	maxParts    = 8
 	textsMark   = 2 // is before them, so that none is not the same as no field
 )
 
-// partsOf returns the event ID and its parts between slashes. For very many parts it returns the empty text, which any beginning may match.
+// partsOf returns the event ID and its parts between slashes. For very many parts it returns the
+// empty text, which any beginning may match.
 func partsOf(eventID string) []string {
 	parts := strings.Split(eventID, "/")
 	switch {

@@ -16,8 +16,8 @@ import (
 	"hooklock/idem"
 )
 
-// Layout makes and reads the keys below one prefix. Their shape is a promise to users of etcdctl and to neighbouring releases: a change needs a
-// new version.
+// Layout makes and reads the keys below one prefix. Their shape is a promise to users of etcdctl
+// and to neighbouring releases: a change needs a new version.
 type Layout struct{ Root string } // "<prefix>/v1/"
 
 const layoutVersion = "v1"
@@ -27,7 +27,8 @@ func NewLayout(prefix string) Layout {
 	return Layout{strings.TrimRight(prefix, "/") + "/" + layoutVersion + "/"}
 }
 
-// The kinds of keys, each with what follows it. A name is of an event in its workflow, and <W>/<workflow> is that of pathOf.
+// The kinds of keys, each with what follows it. A name is of an event in its workflow, and
+// <W>/<workflow> is that of pathOf.
 const (
 	KindSessions     = "sessions/"   // <session>
 	KindQueue        = "queue/"      // <W>/<workflow>/<key>
@@ -62,7 +63,8 @@ func (y Layout) All(kind string) string { return y.Root + kind }
 // Of returns the key of an execution, of a kind whose keys are an execution's.
 func (y Layout) Of(kind string, id idem.ExecutionID) string { return y.Root + kind + string(id) }
 
-// OfLimit returns the prefix of the taken slots of a limit (KindSlots), or of its slot waiters (KindTurns).
+// OfLimit returns the prefix of the taken slots of a limit (KindSlots), or of its slot waiters
+// (KindTurns).
 func (y Layout) OfLimit(kind, limit string) string { return y.Root + kind + pathOf(limit) + "/" }
 
 // Duplicates returns the prefix of the counts of duplicates of an execution, one for each process.
@@ -75,8 +77,9 @@ func (y Layout) Arrivals(s idem.Scope) string {
 	return y.Root + KindArrivals + nameOf(s)
 }
 
-// Audit returns the key of the n-th audit that a process writes. The newer it is, the earlier its key comes, so that the newest are read first.
-// Audits are read by operators only, so clocks that differ do no harm.
+// Audit returns the key of the n-th audit that a process writes. The newer it is, the earlier its
+// key comes, so that the newest are read first. Audits are read by operators only, so clocks that
+// differ do no harm.
 func (y Layout) Audit(at time.Time, writer string, n int64) string {
 	return y.Root + KindAudits + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer
 }
@@ -89,8 +92,8 @@ func (y Layout) Refused(at time.Time, writer string, n int64, who string) string
 // RefusedBy returns the hash of the token in a key of Refused.
 func RefusedBy(key string) string { return key[max(0, len(key)-16):] }
 
-// CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind is KindMinutes or KindHours. The newer they
-// are, the earlier their key comes.
+// CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind
+// is KindMinutes or KindHours. The newer they are, the earlier their key comes.
 func (y Layout) CountsOf(kind string, at time.Time, writer string, n int) string {
 	return y.Root + kind + newestFirst(at.Unix()) + "-" + writer + "-" + strconv.Itoa(n)
 }
@@ -100,7 +103,8 @@ func (y Layout) CountsSince(kind string, at time.Time) string {
 	return y.Root + kind + newestFirst(at.Unix()) + "."
 }
 
-// newestFirst returns n so that a larger one comes earlier in the order of keys. Of negative ones, such as times before 1970, any order will do.
+// newestFirst returns n so that a larger one comes earlier in the order of keys. Of negative ones,
+// such as times before 1970, any order will do.
 func newestFirst(n int64) string { return Hex16(math.MaxUint64 - uint64(n)) } //nolint:gosec // see there
 
 // Index returns the key of a field of the index of a lease with keys of that kind.
@@ -118,7 +122,8 @@ func (y Layout) Turn(limit string, id idem.ExecutionID) string {
 	return y.OfLimit(KindTurns, limit) + string(id)
 }
 
-// SlotAt reads the key of a slot, or of a slot waiter, below its kind: the limit, and what is behind it.
+// SlotAt reads the key of a slot, or of a slot waiter, below its kind: the limit, and what is
+// behind it.
 func SlotAt(below string) (limit, rest string, ok bool) {
 	_, below, ok = strings.Cut(below, "/")
 	if !ok {
@@ -132,7 +137,8 @@ func SlotAt(below string) (limit, rest string, ok bool) {
 	return limit, rest, err == nil
 }
 
-// Cancel returns the key by which the owner of alive is told to look at the execution; "" if no process runs it.
+// Cancel returns the key by which the owner of alive is told to look at the execution; "" if no
+// process runs it.
 func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
 	session, is := strings.CutPrefix(alive, KindSessions)
 	if !is {
@@ -162,8 +168,9 @@ func pathOf(workflow string) string { return Hash16(workflow) + "/" + url.PathEs
 // Record returns the key of the record of the event.
 func (y Layout) Record(s idem.Scope) string { return y.Root + KindRecords + nameOf(s) }
 
-// nameBytes is the length of the name of an event in a workflow: its key, and XXH64 of the workflow, in binary. etcd has each key in memory,
-// twice or three times, so hex would cost it more than a record's fields.
+// nameBytes is the length of the name of an event in a workflow: its key, and XXH64 of the
+// workflow, in binary. etcd has each key in memory, twice or three times, so hex would cost it more
+// than a record's fields.
 const nameBytes = idem.KeyBytes + 8
 
 // nameOf begins with the hash of the event ID.
@@ -172,7 +179,8 @@ func nameOf(s idem.Scope) string {
 	return string(binary.BigEndian.AppendUint64(append(make([]byte, 0, nameBytes), key[:]...), xxhash.Sum64String(s.Workflow)))
 }
 
-// EventAt reads the name of an event: its key, and Hash16 of its workflow. name may have more behind it.
+// EventAt reads the name of an event: its key, and Hash16 of its workflow. name may have more
+// behind it.
 func EventAt(name string) (event idem.Key, workflow string, ok bool) {
 	if len(name) < nameBytes {
 		return "", "", false
@@ -180,8 +188,8 @@ func EventAt(name string) (event idem.Key, workflow string, ok bool) {
 	return idem.KeyOf([idem.KeyBytes]byte([]byte(name))), hex.EncodeToString([]byte(name[idem.KeyBytes:nameBytes])), true
 }
 
-// Beginning returns the beginning of the names of events whose keys begin with these hex digits: whole bytes of it, so a digit may be left out.
-// If they are not hex, no name begins so.
+// Beginning returns the beginning of the names of events whose keys begin with these hex digits:
+// whole bytes of it, so a digit may be left out. If they are not hex, no name begins so.
 func Beginning(digits string) string {
 	digits = strings.Replace(digits, "-", "", 1)
 	b, err := hex.DecodeString(digits[:len(digits)&^1])
@@ -197,7 +205,8 @@ func keyOf(record []byte) idem.Key {
 	return event
 }
 
-// Queued returns the key of the event's entry in the queue of its workflow. It is the same under every strategy.
+// Queued returns the key of the event's entry in the queue of its workflow. It is the same under
+// every strategy.
 func (y Layout) Queued(s idem.Scope) string {
 	return y.Root + KindQueue + pathOf(s.Workflow) + "/" + string(s.Key)
 }
@@ -208,7 +217,8 @@ func (y Layout) LockOfPlace(place []byte) []byte {
 	return append(append(append(make([]byte, 0, len(place)), y.Root...), KindLocks...), path...)
 }
 
-// Lock returns the key of the lock that s takes: the workflow's, or under strategy none the event's own.
+// Lock returns the key of the lock that s takes: the workflow's, or under strategy none the event's
+// own.
 func (y Layout) Lock(s idem.Scope) string {
 	key := y.Root + KindLocks + pathOf(s.Workflow)
 	if s.PerEvent {
@@ -217,8 +227,8 @@ func (y Layout) Lock(s idem.Scope) string {
 	return key
 }
 
-// Queue returns the prefix of all entries before s. Under strategy none that is an entry of the event alone, and there is no queue: it waits at
-// a replica with another strategy.
+// Queue returns the prefix of all entries before s. Under strategy none that is an entry of the
+// event alone, and there is no queue: it waits at a replica with another strategy.
 func (y Layout) Queue(s idem.Scope) string {
 	if !s.PerEvent {
 		s.Key = ""
@@ -235,8 +245,8 @@ func Hex16(n uint64) string {
 	return string(b[:])
 }
 
-// Mark returns the key of the high-water mark of an event's scope; "" if the event has no order. It is in the workflow's name, so transactions
-// that write one never travel in one batch.
+// Mark returns the key of the high-water mark of an event's scope; "" if the event has no order. It
+// is in the workflow's name, so transactions that write one never travel in one batch.
 func (y Layout) Mark(workflow string, o *idem.Order) string {
 	if o == nil {
 		return ""
@@ -246,7 +256,8 @@ func (y Layout) Mark(workflow string, o *idem.Order) string {
 
 // Keys returns the keys of the transactions about the execution of l.
 func (y Layout) Keys(l *idem.Lock) Keys {
-	// These are Lock, that of the other strategy, Queued and Queue, which would hash the workflow four times.
+	// These are Lock, that of the other strategy, Queued and Queue, which would hash the workflow
+	// four times.
 	alive, workflow, event := y.Alive(l.Alive), pathOf(l.Scope.Workflow), "/"+string(l.Scope.Key)
 	other, queued := y.Root+KindLocks+workflow+event, y.Root+KindQueue+workflow+event
 	lock, queue := strings.TrimSuffix(other, event), strings.TrimSuffix(queued, event[1:])
@@ -263,7 +274,8 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 	}
 }
 
-// SlotsOf returns the keys of the slots that l has, without their values. A queue entry names its limits alone.
+// SlotsOf returns the keys of the slots that l has, without their values. A queue entry names its
+// limits alone.
 func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {

@@ -12,7 +12,8 @@ import (
 
 var errForeignKey = errors.New("not a key of this layout")
 
-// otherOf is the lock that a duplicate takes at a replica whose route has strategy none if this one's has not, or the other way.
+// otherOf is the lock that a duplicate takes at a replica whose route has strategy none if this
+// one's has not, or the other way.
 func (y Layout) otherOf(s idem.Scope) string {
 	s.PerEvent = !s.PerEvent
 	return y.Lock(s)
@@ -20,7 +21,8 @@ func (y Layout) otherOf(s idem.Scope) string {
 
 // What follows reads keys back: the proof that no two scopes share one.
 
-// parseLock is the scope of a lock's key. Where it is a workflow's lock, the event's key stands in the value alone.
+// parseLock is the scope of a lock's key. Where it is a workflow's lock, the event's key stands in
+// the value alone.
 func (y Layout) parseLock(key string) (idem.Scope, error) {
 	return y.parseScoped(y.All(KindLocks), key)
 }
@@ -55,7 +57,8 @@ func (y Layout) parseScoped(prefix, key string) (idem.Scope, error) {
 	return s, nil
 }
 
-// TestKeysHaveTheShapeThatIsPromised has each kind of key: processes of two releases share one etcd.
+// TestKeysHaveTheShapeThatIsPromised has each kind of key: processes of two releases share one
+// etcd.
 func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	y := NewLayout("/hooklock/")
 	s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-000102030405060708090a0b0c0d0e0f"}

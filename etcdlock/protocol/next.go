@@ -2,14 +2,15 @@ package protocol
 
 import "hooklock/idem"
 
-// What an execution does next on its way to its lock. These functions do no I/O and read no clock: each row is one sentence of next_test.go.
+// What an execution does next on its way to its lock. These functions do no I/O and read no clock:
+// each row is one sentence of next_test.go.
 //
 // 	       Enqueue           ClaimAsHead, or a hand-off
 // 	 ────────────► its entry ─────────────────────────► its lock
 // 	  AfterEnqueue   Next     AfterClaim
 //
-// Their inputs may be out of date. Each step that changes something is a transaction that compares what it relies on, and a refusal brings the
-// state of now.
+// Their inputs may be out of date. Each step that changes something is a transaction that compares
+// what it relies on, and a refusal brings the state of now.
 
 // Step is what an execution does next.
 type Step uint8
@@ -64,7 +65,8 @@ const (
 	Gone          // nothing is left of it, or its record was forgotten or written over
 )
 
-// Known is what a process knows of an execution that has its entry, and of what is before it. The zero value: nothing is known.
+// Known is what a process knows of an execution that has its entry, and of what is before it. The
+// zero value: nothing is known.
 type Known struct {
 	Granted     bool // its lock is this process's
 	SessionOver bool // the session that its entry lives on is over
@@ -85,7 +87,8 @@ type Known struct {
 	Limited  bool // it needs slots
 }
 
-// Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the record of revision at.Record.
+// Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the
+// record of revision at.Record.
 func (k *Known) Saw(st *State, id idem.ExecutionID, at Seen) {
 	k.Told = true
 	switch ended := st.Ended(id); {
@@ -127,7 +130,8 @@ func Next(k *Known) Step {
 	return nextAtHead(k)
 }
 
-// nextWithoutEntry is for an execution whose entry is gone. etcd may know of the end of its session before this process does.
+// nextWithoutEntry is for an execution whose entry is gone. etcd may know of the end of its session
+// before this process does.
 func nextWithoutEntry(k *Known) Step {
 	switch {
 	case k.Where == Locking:
@@ -140,7 +144,8 @@ func nextWithoutEntry(k *Known) Step {
 	return Cancelled
 }
 
-// nextAtHead is for the head of the queue. A pause comes before the rest and the slot: what is paused gives way to others at its limits.
+// nextAtHead is for the head of the queue. A pause comes before the rest and the slot: what is
+// paused gives way to others at its limits.
 func nextAtHead(k *Known) Step {
 	switch {
 	case k.Locked && k.Dead:
@@ -174,7 +179,8 @@ type Unapplied struct {
 	Answer Answer
 }
 
-// AfterEnqueue returns what an execution does that, as far as it knows, has not been enqueued, in state st.
+// AfterEnqueue returns what an execution does that, as far as it knows, has not been enqueued, in
+// state st.
 func AfterEnqueue(st *State, a *Unapplied) Step {
 	id, event, parks := a.Lock.Execution, a.Lock.Scope.Key, a.Lock.Parked != nil
 	switch {
@@ -200,8 +206,8 @@ func AfterEnqueue(st *State, a *Unapplied) Step {
 	return Unexplained
 }
 
-// AfterClaim returns what an execution does that, as far as it knows, has no lock, in state st. Another process may run a parked execution by
-// now.
+// AfterClaim returns what an execution does that, as far as it knows, has no lock, in state st.
+// Another process may run a parked execution by now.
 func AfterClaim(st *State, a *Unapplied) Step {
 	id, refused := a.Lock.Execution, a.Answer == Refused
 	switch ended := st.Ended(id); {

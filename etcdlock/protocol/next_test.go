@@ -7,7 +7,8 @@ import (
 	"hooklock/idem"
 )
 
-// TestWhatAWaitingExecutionDoesNext is the table of Next: in each row, what is known besides an entry that is there.
+// TestWhatAWaitingExecutionDoesNext is the table of Next: in each row, what is known besides an
+// entry that is there.
 func TestWhatAWaitingExecutionDoesNext(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		known Known
@@ -107,7 +108,8 @@ func TestWhatWasReadSaysWhereAnExecutionIs(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAnEnqueueThatWasNotApplied is the table of AfterEnqueue, for an Enqueue behind the lock of revision 3, with the record of revision 5.
+// TestWhatFollowsAnEnqueueThatWasNotApplied is the table of AfterEnqueue, for an Enqueue behind the
+// lock of revision 3, with the record of revision 5.
 func TestWhatFollowsAnEnqueueThatWasNotApplied(t *testing.T) {
 	mine, parked := lockOf("mine", "event", 0), lockOf("mine", "event", 0)
 	parked.Parked = &idem.Parked{}
@@ -148,7 +150,8 @@ func TestWhatFollowsAnEnqueueThatWasNotApplied(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsAClaimThatWasNotApplied is the table of AfterClaim, with the record of revision 5; of the head of the queue, its entry is of revision 7.
+// TestWhatFollowsAClaimThatWasNotApplied is the table of AfterClaim, with the record of revision 5;
+// of the head of the queue, its entry is of revision 7.
 func TestWhatFollowsAClaimThatWasNotApplied(t *testing.T) {
 	mine, parked := lockOf("mine", "event", 0), lockOf("mine", "event", 0)
 	parked.Parked, parked.Alive = &idem.Parked{}, "here"

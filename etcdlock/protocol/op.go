@@ -5,8 +5,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Operations are built here in the form in which they travel. clientv3's Op and Cmp copy each compare twice and each value twice before they
-// have it. Each of these is one allocation, and one for each key in it.
+// Operations are built here in the form in which they travel. clientv3's Op and Cmp copy each
+// compare twice and each value twice before they have it. Each of these is one allocation, and one
+// for each key in it.
 
 // Op is one operation: a transaction, a write or a read.
 type Op = *pb.RequestOp
@@ -75,11 +76,12 @@ func getKey(key string) Op {
 // getFirst reads the key below prefix that was created first.
 func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 
-// getLine reads the oldest entries of a queue. etcd looks at each entry that exists, and at each that existed since the last compaction; so one
-// read fetches some for later, too.
+// getLine reads the oldest entries of a queue. etcd looks at each entry that exists, and at each
+// that existed since the last compaction; so one read fetches some for later, too.
 func getLine(prefix string) Op { return getOldest(prefix, LineLength) }
 
-// LineLength is how many queue entries are read at a time. The answer has up to 2 KiB for each of them.
+// LineLength is how many queue entries are read at a time. The answer has up to 2 KiB for each of
+// them.
 const LineLength = 128
 
 func getOldest(prefix string, n int64) Op {
@@ -100,7 +102,8 @@ func reading(key string) (Op, *pb.RangeRequest) {
 	return &o.op, &o.get
 }
 
-// FromAnyMember lets reads be answered by the member that is asked, from its own state, without asking the others.
+// FromAnyMember lets reads be answered by the member that is asked, from its own state, without
+// asking the others.
 func FromAnyMember(reads []Op) []Op {
 	for _, op := range reads {
 		op.GetRequestRange().Serializable = true

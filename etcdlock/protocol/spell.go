@@ -10,8 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// speller writes locks and records as encoding/json does, to the byte, in a fifth of its time: each new event writes one of both. Rare fields
-// go through encoding/json. A test compares the two with each field set.
+// speller writes locks and records as encoding/json does, to the byte, in a fifth of its time: each
+// new event writes one of both. Rare fields go through encoding/json. A test compares the two with
+// each field set.
 type speller struct {
 	b   []byte
 	err error

@@ -9,7 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// State is the state around an execution, as a refused transaction or a read found it at one revision.
+// State is the state around an execution, as a refused transaction or a read found it at one
+// revision.
 type State struct {
 	Lock   *idem.Lock       // nil = free
 	Other  *idem.Lock       // the lock that a duplicate under another strategy would have; nil = free, or not read
@@ -26,8 +27,8 @@ type State struct {
 	Revision int64 // of the store
 }
 
-// ReadState decodes the answers of one of the reads in table.go; the head of the queue, and the other lock, are known after LockRecordAndQueue
-// only.
+// ReadState decodes the answers of one of the reads in table.go; the head of the queue, and the
+// other lock, are known after LockRecordAndQueue only.
 func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) {
 	st = &State{Revision: revision}
 	if kv := First(answers[ReadLock]); kv != nil {
@@ -97,14 +98,16 @@ func (st *State) OtherRevision() int64 {
 	return st.Other.Revision
 }
 
-// CopyInOther reports whether the other lock is that of this event, also while it cools. Otherwise it is not in the way.
+// CopyInOther reports whether the other lock is that of this event, also while it cools. Otherwise
+// it is not in the way.
 func (st *State) CopyInOther(event idem.Key) bool {
 	return st.Other != nil && st.Other.Scope.Key == event
 }
 
-// HoldsBack returns a client's lock of the workflow, which is taken over the lock API or with a Locker, if l is to have a lock of its event
-// alone because its route has a lock.limit; nil = none exists. A lock of another event, which exists while an update takes a route to such a
-// limit, holds back nothing.
+// HoldsBack returns a client's lock of the workflow, which is taken over the lock API or with a
+// Locker, if l is to have a lock of its event alone because its route has a lock.limit; nil = none
+// exists. A lock of another event, which exists while an update takes a route to such a limit,
+// holds back nothing.
 func (st *State) HoldsBack(l *idem.Lock) *idem.Lock {
 	if st.Other == nil || st.Other.Route != "" || !l.OwnLimit() {
 		return nil
@@ -127,7 +130,8 @@ func (st *State) Waits(id idem.ExecutionID) bool {
 	return st.Copied != nil && st.Copied.Execution == id
 }
 
-// Seen returns what the Guard decides on about this event. The lock of a duplicate has precedence over its workflow's lock.
+// Seen returns what the Guard decides on about this event. The lock of a duplicate has precedence
+// over its workflow's lock.
 func (st *State) Seen(event idem.Key) *idem.Seen {
 	lock := st.Lock
 	if st.CopyInOther(event) {

@@ -10,8 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// What stands in etcd is a promise to the release before: which names, which of them are left out, how times and durations are spelled.
-// The order of the names is none, but for the version.
+// What stands in etcd is a promise to the release before: which names, which of them are left out,
+// how times and durations are spelled. The order of the names is none, but for the version.
 func TestWhatIsStoredStays(t *testing.T) {
 	east := time.FixedZone("", 3600)
 	full := sampleLock()

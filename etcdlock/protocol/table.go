@@ -7,11 +7,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// This is the protocol. An execution is in exactly one of its workflow's queue, its lock or its event's record, and each transaction moves it.
-// A model checked the compares: leaving one out breaks something, so a change here, or in table_parked.go, needs the model first.
+// This is the protocol. An execution is in exactly one of its workflow's queue, its lock or its
+// event's record, and each transaction moves it. A model checked the compares: leaving one out
+// breaks something, so a change here, or in table_parked.go, needs the model first.
 //
-// Every transaction is a nested one, so that many travel in one request. etcd then reads all compares before the first write: two transactions
-// that compare what the other writes must not travel together. The sender keeps one workflow to one request.
+// Every transaction is a nested one, so that many travel in one request. etcd then reads all
+// compares before the first write: two transactions that compare what the other writes must not
+// travel together. The sender keeps one workflow to one request.
 
 // Keys are the keys of one execution's transactions.
 type Keys struct {
@@ -30,8 +32,8 @@ type Keys struct {
 	Forget    string // tells every process to drop its cached record
 	Mark      string // the high-water mark of its scope; "" = it has no order
 
-	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while a parked execution rests. No other
-	// transaction touches them.
+	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while
+	// a parked execution rests. No other transaction touches them.
 	Slots   []SlotKey
 	Turn    string // its entry among the slot waiters of a limit; "" = it has none, and makes none
 	OldTurn string // the slot waiter that it had at another limit before; "" = none
@@ -39,7 +41,8 @@ type Keys struct {
 	Latest *Latest // the execution that it replaces, under strategy latest; nil: none
 }
 
-// Latest is what an execution that is about to be enqueued saw in the queue, and the one that it replaces.
+// Latest is what an execution that is about to be enqueued saw in the queue, and the one that it
+// replaces.
 type Latest struct {
 	Last   int64  // create revision of the last entry; 0 = the queue is empty
 	Over   *Keys  // of the replaced execution; nil = none
@@ -70,20 +73,24 @@ type Seen struct {
 type Leased struct {
 	Value []byte
 	Lease clientv3.LeaseID
-	// Apart is the answer of a record, in a key of its own that expires before it; nil = it has none. No compare reads that key.
+	// Apart is the answer of a record, in a key of its own that expires before it; nil = it has
+	// none. No compare reads that key.
 	Apart *Apart
 }
 
-// Apart is the answer of one execution's record. Its key names the execution, so an answer is never taken for that of another one.
+// Apart is the answer of one execution's record. Its key names the execution, so an answer is never
+// taken for that of another one.
 type Apart struct {
 	Key string
 	Leased
 }
 
-// Cooling replaces the lock of an execution that ended with an unknown outcome: the lock stays closed until the hold runs out.
+// Cooling replaces the lock of an execution that ended with an unknown outcome: the lock stays
+// closed until the hold runs out.
 type Cooling struct{ Lock, Hold Leased }
 
-// Claim compares the lock that a duplicate under another strategy would have. If another event has it, at.OtherLock is its revision.
+// Claim compares the lock that a duplicate under another strategy would have. If another event has
+// it, at.OtherLock is its revision.
 func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k), modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
@@ -91,10 +98,11 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 		LockRecordAndPlace(k))
 }
 
-// Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a duplicate could have been claimed meanwhile, or been
-// handed the lock, and the event would wait and run at once. If another event has the other lock, at.OtherLock is its revision, as with Claim. With k.Turn
-// it also becomes a slot waiter. With k.Latest it replaces the waiting execution, which ends for good in the transaction that enqueues its
-// successor.
+// Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a
+// duplicate could have been claimed meanwhile, or been handed the lock, and the event would wait
+// and run at once. If another event has the other lock, at.OtherLock is its revision, as with
+// Claim. With k.Turn it also becomes a slot waiter. With k.Latest it replaces the waiting
+// execution, which ends for good in the transaction that enqueues its successor.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
@@ -102,8 +110,9 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 		lockRecordPlaceAndOther(k))
 }
 
-// ClaimAsHead takes the lock for the head of the queue, and removes its entry. It reads which entry is the head then. If another execution has
-// the other lock, at.OtherLock is its revision, as with Claim: a client's lock of the workflow holds back executions with a lock for each event. The
+// ClaimAsHead takes the lock for the head of the queue, and removes its entry. It reads which entry
+// is the head then. If another execution has the other lock, at.OtherLock is its revision, as with
+// Claim: a client's lock of the workflow holds back executions with a lock for each event. The
 // order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
@@ -112,8 +121,8 @@ func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 		LockRecordAndQueue(k))
 }
 
-// Leave removes a queue entry, and the slot waiter k.OldTurn. Both revisions of an entry are equal until it is parked: then the process that made it
-// may not end it.
+// Leave removes a queue entry, and the slot waiter k.OldTurn. Both revisions of an entry are equal
+// until it is parked: then the process that made it may not end it.
 func Leave(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.Entry, at.Entry)},
@@ -121,8 +130,8 @@ func Leave(k Keys, at Seen) Op {
 		LockRecordAndQueue(k))
 }
 
-// TakeTurn lets the head of the queue wait for a slot of a limit: no later one gets a slot before it. It compares the queue entry, so that no
-// slot waiter is left behind when that is gone.
+// TakeTurn lets the head of the queue wait for a slot of a limit: no later one gets a slot before
+// it. It compares the queue entry, so that no slot waiter is left behind when that is gone.
 func TakeTurn(k Keys, at Seen, turn Leased) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry)},
@@ -138,8 +147,8 @@ func DropTurn(k Keys) Op {
 		nil)
 }
 
-// Settle with cool nil frees the lock. With a mark the event went through. Like each end it compares the revision alone: a lock of the revision
-// seen is the lock seen.
+// Settle with cool nil frees the lock. With a mark the event went through. Like each end it
+// compares the revision alone: a lock of the revision seen is the lock seen.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
@@ -147,11 +156,13 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 		nil)
 }
 
-// HandOver is a Settle and, in one transaction, the claim of the head of the queue: the lock is overwritten, so its token is the revision of
-// that. A lock that names a hold is not handed over: the hold would stay. first is what is known of the entry: that it was the head once, and
-// so is as long as it exists, because later entries have larger revisions. A session lives as long as its entries do, and is compared because
-// its key alone may go. The epoch is that of the process that ends: what it sends before it acknowledges a pause takes no lock afterwards. It
-// reads the mark of the next execution, and with more the queue.
+// HandOver is a Settle and, in one transaction, the claim of the head of the queue: the lock is
+// overwritten, so its token is the revision of that. A lock that names a hold is not handed over:
+// the hold would stay. first is what is known of the entry: that it was the head once, and so is as
+// long as it exists, because later entries have larger revisions. A session lives as long as its
+// entries do, and is compared because its key alone may go. The epoch is that of the process that
+// ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads the mark of
+// the next execution, and with more the queue.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session), modified(next.Record, first.Record)},
@@ -159,8 +170,8 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 		nil)
 }
 
-// Release frees the lock of an execution that is as if it had not been, because nothing of it reached the upstream or
-// because that asked for credentials first. It leaves the record as it was.
+// Release frees the lock of an execution that is as if it had not been, because nothing of it
+// reached the upstream or because that asked for credentials first. It leaves the record as it was.
 func Release(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
@@ -192,7 +203,8 @@ func ReapCooling(k Keys, at Seen) Op {
 		lockRecordAndAlive(k))
 }
 
-// Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a session.
+// Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a
+// session.
 func Acquire(k Keys, at Seen, lock, alive Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), Absent(k.Lock), queueEmpty(k)},
@@ -208,8 +220,9 @@ func Hold(k Keys, at Seen, lock, alive Leased) Op {
 		nil)
 }
 
-// Heartbeat puts the hold on a new lease, and reads the lock: a cancel that is not seen here comes after it. It is sent only if the hold was seen: to etcd an absent
-// key has revision 0, and a late heartbeat would revive a hold that has run out.
+// Heartbeat puts the hold on a new lease, and reads the lock: a cancel that is not seen here comes
+// after it. It is sent only if the hold was seen: to etcd an absent key has revision 0, and a late
+// heartbeat would revive a hold that has run out.
 func Heartbeat(k Keys, at Seen, alive Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Hold, at.Hold)},
@@ -241,8 +254,8 @@ func CancelWaiting(k Keys, at Seen, record Leased) Op {
 		nil)
 }
 
-// Forget lets the event run again. The mark that it has raised is removed, too; mark is its value. With letter it was a dead letter, and what was
-// stored of its request goes as well.
+// Forget lets the event run again. The mark that it has raised is removed, too; mark is its value.
+// With letter it was a dead letter, and what was stored of its request goes as well.
 func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
@@ -250,7 +263,8 @@ func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 		nil)
 }
 
-// ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it free.
+// ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it
+// free.
 func ForceRelease(k Keys, at Seen, record, news Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
@@ -266,16 +280,17 @@ func ForceReleaseCooling(k Keys, at Seen) Op {
 		nil)
 }
 
-// Noted is a transaction that, if it is applied, writes a note, too: what a person has done is known as soon as it has happened. op is a result of
-// another function here, and is changed.
+// Noted is a transaction that, if it is applied, writes a note, too: what a person has done is
+// known as soon as it has happened. op is a result of another function here, and is changed.
 func Noted(op Op, key string, v Leased) Op {
 	t := op.GetRequestTxn()
 	t.Success = append(t.Success, Put(key, v))
 	return op
 }
 
-// Note writes what operators may want to know: how many duplicates of an execution a process has answered without running, how an event arrived
-// there, on which leases records are, and audits. The key is the process's own, and no transaction compares it.
+// Note writes what operators may want to know: how many duplicates of an execution a process has
+// answered without running, how an event arrived there, on which leases records are, and audits.
+// The key is the process's own, and no transaction compares it.
 func Note(key string, v Leased) Op {
 	return txn(
 		Compares{},
@@ -291,8 +306,9 @@ func DropNote(key string) Op {
 		nil)
 }
 
-// Declare writes what a person says: a pause, or a mark of what was looked at. It compares what it replaces, so that its audit says what that was;
-// prev 0 = nothing. No other transaction compares the key, see Fence.
+// Declare writes what a person says: a pause, or a mark of what was looked at. It compares what it
+// replaces, so that its audit says what that was; prev 0 = nothing. No other transaction compares
+// the key, see Fence.
 func Declare(key string, prev int64, v Leased) Op {
 	return txn(
 		Compares{modified(key, prev)},
@@ -308,7 +324,8 @@ func Resume(key string, prev int64) Op {
 		nil)
 }
 
-// Unmark removes a mark of what was looked at. It does not return the mark: marks share their leases.
+// Unmark removes a mark of what was looked at. It does not return the mark: marks share their
+// leases.
 func Unmark(key string, prev int64) Op {
 	return txn(
 		Compares{modified(key, prev)},
@@ -316,8 +333,9 @@ func Unmark(key string, prev int64) Op {
 		nil)
 }
 
-// Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in a batch: it must not be read together with the claims
-// that it is to stop. A process that knows of a pause acknowledges it so: no claim that it sent before takes a lock afterwards.
+// Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in a batch:
+// it must not be read together with the claims that it is to stop. A process that knows of a pause
+// acknowledges it so: no claim that it sent before takes a lock afterwards.
 func Fence(k Keys, at Seen, session Leased) Op {
 	return txn(
 		Compares{epochIs(k, at)},
@@ -382,8 +400,9 @@ func below(c Cmp) Cmp {
 // older holds while there is a value of key that comes before v.
 func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
 
-// noNewEntry holds if no entry was added to the queue since it was read; of two executions that replace the same one, one reads again. An
-// execution that replaces none compares nothing here, nor in stillWaits.
+// noNewEntry holds if no entry was added to the queue since it was read; of two executions that
+// replace the same one, one reads again. An execution that replaces none compares nothing here, nor
+// in stillWaits.
 func noNewEntry(k Keys) Compares {
 	if k.Latest == nil {
 		return nil
@@ -412,7 +431,8 @@ func replace(k Keys) Writes {
 	return append(w, unpark(over, nil)...)
 }
 
-// slotsFree holds if each slot is free that the lock is to take. Without slots it compares nothing, and so do the others that are about slots.
+// slotsFree holds if each slot is free that the lock is to take. Without slots it compares nothing,
+// and so do the others that are about slots.
 func slotsFree(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
 		c = append(c, Absent(slot.Key))
@@ -476,8 +496,8 @@ func freeLock(k Keys) Writes {
 	return append(append(Writes{del(k.Lock)}, dropHold(k)...), freeSlots(k)...)
 }
 
-// dropHold deletes the hold and returns it: the sender then ends its lease. A hold exists only while its lock names it, and each end compares
-// the revision of the lock that it has seen.
+// dropHold deletes the hold and returns it: the sender then ends its lease. A hold exists only
+// while its lock names it, and each end compares the revision of the lock that it has seen.
 func dropHold(k Keys) Writes {
 	if k.Alive != k.Hold {
 		return nil
@@ -500,7 +520,8 @@ func answerOf(record Leased) Writes {
 	return Writes{Put(record.Apart.Key, record.Apart.Leased)}
 }
 
-// readMark reads the mark in the transaction that takes the lock: while the lock is held, nothing of the workflow goes through.
+// readMark reads the mark in the transaction that takes the lock: while the lock is held, nothing
+// of the workflow goes through.
 func readMark(k Keys) Writes {
 	if k.Mark == "" {
 		return nil
@@ -516,8 +537,8 @@ func readLine(k Keys, more bool) Writes {
 	return Writes{getLine(k.Queue)}
 }
 
-// raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark is, the execution ends. The values of marks
-// are in the order of their positions.
+// raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark
+// is, the execution ends. The values of marks are in the order of their positions.
 func raise(k Keys, mark *Leased) Writes {
 	if mark == nil {
 		return nil
@@ -542,15 +563,16 @@ func dropLetter(k Keys, letter bool) Writes {
 	return Writes{del(k.Request), del(k.Index)}
 }
 
-// LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now, in the order of the read constants below. A
-// transaction that is hardly ever refused reads nothing, and the sender reads afterwards: etcd and the network carry an else branch with each
+// LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now,
+// in the order of the read constants below. A transaction that is hardly ever refused reads
+// nothing, and the sender reads afterwards: etcd and the network carry an else branch with each
 // request, taken or not.
 func LockRecordAndPlace(k Keys) Writes {
 	return Writes{get(k.Lock), get(k.Record), get(k.Entry)}
 }
 
-// lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each entry that went since its last compaction, while all
-// others wait.
+// lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each entry
+// that went since its last compaction, while all others wait.
 func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.OtherLock)) }
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.

@@ -2,11 +2,13 @@ package protocol
 
 // The part of the protocol that is about parked executions; see table.go.
 
-// Parking is what is stored of an execution whose sender has its answer: its request, index and age.
+// Parking is what is stored of an execution whose sender has its answer: its request, index and
+// age.
 type Parking struct{ Request, Index, Age Leased }
 
-// EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and any process that has its route runs it. If
-// another event has the other lock, at.OtherLock is its revision, as with Claim.
+// EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and
+// any process that has its route runs it. If another event has the other lock, at.OtherLock is its
+// revision, as with Claim.
 func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
@@ -14,8 +16,8 @@ func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
 		LockRecordAndQueue(k))
 }
 
-// ParkWaiting takes an entry off its session. Its create revision stays, which is its position in the queue; with the session it would have
-// gone.
+// ParkWaiting takes an entry off its session. Its create revision stays, which is its position in
+// the queue; with the session it would have gone.
 func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry)},
@@ -23,7 +25,8 @@ func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 		LockRecordAndQueue(k))
 }
 
-// ParkRunning lets an execution outlive the process that runs it. k.Slots are those that it gives back, because it does not run any more.
+// ParkRunning lets an execution outlive the process that runs it. k.Slots are those that it gives
+// back, because it does not run any more.
 func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
@@ -31,8 +34,9 @@ func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 		nil)
 }
 
-// Attempt writes a new token before each try of a parked execution: the one before may still be at work. It proves that the process lives, as a
-// claim does. k.Slots are those that it takes, because a resting execution has none. It does not wait behind slot waiters: it came before them.
+// Attempt writes a new token before each try of a parked execution: the one before may still be at
+// work. It proves that the process lives, as a claim does. k.Slots are those that it takes, because
+// a resting execution has none. It does not wait behind slot waiters: it came before them.
 func Attempt(k Keys, at Seen, lock Leased) Op {
 	return txn(
 		append(Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)}, slotsFree(k)...),
@@ -40,7 +44,8 @@ func Attempt(k Keys, at Seen, lock Leased) Op {
 		nil)
 }
 
-// Rest writes down how a try of a parked execution ended, and gives its slots back. With an index the other processes are notified.
+// Rest writes down how a try of a parked execution ended, and gives its slots back. With an index
+// the other processes are notified.
 func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
@@ -64,7 +69,8 @@ func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *L
 		nil)
 }
 
-// SettleTooOld ends an execution that was parked for too long, unless it was allowed to run since: that renews its time.
+// SettleTooOld ends an execution that was parked for too long, unless it was allowed to run since:
+// that renews its time.
 func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), Absent(k.Age)},
@@ -88,7 +94,8 @@ func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
 		nil)
 }
 
-// ForceReleaseParked is a ForceRelease. The request is kept: an accepted event is never lost without a trace.
+// ForceReleaseParked is a ForceRelease. The request is kept: an accepted event is never lost
+// without a trace.
 func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
@@ -104,7 +111,8 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 		nil)
 }
 
-// Rerun lets the event of a record run again whose request was kept, at the end of its queue. old are the keys of the execution that ended.
+// Rerun lets the event of a record run again whose request was kept, at the end of its queue. old
+// are the keys of the execution that ended.
 func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)},
@@ -112,7 +120,8 @@ func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
 		LockRecordAndQueue(k))
 }
 
-// SweepLetter removes the request that was kept with a record which is gone, or belongs to another execution by now.
+// SweepLetter removes the request that was kept with a record which is gone, or belongs to another
+// execution by now.
 func SweepLetter(k Keys, at Seen) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},

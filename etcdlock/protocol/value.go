@@ -12,8 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A reader knows its own version and the ones
-// below; fields may be added without a new one.
+// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A
+// reader knows its own version and the ones below; fields may be added without a new one.
 const (
 	lockVersion   = 1
 	parkedVersion = 2 // of a lock: a release that does not know parked executions would reap it
@@ -24,7 +24,8 @@ const (
 const (
 	// MaxLockBytes bounds a lock's value: a hundred of them fit into one request.
 	MaxLockBytes = 64 << 10
-	// MaxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and records travel in batches.
+	// MaxRecordBytes bounds a record: etcd refuses requests above 1.5 MiB, and records travel in
+	// batches.
 	MaxRecordBytes = 600 << 10
 	// MaxWorkflowBytes bounds a lock's key; it is escaped, so up to three times as long in etcd.
 	MaxWorkflowBytes = 4 << 10
@@ -54,7 +55,8 @@ func encode(v any) []byte {
 	return b
 }
 
-// decode reads a value in JSON whose version is at most known into v. The version comes first: a newer release may have changed any other field.
+// decode reads a value in JSON whose version is at most known into v. The version comes first: a
+// newer release may have changed any other field.
 func decode(kind string, b []byte, known int, v any) error {
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
 	var is struct {
@@ -79,10 +81,12 @@ type lockValue struct {
 	Version int `json:"v"`
 	idem.Lock
 	RetentionNs time.Duration `json:"retentionNs"`
-	// The fencing token is the create revision of the key, or this one, or, if it is Fresh, the mod revision of the put.
+	// The fencing token is the create revision of the key, or this one, or, if it is Fresh, the mod
+	// revision of the put.
 	OwnToken int64 `json:"token,omitempty"`
 	Fresh    bool  `json:"fresh,omitempty"`
-	// Takes, in a queue entry: it may be handed the lock as long as the event's record is at this revision, 0 = absent.
+	// Takes, in a queue entry: it may be handed the lock as long as the event's record is at this
+	// revision, 0 = absent.
 	Takes *int64 `json:"takes,omitempty"`
 }
 
@@ -117,7 +121,8 @@ func (v *lockValue) encode() ([]byte, error) {
 	return b, nil
 }
 
-// DecodeLock reads a lock's value; its revisions, and a token that is one of them, are with the key: see LockAt.
+// DecodeLock reads a lock's value; its revisions, and a token that is one of them, are with the
+// key: see LockAt.
 func DecodeLock(b []byte) (*idem.Lock, error) {
 	v, err := decodeLock(b)
 	if err != nil {
@@ -138,8 +143,9 @@ func decodeLock(b []byte) (*lockValue, error) {
 	return &v, nil
 }
 
-// RecordOf returns the record of an execution that ended with e. A requested cancel is the reason of the end if the effect is not known to have
-// happened; that it was for good stays true whatever became of the execution.
+// RecordOf returns the record of an execution that ended with e. A requested cancel is the reason
+// of the end if the effect is not known to have happened; that it was for good stays true whatever
+// became of the execution.
 func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	r := &idem.Record{Entry: l.Entry, End: e}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {

@@ -13,18 +13,20 @@ type sessionValue struct {
 	Version int       `json:"v"`
 	Holder  string    `json:"holder"`
 	Since   time.Time `json:"since"`
-	// Pauses is the revision up to which the process has acknowledged the pauses. nil: its release knows no pauses.
+	// Pauses is the revision up to which the process has acknowledged the pauses. nil: its release
+	// knows no pauses.
 	Pauses *int64 `json:"pauses,omitempty"`
 }
 
-// EncodeSession encodes a session, for operators and for processes that wait until its process has acknowledged a pause: heard is the revision
-// up to which it has.
+// EncodeSession encodes a session, for operators and for processes that wait until its process has
+// acknowledged a pause: heard is the revision up to which it has.
 func EncodeSession(holder string, since time.Time, heard int64) string {
 	return string(encode(sessionValue{othersVersion, holder, since.UTC(), &heard}))
 }
 
-// HeardOf returns the revision up to which the process of a session has acknowledged the pauses, and the process's name for operators. 0: it
-// was sent none, as with older releases. A session knows all pauses that existed when it began, at its create revision.
+// HeardOf returns the revision up to which the process of a session has acknowledged the pauses,
+// and the process's name for operators. 0: it was sent none, as with older releases. A session
+// knows all pauses that existed when it began, at its create revision.
 func HeardOf(kv *mvccpb.KeyValue) (revision int64, holder string) {
 	var v sessionValue
 	_ = json.Unmarshal(kv.Value, &v)

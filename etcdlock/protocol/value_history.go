@@ -16,7 +16,8 @@ func EncodeHistory(h *idem.History) []byte {
 	return c.b
 }
 
-// DecodeHistory returns nil for a value that this release cannot read: histories are for operators only.
+// DecodeHistory returns nil for a value that this release cannot read: histories are for operators
+// only.
 func DecodeHistory(b []byte) *idem.History {
 	c, h := reader("arrivals", b, historyVersion), &idem.History{}
 	if c.history(h); c.err != nil || h.Empty() || h.Counts != nil && len(h.Newest) == 0 {

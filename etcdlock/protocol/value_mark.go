@@ -6,7 +6,8 @@ import (
 	"hooklock/idem"
 )
 
-// markValue is a stored mark. etcd compares two of them byte by byte, so the position comes first, and everything before it is the same in all.
+// markValue is a stored mark. etcd compares two of them byte by byte, so the position comes first,
+// and everything before it is the same in all.
 type markValue struct {
 	Version   int              `json:"v"`
 	At        idem.Position    `json:"at"`
@@ -15,7 +16,8 @@ type markValue struct {
 	Execution idem.ExecutionID `json:"executionId"`
 }
 
-// MarkOf returns the mark that the execution of e raises when it goes through; nil: none, because it has no order.
+// MarkOf returns the mark that the execution of e raises when it goes through; nil: none, because
+// it has no order.
 func MarkOf(e *idem.Entry) []byte {
 	if e.Order == nil {
 		return nil
@@ -39,7 +41,8 @@ func DecodeMark(b []byte) (*idem.Mark, error) {
 	return &idem.Mark{At: v.At, Execution: v.Execution}, nil
 }
 
-// Judge compares l with the mark that was read with its lock held; kv is nil if there is none. A mark that cannot be read is ignored.
+// Judge compares l with the mark that was read with its lock held; kv is nil if there is none. A
+// mark that cannot be read is ignored.
 func Judge(l *idem.Lock, kv *mvccpb.KeyValue) {
 	l.Stale = nil
 	if l.Order == nil || kv == nil {

@@ -21,7 +21,8 @@ type pauseValue struct {
 	idem.Pause
 }
 
-// Pause returns the key of the pause of that scope: pauses/route/<name>, or pauses/workflow/<pattern>.
+// Pause returns the key of the pause of that scope: pauses/route/<name>, or
+// pauses/workflow/<pattern>.
 func (y Layout) Pause(s idem.PauseScope) string {
 	kind, what, _ := strings.Cut(s.String(), ":")
 	return y.All(KindPauses) + kind + "/" + url.PathEscape(what)
@@ -43,8 +44,8 @@ const maxPause = 16 << 10
 
 var errPauseKey = errors.New("no key of a pause")
 
-// PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which nothing else is known: a paused workflow must not
-// run because another replica was updated first.
+// PauseAt reads a pause and its key. One of a newer release is a pause all the same, of which
+// nothing else is known: a paused workflow must not run because another replica was updated first.
 func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
 	kind, escaped, ok := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindPauses)), "/")
 	what, err := url.PathUnescape(escaped)
@@ -132,11 +133,13 @@ func DecodeCount(b []byte) int64 {
 // ListedLease says when keys were put on a lease.
 type ListedLease struct {
 	Version int `json:"v"`
-	// Chain is one process and retention: a lease of a chain takes no more keys when the next but one of the chain was granted.
+	// Chain is one process and retention: a lease of a chain takes no more keys when the next but
+	// one of the chain was granted.
 	Chain string    `json:"chain"`
 	At    time.Time `json:"at"`     // by the clock of that process
 	Open  int64     `json:"openNs"` // for how long it takes keys
-	// Index is what is searched first; nil = the lease still takes keys, or its process ended before it wrote one.
+	// Index is what is searched first; nil = the lease still takes keys, or its process ended
+	// before it wrote one.
 	Index *LeaseIndex `json:"index,omitempty"`
 }
 

@@ -2,7 +2,8 @@ package protocol
 
 import "hooklock/idem"
 
-// indexValue is what every process knows of a parked execution, and of a request that is kept with a record.
+// indexValue is what every process knows of a parked execution, and of a request that is kept with
+// a record.
 type indexValue struct {
 	Version int `json:"v"`
 	idem.ParkedEntry
@@ -42,7 +43,8 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 // CodeSkipped is the error code of an execution that was skipped.
 const CodeSkipped = "skipped"
 
-// endParked makes the record one of a parked execution. A skipped one was not cancelled: it may run again.
+// endParked makes the record one of a parked execution. A skipped one was not cancelled: it may run
+// again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
 	if r.Abort != nil && r.Abort.Skip {

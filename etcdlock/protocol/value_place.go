@@ -25,8 +25,8 @@ func NewInLine(key string, place, prev int64, l *idem.Lock) *InLine {
 	return &InLine{Key: key, Place: place, Prev: prev, lock: l}
 }
 
-// Lock returns the execution of the entry; nil: a newer release wrote it, or it is damaged. It is decoded on demand, because other processes
-// hand the lock to most entries that are seen here.
+// Lock returns the execution of the entry; nil: a newer release wrote it, or it is damaged. It is
+// decoded on demand, because other processes hand the lock to most entries that are seen here.
 func (l *InLine) Lock() *idem.Lock {
 	if l.lock != nil {
 		return l.lock
@@ -38,23 +38,27 @@ func (l *InLine) Lock() *idem.Lock {
 	return &v.Lock
 }
 
-// Line is the queue entries that may be handed the lock, in their order. The first of them was the head of the queue.
+// Line is the queue entries that may be handed the lock, in their order. The first of them was the
+// head of the queue.
 type Line struct {
 	Places []*InLine
-	// Upto: every entry that was made up to this revision is in Line, or was before its first. 0 = Line is not complete.
+	// Upto: every entry that was made up to this revision is in Line, or was before its first. 0 =
+	// Line is not complete.
 	Upto int64
 }
 
-// EncodePlace encodes a queue entry whose execution may be handed the lock while its event's record is at revision prev.
+// EncodePlace encodes a queue entry whose execution may be handed the lock while its event's record
+// is at revision prev.
 func EncodePlace(l *idem.Lock, prev int64) ([]byte, error) {
 	return (&lockValue{Lock: *l, Takes: &prev}).encode()
 }
 
-// takesName is the beginning of the last field of an entry that may be handed the lock. Text has no bare quotes in JSON, so nothing else reads
-// like this.
+// takesName is the beginning of the last field of an entry that may be handed the lock. Text has no
+// bare quotes in JSON, so nothing else reads like this.
 var takesName = []byte(`,"takes":`)
 
-// takes returns the revision of the record that the entry's execution has seen; false: the lock is not to be handed to it.
+// takes returns the revision of the record that the entry's execution has seen; false: the lock is
+// not to be handed to it.
 func takes(value []byte) (prev int64, ok bool) {
 	at := bytes.LastIndex(value, takesName)
 	if at < 0 {
@@ -68,7 +72,8 @@ func takes(value []byte) (prev int64, ok bool) {
 	return prev, err == nil
 }
 
-// InLineAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may be, or is of a release without hand-offs.
+// InLineAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may
+// be, or is of a release without hand-offs.
 func InLineAt(kv *mvccpb.KeyValue) *InLine {
 	prev, ok := takes(kv.Value)
 	if !ok || kv.CreateRevision != kv.ModRevision {
@@ -77,8 +82,9 @@ func InLineAt(kv *mvccpb.KeyValue) *InLine {
 	return &InLine{Key: string(kv.Key), Place: kv.CreateRevision, Prev: prev, value: kv.Value}
 }
 
-// LineAt returns the entries of an answer to getLine or getFirst, up to the first that must claim the lock itself, as of a revision of the
-// store. Entries of that revision may be missing: the request that has read them has written, too.
+// LineAt returns the entries of an answer to getLine or getFirst, up to the first that must claim
+// the lock itself, as of a revision of the store. Entries of that revision may be missing: the
+// request that has read them has written, too.
 func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {
@@ -94,8 +100,8 @@ func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
 	return line
 }
 
-// Before returns the last entry before the one of create revision q in an answer to getLine, "" = there is none; false: there may be others,
-// which it does not have.
+// Before returns the last entry before the one of create revision q in an answer to getLine, "" =
+// there is none; false: there may be others, which it does not have.
 func Before(answer *pb.ResponseOp, q int64) (key string, known bool) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {

@@ -12,17 +12,20 @@ import (
 	"hooklock/idem"
 )
 
-// recordVersion is the first byte of a record. Its fields follow as codec writes them, and then the answer's body.
+// recordVersion is the first byte of a record. Its fields follow as codec writes them, and then the
+// answer's body.
 const recordVersion = 4
 
 // answerVersion is the first byte of an answer that has a key of its own.
 const answerVersion = 2
 
-// smallAnswer is the size in bytes up to which an answer stays in its record: a key of its own costs etcd more.
+// smallAnswer is the size in bytes up to which an answer stays in its record: a key of its own
+// costs etcd more.
 const smallAnswer = 64
 
-// EncodeRecord encodes r, without the answer's head and body if it would be too large: then r.Answer says so, too. writer is the Store that
-// writes it: after a lost answer it recognises its own record.
+// EncodeRecord encodes r, without the answer's head and body if it would be too large: then
+// r.Answer says so, too. writer is the Store that writes it: after a lost answer it recognises its
+// own record.
 func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("encode record: %w", err)
@@ -37,8 +40,8 @@ func EncodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	return encodeRecord(r, writer)
 }
 
-// SplitRecord is EncodeRecord for a record whose answer expires before it: r is not changed, and the answer is a value of its own. That is nil
-// if it is so small that it stays with the record.
+// SplitRecord is EncodeRecord for a record whose answer expires before it: r is not changed, and
+// the answer is a value of its own. That is nil if it is so small that it stays with the record.
 func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err error) {
 	if r.Answer == nil || !r.Answer.Whole {
 		record, err = EncodeRecord(r, writer)
@@ -56,7 +59,8 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 	return record, c.b, err
 }
 
-// DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the value. kv is nil if it has expired.
+// DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the
+// value. kv is nil if it has expired.
 func DecodeAnswer(kv *mvccpb.KeyValue, a *idem.Answer) error {
 	if kv == nil {
 		a.Apart, a.Left = false, true
@@ -86,7 +90,8 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	return c.b, nil
 }
 
-// DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; the caller has to add its revision.
+// DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; the
+// caller has to add its revision.
 func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 	var r idem.Record
 	var writer string
@@ -232,7 +237,8 @@ func (c *codec) labels(labels *idem.Labels) {
 	}
 }
 
-// execution codes the ID of e: its random part if it is made of the workflow and the key, else the whole.
+// execution codes the ID of e: its random part if it is made of the workflow and the key, else the
+// whole.
 func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
 	if !named {
 		textOf(c, &e.Execution)

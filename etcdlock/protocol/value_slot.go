@@ -9,7 +9,8 @@ type SlotHolder struct {
 	Workflow  string           `json:"workflow"`
 	Route     string           `json:"route,omitempty"`
 	Rule      string           `json:"rule,omitempty"` // see idem.Slot
-	// Of a slot waiter: its session, and the create revision of its queue entry; 0 = that of the slot waiter itself.
+	// Of a slot waiter: its session, and the create revision of its queue entry; 0 = that of the
+	// slot waiter itself.
 	Session string `json:"session,omitempty"`
 	Since   int64  `json:"since,omitempty"`
 }

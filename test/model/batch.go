@@ -2,8 +2,9 @@ package model
 
 import "slices"
 
-// Group commit: etcd reads all compares of a request before its first write. In every state, each pair of transactions that could be
-// sent there is put into one request, and that is held against both serial orders.
+// Group commit: etcd reads all compares of a request before its first write. In every state, each
+// pair of transactions that could be sent there is put into one request, and that is held against
+// both serial orders.
 
 // pairs is what was found of transactions in one request.
 type pairs struct {
@@ -63,11 +64,13 @@ func (p *pairs) check(m *model, s *state, x, y *txn) {
 	}
 }
 
-// enqueues and ends are the sides of a lock that may share it, as in etcdlock/commit: an entry queues behind a lock, or a holder settles or hands off.
+// enqueues and ends are the sides of a lock that may share it, as in etcdlock/commit: an entry
+// queues behind a lock, or a holder settles or hands off.
 func enqueues(t *txn) bool { return t.kind == enqueue && t.l != 0 }
 func ends(t *txn) bool     { return t.kind == settle || t.kind == handOver }
 
-// neverInOneProcess: copies of one event under two strategies, both on their way to a lock. A process has one strategy for a route.
+// neverInOneProcess: copies of one event under two strategies, both on their way to a lock. A
+// process has one strategy for a route.
 func (m *model) neverInOneProcess(x, y *txn) bool {
 	takes := func(t *txn) bool { return t.kind == claim || t.kind == enqueue || t.kind == claimAsHead }
 	return m.event(x.by) == m.event(y.by) && takes(x) && takes(y)

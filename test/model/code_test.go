@@ -17,7 +17,8 @@ var codeDirs = []string{
 	"../../etcdlock/park", "../../etcdlock/protocol", "../../etcdlock/reap", "../../etcdlock/session", "../../etcdlock/slots", "../../etcdlock/view",
 }
 
-// besideTheModel are transactions that touch keys which no transaction of a delivery compares, so that they can break no promise.
+// besideTheModel are transactions that touch keys which no transaction of a delivery compares, so
+// that they can break no promise.
 var besideTheModel = []string{"Note", "Noted", "DropNote", "Declare", "Resume", "Unmark"}
 
 // TestTheModelSendsEveryTransaction fails when etcdlock has a transaction that no search has seen.
@@ -40,9 +41,10 @@ func TestTheModelSendsEveryTransaction(t *testing.T) {
 	})
 }
 
-// besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step of its own in the model, and a diagnosis
-// writes below a prefix of its own, which no process reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and
-// what is too many of what no transaction compares.
+// besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step
+// of its own in the model, and a diagnosis writes below a prefix of its own, which no process
+// reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and what
+// is too many of what no transaction compares.
 func besideTheTable(file, function string) bool {
 	switch file {
 	case "keeper.go":

@@ -2,13 +2,15 @@ package model
 
 import "hooklock/etcdlock/protocol"
 
-// actor is one delivery about to make a step. What it does depends on what it knows; what etcd has it learns from answers.
+// actor is one delivery about to make a step. What it does depends on what it knows; what etcd has
+// it learns from answers.
 type actor struct {
 	m  *model
 	s  *state
 	d  int
 	to visit
-	// carrier is 1 + the process that carries a parked execution of the delivery; 0 = it is the delivery itself.
+	// carrier is 1 + the process that carries a parked execution of the delivery; 0 = it is the
+	// delivery itself.
 	carrier int
 }
 
@@ -169,7 +171,8 @@ func (a *actor) claim() {
 	}
 }
 
-// slotsFor are the slots that a process may try to take; it may be wrong about which are free. 0 = there is no limit.
+// slotsFor are the slots that a process may try to take; it may be wrong about which are free. 0 =
+// there is no limit.
 func (m *model) slotsFor(p uint8) []uint8 {
 	if !m.limited() {
 		return []uint8{0}
@@ -186,7 +189,8 @@ func (a *actor) takeTurn() {
 	a.send(txn{kind: takeTurn, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) { t.turn = t.turn || ok }, func(n *state) { a.of(n).turn = true })
 }
 
-// dropTurn is for who waits no more. A turn that it took with its place, or that has become a lock, has gone with that.
+// dropTurn is for who waits no more. A turn that it took with its place, or that has become a lock,
+// has gone with that.
 func (a *actor) dropTurn() {
 	if !a.delivery().turn || a.m.breaks == turnIsKept || !a.m.anybodyUp(a.s) {
 		return
@@ -194,7 +198,8 @@ func (a *actor) dropTurn() {
 	a.send(txn{kind: dropTurn}, func(_ *state, t *delivery, _ bool) { t.turn = false }, nil)
 }
 
-// refused: a refusal brings lock, record and place. What they do not explain may be the other lock, which is read then.
+// refused: a refusal brings lock, record and place. What they do not explain may be the other lock,
+// which is read then.
 func (a *actor) refused(n *state, t *delivery) {
 	l, copied, client := n.locks[a.lock()], a.m.copyInOther(n, a.execution()), a.m.client(n, a.execution())
 	free := l.created == 0 && n.records[a.event()].modified == t.prev && a.m.ahead(n, a.lock(), everybody) == 0
@@ -221,7 +226,8 @@ func (a *actor) won(n *state, t *delivery) {
 	}
 }
 
-// decide is idem.Decide, from the lock that stands in the way, the record and the queue of one revision.
+// decide is idem.Decide, from the lock that stands in the way, the record and the queue of one
+// revision.
 func (a *actor) decide(n *state, t *delivery, l lock) {
 	rec, e := n.records[a.event()], a.event()
 	q := n.queue[e]
@@ -364,8 +370,8 @@ func (a *actor) enqueue() {
 	})
 }
 
-// wait is what a delivery does that has its entry, as the code decides it. Whether others are before it, or have the lock, it may be wrong about: any claim as
-// head may be sent.
+// wait is what a delivery does that has its entry, as the code decides it. Whether others are
+// before it, or have the lock, it may be wrong about: any claim as head may be sent.
 func (a *actor) wait() {
 	e := a.event()
 	known := a.known()
@@ -402,7 +408,8 @@ func (a *actor) wait() {
 	}
 }
 
-// known is what the delivery has read, and that it takes itself for the head of the queue, and the lock for free.
+// known is what the delivery has read, and that it takes itself for the head of the queue, and the
+// lock for free.
 func (a *actor) known() protocol.Known {
 	t, x, l, rec := a.delivery(), a.execution(), a.s.locks[a.lock()], a.s.records[a.event()]
 	known := protocol.Known{Told: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0, Limited: a.m.limited()}

@@ -1,6 +1,8 @@
-// Package model explores the protocol of package etcdlock: every order of steps, within small bounds, of processes that crash, sessions
-// that end early or are given up too soon, answers that get lost while their transaction is applied later or never, waiters that hang up,
-// and people who cancel, force, guard and forget. In every state that can be reached it checks the promises of promises.go.
+// Package model explores the protocol of package etcdlock: every order of steps, within small
+// bounds, of processes that crash, sessions that end early or are given up too soon, answers that
+// get lost while their transaction is applied later or never, waiters that hang up, and people who
+// cancel, force, guard and forget. In every state that can be reached it checks the promises of
+// promises.go.
 //
 //	table.go      the transactions, each with what its sender knows
 //	ops.go        what the protocol makes of that, with the keys of keys.go; etcd.go runs it in the store of store.go
@@ -14,9 +16,10 @@
 //	batch.go      transactions in one request against both serial orders
 //	search.go     breadth first, so that the trace of a broken promise is a shortest one; and random walks
 //
-// The transactions are those of etcdlock/protocol itself; what processes do with them is written down here a second time. Whoever changes
-// a transaction sees here what the change breaks.
+// The transactions are those of etcdlock/protocol itself; what processes do with them is written
+// down here a second time. Whoever changes a transaction sees here what the change breaks.
 //
-// A search is one goroutine over 33 million states. The race detector would find nothing in it and make it ten times as slow, so the
-// package is run without it. docs/model.md says what the model leaves out, scenarios.md has its figures.
+// A search is one goroutine over 33 million states. The race detector would find nothing in it and
+// make it ten times as slow, so the package is run without it. docs/model.md says what the model
+// leaves out, scenarios.md has its figures.
 package model

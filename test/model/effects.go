@@ -24,7 +24,8 @@ func (m *model) revision(s *state, t *txn) revision {
 	return s.next()
 }
 
-// queued reports whether a place was taken at r, so that another one may have been taken in the same request.
+// queued reports whether a place was taken at r, so that another one may have been taken in the
+// same request.
 func (s *store) queued(r revision) bool {
 	for e := range s.queue {
 		if p := &s.queue[e]; p.created == r && p.modified == r && !p.parked {
@@ -214,7 +215,8 @@ func (m *model) checkHandOver(s *state, t *txn) {
 	m.checkEnd(s, t)
 }
 
-// checkEndOfLock: it moves an execution from its lock into its event's record; the lock is free, or cools.
+// checkEndOfLock: it moves an execution from its lock into its event's record; the lock is free, or
+// cools.
 func (m *model) checkEndOfLock(s *state, t *txn) {
 	if l := &s.locks[m.lock(t.by)]; l.steps && t.l != l.modified {
 		m.broke(stepsKept)

@@ -10,9 +10,9 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// The part of etcd that the protocol needs: a transaction reads all its compares before its first write, and every
-// write of a request has the
-// same revision. TestTheStoreIsLikeEtcd holds it against a real one.
+// The part of etcd that the protocol needs: a transaction reads all its compares before its first
+// write, and every write of a request has the same revision. TestTheStoreIsLikeEtcd holds it
+// against a real one.
 
 // compiled is a transaction whose keys have been looked up.
 type compiled struct {
@@ -28,7 +28,8 @@ type compare struct {
 	result pb.Compare_CompareResult
 	than   int
 	value  []byte
-	// returns: it may hold again after it did not. Revisions do not come back; what is absent may be deleted again.
+	// returns: it may hold again after it did not. Revisions do not come back; what is absent may
+	// be deleted again.
 	returns bool
 }
 
@@ -147,8 +148,8 @@ func (m *model) nameOf(c *compare, key, other string) string {
 	return what + ".absent"
 }
 
-// holds reports whether it does, for each key that exists. Where none does, etcd compares with revisions of 0, and no
-// value is like another.
+// holds reports whether it does, for each key that exists. Where none does, etcd compares with
+// revisions of 0, and no value is like another.
 func (c *compare) holds(s *store) bool {
 	found := false
 	for _, r := range c.refs {
@@ -180,7 +181,8 @@ func (c *compare) is(s *store, created, modified revision) bool {
 	return n == 0
 }
 
-// passes reports whether every compare holds. One put on a lease that is gone fails the whole request.
+// passes reports whether every compare holds. One put on a lease that is gone fails the whole
+// request.
 func (c *compiled) passes(s *store) bool {
 	for i := range c.compares {
 		if !c.compares[i].holds(s) {
@@ -225,7 +227,8 @@ func (c *compiled) run(s *store, at revision) {
 	}
 }
 
-// revisionsOf are those of a key; 0 = it is absent. Of a key whose revisions nothing compares they are 1.
+// revisionsOf are those of a key; 0 = it is absent. Of a key whose revisions nothing compares they
+// are 1.
 func (s *store) revisionsOf(r ref) (created, modified revision) {
 	exists := false
 	switch r.class {

@@ -13,9 +13,8 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-// TestTheStoreIsLikeEtcd sends random transactions of the protocol to the model's store and to a real etcd. Both apply
-// the same ones, and have
-// the same keys afterwards, at the same revisions.
+// TestTheStoreIsLikeEtcd sends random transactions of the protocol to the model's store and to a
+// real etcd. Both apply the same ones, and have the same keys afterwards, at the same revisions.
 func TestTheStoreIsLikeEtcd(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for _, sc := range []scenario{

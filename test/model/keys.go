@@ -97,8 +97,8 @@ func answerOf(k *spelled, x execution) string {
 
 func sessionName(i session) string { return protocol.SessionAlive(fmt.Sprintf("session%d", i)) }
 
-// ref finds a key that a transaction names. The lock of an execution under the other strategy is there only if a
-// delivery comes to such a replica.
+// ref finds a key that a transaction names. The lock of an execution under the other strategy is
+// there only if a delivery comes to such a replica.
 func (k *spelled) ref(key string) ref {
 	r, ok := k.refs[key]
 	switch {

@@ -1,10 +1,12 @@
 package model
 
-// Strategy latest: who takes a place replaces the one that waits, in one transaction. It has read the queue before, so the transaction compares that
-// nobody has come since and that who is to be replaced still waits. What is replaced is ended for good: a copy of it, which comes later than what
-// replaced it, must not run.
+// Strategy latest: who takes a place replaces the one that waits, in one transaction. It has read
+// the queue before, so the transaction compares that nobody has come since and that who is to be
+// replaced still waits. What is replaced is ended for good: a copy of it, which comes later than
+// what replaced it, must not run.
 
-// lookAround reads the queue. While the lock is free, the first in it may be about to take it: it is replaced, or it is left.
+// lookAround reads the queue. While the lock is free, the first in it may be about to take it: it
+// is replaced, or it is left.
 func (a *actor) lookAround() {
 	free := a.s.locks[a.lock()].created == 0
 	look := func(replaces bool) {

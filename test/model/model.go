@@ -100,8 +100,8 @@ func (m *model) initial() *state {
 	return s
 }
 
-// canonical makes states equal that differ only in what cannot matter: how high revisions are, the order of what is lost, lost
-// transactions that can never pass.
+// canonical makes states equal that differ only in what cannot matter: how high revisions are, the
+// order of what is lost, lost transactions that can never pass.
 func (m *model) canonical(s *state) {
 	m.tidyLost(s)
 	for x := range s.known.upstream {
@@ -149,7 +149,8 @@ func (m *model) tidyLost(s *state) {
 
 func (t *txn) before(o *txn) bool { return t.order() < o.order() }
 
-// order tells transactions apart that can be lost at the same time: the same sender's differ in a revision.
+// order tells transactions apart that can be lost at the same time: the same sender's differ in a
+// revision.
 func (t *txn) order() uint64 {
 	o := uint64(t.kind)
 	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome) ^ uint8(t.next)<<4} {

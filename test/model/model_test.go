@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// tooMany states for a search in the normal run; no scenario comes near; with -short they are cut off.
+// tooMany states for a search in the normal run; no scenario comes near; with -short they are cut
+// off.
 const (
 	tooMany = 2_000_000
 	few     = 20_000

@@ -122,8 +122,9 @@ type cover struct {
 	why      string
 }
 
-// redundant compares are kept because they say what is meant. Each is covered by another one of its transaction: without both a
-// promise breaks, or, where there is no other, the reason says why nothing can.
+// redundant compares are kept because they say what is meant. Each is covered by another one of its
+// transaction: without both a promise breaks, or, where there is no other, the reason says why
+// nothing can.
 var redundant = []cover{
 	{claimAsHead, "entry.create", "session.mod", "latest, quiet, cancel", "who has an epoch and knows q has that place"},
 	{handOver, "alive.present", "entry.mod", "wait, session lost", "a place that does not wait parked goes with its session; but a session that is ended by its key alone leaves it"},

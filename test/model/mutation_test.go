@@ -23,13 +23,8 @@ func mustBreak(t *testing.T, mu mutation) {
 	m.drops, m.breaks = mu.drops, mu.breaks
 	r := m.explore(tooMany)
 	if r.broken == "" {
-		t.Errorf(
-			"left out: %s. Nothing broke in %q (%d states, complete: %v): the model does not see what it is for",
-			mu.name,
-			mu.scenario,
-			r.states,
-			r.complete,
-		)
+		t.Errorf("left out: %s. Nothing broke in %q (%d states, complete: %v): the model does not see what it is for",
+			mu.name, mu.scenario, r.states, r.complete)
 		return
 	}
 	t.Logf("left out: %s (%q, %d states)\n    %s", mu.name, mu.scenario, r.states, r.broken)
@@ -46,31 +41,10 @@ func comparesOf(k kind) []string {
 		sc.limits = [maxProcesses]uint8{1, 1, 1}
 		all(&sc.latest)
 	}))
-	m.compile(
-		&txn{
-			kind:    k,
-			by:      executionOf(0, 0),
-			session: 1,
-			epoch:   1,
-			created: 2,
-			l:       3,
-			q:       4,
-			prev:    5,
-			h:       6,
-			o:       7,
-			alive:   1,
-			outcome: success,
-			heir:    2,
-			slot:    1,
-			turn:    true,
-			letter:  true,
-			last:    8,
-			over:    executionOf(1, 0),
-			overQ:   9,
-			next:    executionOf(2, 0),
-			old:     executionOf(0, 1),
-		},
-	)
+	m.compile(&txn{
+		kind: k, by: executionOf(0, 0), session: 1, alive: 1, outcome: success, next: executionOf(2, 0), heir: 2, old: executionOf(0, 1),
+		epoch: 1, created: 2, l: 3, q: 4, prev: 5, h: 6, o: 7, last: 8, over: executionOf(1, 0), overQ: 9, slot: 1, turn: true, letter: true,
+	})
 	return slices.Sorted(maps.Keys(m.compares[k]))
 }
 
@@ -81,18 +55,12 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 			scenario, ok := brokenBy[k][name]
 			if !ok {
 				if !slices.ContainsFunc(redundant, func(r cover) bool { return r.kind == k && r.compare == name }) {
-					t.Errorf(
-						"no scenario shows what %s needs %s for: name one in brokenBy, or say in redundant what covers it",
-						k,
-						name,
-					)
+					t.Errorf("nothing shows what %s needs %s for: name a scenario in brokenBy, or what covers it in redundant", k, name)
 				}
 				continue
 			}
-			mustBreak(
-				t,
-				mutation{name: k.String() + " compares " + name, scenario: scenario, drops: []compareOf{{k, name}}},
-			)
+			left := k.String() + " compares " + name
+			mustBreak(t, mutation{name: left, scenario: scenario, drops: []compareOf{{k, name}}})
 		}
 		for name := range brokenBy[k] {
 			if !slices.Contains(names, name) {
@@ -104,27 +72,15 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 
 func TestWhatCoversARedundantCompareIsNeededWithoutIt(t *testing.T) {
 	for _, r := range redundant {
-		if names := comparesOf(r.kind); !slices.Contains(names, r.compare) ||
-			r.by != "" && !slices.Contains(names, r.by) {
-			t.Errorf(
-				"redundant says that %s compares %s and %q, and it compares %v: take it out",
-				r.kind,
-				r.compare,
-				r.by,
-				names,
-			)
+		names := comparesOf(r.kind)
+		if !slices.Contains(names, r.compare) || r.by != "" && !slices.Contains(names, r.by) {
+			t.Errorf("redundant says that %s compares %s and %q, and it compares %v", r.kind, r.compare, r.by, names)
 		}
 		if r.by == "" {
 			continue
 		}
-		mustBreak(
-			t,
-			mutation{
-				name:     r.kind.String() + " compares " + r.compare + " or " + r.by,
-				scenario: r.scenario,
-				drops:    []compareOf{{r.kind, r.compare}, {r.kind, r.by}},
-			},
-		)
+		left := r.kind.String() + " compares " + r.compare + " or " + r.by
+		mustBreak(t, mutation{name: left, scenario: r.scenario, drops: []compareOf{{r.kind, r.compare}, {r.kind, r.by}}})
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// op is what a process sends for t: the transaction of the protocol itself, with the values that the model reads.
+// op is what a process sends for t: the transaction of the protocol itself, with the values that
+// the model reads.
 func (m *model) op(t *txn) protocol.Op {
 	op := m.sound(t)
 	success := &op.GetRequestTxn().Success

@@ -1,6 +1,7 @@
 package model
 
-// Parked executions: how a delivery becomes one, and what carries them on. A process carries one at a time.
+// Parked executions: how a delivery becomes one, and what carries them on. A process carries one at
+// a time.
 
 // finish is the end of what this actor does with the execution: a carrier is free for the next.
 func (a *actor) finish(t *delivery, with answer) {
@@ -11,7 +12,8 @@ func (a *actor) finish(t *delivery, with answer) {
 	t.finish(with)
 }
 
-// mine: the lock is still this one's. The token of a parked one changes with an attempt whose answer got lost: then its own session tells.
+// mine: the lock is still this one's. The token of a parked one changes with an attempt whose
+// answer got lost: then its own session tells.
 func (a *actor) mine(n *state) bool {
 	t, l := a.of(n), &n.locks[a.lock()]
 	if a.m.mine(n, a.execution(), t.token) {
@@ -20,7 +22,8 @@ func (a *actor) mine(n *state) bool {
 	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling && l.alive == alive(t.session)
 }
 
-// spelled is the token that a put over the own lock spells; to the mutation its create revision is the token.
+// spelled is the token that a put over the own lock spells; to the mutation its create revision is
+// the token.
 func (a *actor) spelled(t *delivery) revision {
 	if a.m.breaks == tokenNotSpelled {
 		return 0
@@ -28,7 +31,8 @@ func (a *actor) spelled(t *delivery) revision {
 	return t.token
 }
 
-// keepsLetter: the request is kept with a record that says that the event did not run to its end, unless somebody has cancelled it.
+// keepsLetter: the request is kept with a record that says that the event did not run to its end,
+// unless somebody has cancelled it.
 func (m *model) keepsLetter(o outcome, asked uint8) bool {
 	return asked == skipped || asked == notCancelled && (o == failed || o == failedUnsure)
 }
@@ -42,7 +46,8 @@ func settleOf(l lock, t txn) txn {
 	return t
 }
 
-// parkPlace: its answer is definite only as long as etcd answers. Until then the sender may be told that nobody knows.
+// parkPlace: its answer is definite only as long as etcd answers. Until then the sender may be told
+// that nobody knows.
 func (a *actor) parkPlace() {
 	t := a.delivery()
 	if a.m.breaks == acceptsBefore {
@@ -66,8 +71,8 @@ func (a *actor) parkPlace() {
 	}
 }
 
-// acceptedOr is what the sender is told where its place has become something else: who finds a lock or a record of a parked execution was not
-// answered, and is now.
+// acceptedOr is what the sender is told where its place has become something else: who finds a lock
+// or a record of a parked execution was not answered, and is now.
 func (a *actor) acceptedOr(n *state, o answer) answer {
 	if n.known.accepted[a.execution()] {
 		return accepted
@@ -182,7 +187,8 @@ func (m *model) takeUp(s *state, p int, x execution, t txn, to visit) {
 	}, a.resolve)
 }
 
-// took is after a carrier has got the lock. What the process before it had begun is of unknown outcome.
+// took is after a carrier has got the lock. What the process before it had begun is of unknown
+// outcome.
 func (a *actor) took(n *state, t *delivery) {
 	l := &n.locks[a.lock()]
 	t.at, t.cancel, t.blocked = rested, l.cancel, l.blocked
@@ -195,7 +201,8 @@ func (a *actor) took(n *state, t *delivery) {
 	}
 }
 
-// rereadCarried finds out whether this process has become the carrier. Its session tells: others may have, too.
+// rereadCarried finds out whether this process has become the carrier. Its session tells: others
+// may have, too.
 func (a *actor) rereadCarried(n *state, t *delivery) {
 	l := n.locks[a.lock()]
 	if l.created != 0 && l.by == a.execution() && !l.cooling && (l.alive == alive(t.session) || a.m.breaks == anyLockIsCarried) {
@@ -368,7 +375,8 @@ func (m *model) behindParked(s *state, d int) bool {
 	return false
 }
 
-// decidePark is idem.Decide for who is parked in any case: only what there is of its own event is in the way.
+// decidePark is idem.Decide for who is parked in any case: only what there is of its own event is
+// in the way.
 func (a *actor) decidePark(n *state, t *delivery) {
 	x, e := a.execution(), a.event()
 	rec, l, other := n.records[e], n.locks[a.lock()], a.m.copyInOther(n, x)

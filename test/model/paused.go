@@ -1,10 +1,12 @@
 package model
 
-// A pause: a key that no transaction compares. A process hears of it at any later time, and acknowledges it with a fence: what it had sent before
-// it heard is applied by then or never will be, and what it sends afterwards it holds against the pause first. A session that is opened has read
-// the pauses in the transaction that opens it.
+// A pause: a key that no transaction compares. A process hears of it at any later time, and
+// acknowledges it with a fence: what it had sent before it heard is applied by then or never will
+// be, and what it sends afterwards it holds against the pause first. A session that is opened has
+// read the pauses in the transaction that opens it.
 
-// paused reports whether this delivery's process knows that its workflow is paused, when it sends what takes the lock.
+// paused reports whether this delivery's process knows that its workflow is paused, when it sends
+// what takes the lock.
 func (a *actor) paused() bool {
 	if a.m.breaks == pauseBeforeEpoch { // asked on arrival
 		return a.delivery().paused

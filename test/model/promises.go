@@ -399,7 +399,8 @@ func (m *model) resolves(s *state, p int) bool {
 	return s.processes[p].acking || m.parks() && s.carriers[p].at == fencing
 }
 
-// quiet: nothing moves any more but new deliveries and people. A transaction that is still lost is one that never arrives.
+// quiet: nothing moves any more but new deliveries and people. A transaction that is still lost is
+// one that never arrives.
 func (m *model) quiet(s *state) bool {
 	for i := session(1); i <= session(s.opened); i++ {
 		if m.kept(s, i) == (s.sessions[i] == 0) {

@@ -37,7 +37,8 @@ func (a *actor) start() {
 	}
 }
 
-// superseded ends an execution whose event is older than one that went through, where the route says so.
+// superseded ends an execution whose event is older than one that went through, where the route
+// says so.
 func (a *actor) superseded() bool {
 	if p := a.m.position(a.execution()); !a.m.skipStale || p == 0 || a.delivery().newest <= p {
 		return false
@@ -182,7 +183,8 @@ func (a *actor) settle() {
 	}
 }
 
-// release: provably nothing reached the upstream, or it asked for credentials. A cancel that was asked needs its record.
+// release: provably nothing reached the upstream, or it asked for credentials. A cancel that was
+// asked needs its record.
 func (a *actor) release() {
 	t := a.delivery()
 	finish := func(t *delivery) {
@@ -249,8 +251,8 @@ func (a *actor) acquire() {
 	}, a.resolve)
 }
 
-// hold is what the holder of a held lock does, through any replica: heartbeat, complete, or, for a client of the lock API, renew and
-// release; and what a replica does to it at max_duration.
+// hold is what the holder of a held lock does, through any replica: heartbeat, complete, or, for a
+// client of the lock API, renew and release; and what a replica does to it at max_duration.
 func (a *actor) hold() {
 	h := a.s.holders[a.d]
 	if h.at != holding && h.at != completing || !a.m.anybodyUp(a.s) {

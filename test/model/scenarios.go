@@ -12,10 +12,11 @@ type scenario struct {
 
 	events [maxDeliveries]int // of each delivery
 	lockOf [maxEvents]int     // of each event: its workflow's; under strategy none its own
-	// none: this delivery comes to a replica whose route says strategy none, while those without it meet others that lock the workflow.
-	// Only event A has a lock of its own then.
+	// none: this delivery comes to a replica whose route says strategy none, while those without it
+	// meet others that lock the workflow. Only event A has a lock of its own then.
 	none [maxDeliveries]bool
-	// heldBack: these deliveries have a lock.limit, not strategy none: a client's lock of the workflow holds them back.
+	// heldBack: these deliveries have a lock.limit, not strategy none: a client's lock of the
+	// workflow holds them back.
 	heldBack bool
 
 	waits, attach, holds, byAPI [maxDeliveries]bool
@@ -229,7 +230,8 @@ func limitScenarios() []scenario {
 	}
 }
 
-// latestScenarios are those in which a newer one replaces who waits. rests: all of them wait, so two deliveries are enough.
+// latestScenarios are those in which a newer one replaces who waits. rests: all of them wait, so
+// two deliveries are enough.
 func latestScenarios() []scenario {
 	copies, others := []int{0, 1, 0}, []int{0, 1}
 	return []scenario{
@@ -261,8 +263,8 @@ func limited(sc *scenario, limits ...uint8) {
 // strategyChanges: some replicas have gone over to strategy none, others have not.
 func strategyChanges(sc *scenario) { second(&sc.none); sc.lockCount = 2 }
 
-// clientBesideLimit: a client takes the lock of a workflow, and event A comes to a replica whose route has a lock.limit above one, and to one whose
-// route has none.
+// clientBesideLimit: a client takes the lock of a workflow, and event A comes to a replica whose
+// route has a lock.limit above one, and to one whose route has none.
 func clientBesideLimit(sc *scenario) {
 	strategyChanges(sc)
 	sc.heldBack, sc.byAPI[2] = true, true
@@ -271,10 +273,12 @@ func clientBesideLimit(sc *scenario) {
 // newestFirst: event A is newer than event B.
 func newestFirst(sc *scenario) { sc.order = [maxEvents]uint8{2, 1} }
 
-// perEvent gives each event a lock of its own, as strategy none does, and as different workflows have.
+// perEvent gives each event a lock of its own, as strategy none does, and as different workflows
+// have.
 func perEvent(sc *scenario) { sc.lockCount, sc.lockOf = 2, [maxEvents]int{0, 1} }
 
-// inCompany are for transactions in one request: two workflows, and everything that people and holders may do.
+// inCompany are for transactions in one request: two workflows, and everything that people and
+// holders may do.
 func inCompany() []scenario {
 	two := func(name string, b budget, change func(sc *scenario)) scenario {
 		return bounded(name, []int{0, 0, 1}, b, func(sc *scenario) { perEvent(sc); change(sc) })

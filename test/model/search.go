@@ -27,7 +27,8 @@ func (m *model) judge(n *state) promise {
 
 type node struct{ parent, step int32 }
 
-// explore visits every reachable state, breadth first, until a promise breaks or there are too many.
+// explore visits every reachable state, breadth first, until a promise breaks or there are too
+// many.
 func (m *model) explore(limit int) (r result) {
 	known := newSet()
 	first := m.initial()
@@ -129,8 +130,8 @@ func (m *model) wander(r *rand.Rand, walks, depth int) (out result) {
 	return out
 }
 
-// set remembers states by 64 bits of hash. With n states two of them collide with probability n²/2^65: one in ten million for two
-// million, and then one state is not looked at.
+// set remembers states by 64 bits of hash. With n states two of them collide with probability
+// n²/2^65: one in ten million for two million, and then one state is not looked at.
 type set struct {
 	seed  maphash.Seed
 	slots []uint64 // 0 = empty

@@ -1,7 +1,8 @@
 package model
 
-// state is everything at one moment: etcd, the processes, the senders' deliveries, what is still on its way, and what the checker
-// remembers. It has no pointers, so that it is copied and hashed as a whole.
+// state is everything at one moment: etcd, the processes, the senders' deliveries, what is still on
+// its way, and what the checker remembers. It has no pointers, so that it is copied and hashed as a
+// whole.
 type state struct {
 	store
 	processes  [maxProcesses]process

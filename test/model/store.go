@@ -80,7 +80,8 @@ type hold struct { // H
 	lease    uint8
 }
 
-// What is kept of a parked execution: its request, and an index that says whether it is parked, or is kept with its record.
+// What is kept of a parked execution: its request, and an index that says whether it is parked, or
+// is kept with its record.
 const (
 	noRequest     uint8 = 0
 	storedRequest uint8 = 1 // without an index there is none
@@ -103,7 +104,8 @@ const (
 	answerLeft // its time is over
 )
 
-// store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself stands in L.
+// store is etcd. A cancel's C is not in it: it only wakes the owner up, and the cancel itself
+// stands in L.
 type store struct {
 	clock    revision
 	opened   uint8                     // sessions so far
@@ -153,7 +155,8 @@ func (x execution) delivery() int { return int(x-1) / idsPerArrival }
 
 func (m *model) event(x execution) int { return m.events[x.delivery()] }
 
-// position is where the event of x stands in the one scope that there is; 0 = its route does not ask.
+// position is where the event of x stands in the one scope that there is; 0 = its route does not
+// ask.
 func (m *model) position(x execution) uint8 { return m.order[m.event(x)] }
 
 // lock is the lock that an execution takes: its workflow's, or its event's own.
@@ -167,7 +170,8 @@ func (m *model) lock(x execution) int {
 // ownLock is event A's own, where some replicas have strategy none.
 const ownLock = 1
 
-// other is the lock that a copy of the event takes at a replica with another strategy; nil = it has none.
+// other is the lock that a copy of the event takes at a replica with another strategy; nil = it has
+// none.
 func (m *model) other(s *state, x execution) *lock {
 	switch {
 	case m.none[x.delivery()]:
@@ -186,7 +190,8 @@ func (m *model) otherIs(s *state, x execution) revision {
 	return 0
 }
 
-// copyInOther is that lock where a copy of the event has it, running or cooling; the zero lock otherwise.
+// copyInOther is that lock where a copy of the event has it, running or cooling; the zero lock
+// otherwise.
 func (m *model) copyInOther(s *state, x execution) lock {
 	if o := m.other(s, x); o != nil && o.created != 0 && m.event(o.by) == m.event(x) {
 		return *o
@@ -194,7 +199,8 @@ func (m *model) copyInOther(s *state, x execution) lock {
 	return lock{}
 }
 
-// client is a client's lock of the workflow that holds an execution back, or would pass it; the zero lock otherwise.
+// client is a client's lock of the workflow that holds an execution back, or would pass it; the
+// zero lock otherwise.
 func (m *model) client(s *state, x execution) lock {
 	if o := m.other(s, x); m.heldBack && m.none[x.delivery()] && o.created != 0 && m.byAPI[o.by.delivery()] {
 		return *o
@@ -202,7 +208,8 @@ func (m *model) client(s *state, x execution) lock {
 	return lock{}
 }
 
-// ahead counts the places in the queue of a lock that are older than q. Before an event's own lock only that event itself can wait.
+// ahead counts the places in the queue of a lock that are older than q. Before an event's own lock
+// only that event itself can wait.
 func (m *model) ahead(s *state, lock int, q revision) (n int) {
 	for e := range m.eventCount {
 		if p := &s.queue[e]; p.created != 0 && p.created < q && (m.lockOf[e] == lock || m.ofEventA(lock) && e == 0) {
@@ -217,7 +224,8 @@ func (m *model) ofEventA(lock int) bool { return lock == ownLock && m.none != [m
 
 const everybody revision = 255
 
-// loseSession is the end of a session's lease: S goes and the places in queues that live as long. Its locks stay, and are dead.
+// loseSession is the end of a session's lease: S goes and the places in queues that live as long.
+// Its locks stay, and are dead.
 func (m *model) loseSession(s *state, gone session) {
 	s.sessions[gone] = 0
 	for e := range s.queue {

@@ -89,7 +89,8 @@ type txn struct {
 	saw sight // of the lock at l
 }
 
-// sight is what a sender that knows a revision of a lock knows of it beside what a transaction has anyway.
+// sight is what a sender that knows a revision of a lock knows of it beside what a transaction has
+// anyway.
 type sight struct {
 	by                             execution
 	alive                          alive

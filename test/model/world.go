@@ -98,8 +98,8 @@ func (m *model) process(s *state, p int, to visit) {
 	}
 }
 
-// untouched: no delivery has come to the process yet. Such processes are all alike, so the first of them stands for all, and what
-// happens to it before it has anything to lose is left out.
+// untouched: no delivery has come to the process yet. Such processes are all alike, so the first of
+// them stands for all, and what happens to it before it has anything to lose is left out.
 func (m *model) untouched(s *state, p int) bool {
 	own := s.processes[p]
 	return own.up && !own.met && own.session == session(p+1)
@@ -137,7 +137,8 @@ func (m *model) leases(s *state, to visit) {
 	}
 }
 
-// fire sends a transaction: it is applied or refused, and the answer comes; or the answer is lost. spend is for what it costs.
+// fire sends a transaction: it is applied or refused, and the answer comes; or the answer is lost.
+// spend is for what it costs.
 func (m *model) fire(s *state, t txn, who int, spend func(*state), after func(n *state, ok bool), lost func(*state), to visit) {
 	m.look(s, &t)
 	if m.sent != nil {
@@ -181,8 +182,9 @@ func reaping(l lock) txn {
 	return t
 }
 
-// sweep: anybody may try to reap any lock at any time, also one that only seems dead. What loses its answer is reaping that would
-// have been applied at once: a guess that loses its answer is one that was sent later.
+// sweep: anybody may try to reap any lock at any time, also one that only seems dead. What loses
+// its answer is reaping that would have been applied at once: a guess that loses its answer is one
+// that was sent later.
 func (m *model) sweep(s *state, to visit) {
 	for i := range m.lockCount {
 		l := s.locks[i]

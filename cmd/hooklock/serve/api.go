@@ -49,8 +49,9 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 	return err
 }
 
-// takeLocalToken sets the generated token for changes, if no tokens are configured: the configuration then allows only a listener of this machine.
-// Deliveries do not need the token: if it cannot be stored, the API refuses changes.
+// takeLocalToken sets the generated token for changes, if no tokens are configured: the
+// configuration then allows only a listener of this machine. Deliveries do not need the token: if
+// it cannot be stored, the API refuses changes.
 func (s *Service) takeLocalToken(token string, err error) {
 	if err != nil {
 		s.Log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
@@ -58,7 +59,8 @@ func (s *Service) takeLocalToken(token string, err error) {
 	s.localToken = token
 }
 
-// access returns the tokens of the API: the configured ones, or else the generated one for changes, with reads for all.
+// access returns the tokens of the API: the configured ones, or else the generated one for changes,
+// with reads for all.
 func (s *Service) access(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0, UserHeader: c.Admin.UserHeader}
 	for _, text := range c.Admin.UserHeaderFrom {
@@ -83,8 +85,9 @@ func (s *Service) access(c *config.Config) admin.Access {
 	return a
 }
 
-// revoke ends the tokens that c no longer has, although the rest of c needs a restart: a removed token must not stay valid. They may still ask for a
-// reload, which is how the file is repaired. It returns a message about it.
+// revoke ends the tokens that c no longer has, although the rest of c needs a restart: a removed
+// token must not stay valid. They may still ask for a reload, which is how the file is repaired. It
+// returns a message about it.
 func (s *Service) revoke(c *config.Config) error {
 	a, next := s.access(s.config), s.access(c)
 	var said []error
@@ -143,8 +146,9 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// serving tells l of each request that h is answering. Every other connection may make room for a new one: one that has sent
-// nothing, half of a head or body, or nothing more for a while. So a probe finds room, however many strangers hold connections.
+// serving tells l of each request that h is answering. Every other connection may make room for a
+// new one: one that has sent nothing, half of a head or body, or nothing more for a while. So a
+// probe finds room, however many strangers hold connections.
 func serving(l *wire.Listener, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(net.Conn)
@@ -166,7 +170,8 @@ type arriving struct {
 	serving func() bool // false: it has made room
 }
 
-// Read returns io.ErrUnexpectedEOF instead of the end if its connection has made room: the answer could not be read.
+// Read returns io.ErrUnexpectedEOF instead of the end if its connection has made room: the answer
+// could not be read.
 func (a *arriving) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err == io.EOF && !a.serving() {
@@ -175,8 +180,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded limits the connections of ln. Over TLS a connection above the limit is closed without an answer, which could not be read before the
-// handshake.
+// bounded limits the connections of ln. Over TLS a connection above the limit is closed without an
+// answer, which could not be read before the handshake.
 func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
 	o := wire.ListenerOptions{MaxConns: s.bounds.Admin, Told: true}
 	if t == nil {
@@ -185,8 +190,9 @@ func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
 	return wire.NewListener(ln, o)
 }
 
-// answerPatience is how long a stop waits for answers of the admin API. It is not part of shutdown_timeout, which is for deliveries: requests that wait
-// have been told to end by then, so it is enough for one request to etcd.
+// answerPatience is how long a stop waits for answers of the admin API. It is not part of
+// shutdown_timeout, which is for deliveries: requests that wait have been told to end by then, so
+// it is enough for one request to etcd.
 const answerPatience = 5 * time.Second
 
 // closeHTTP stops a server of the admin API. A request without an answer in time is cut off.

@@ -14,7 +14,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// startDovecot prepares a mailbox; an event is a message that is delivered to it. send returns when the delivery has ended, which waits for the answer.
+// startDovecot prepares a mailbox; an event is a message that is delivered to it. send returns when
+// the delivery has ended, which waits for the answer.
 func startDovecot(t *testing.T, url string) (send func(t *testing.T, name string)) {
 	t.Helper()
 	const lda = "/usr/lib/dovecot/dovecot-lda"
@@ -66,7 +67,8 @@ plugin {
 	}
 }
 
-// Dovecot waits two seconds for an answer, and sends a refused event never again: the first here takes longer, and the second is refused.
+// Dovecot waits two seconds for an answer, and sends a refused event never again: the first here
+// takes longer, and the second is refused.
 func TestEachMailRunsInAServiceThatIsSlowOrRefuses(t *testing.T) {
 	var refused atomic.Bool
 	service := testkit.NewUpstream(t, func(r *testkit.Received) string {

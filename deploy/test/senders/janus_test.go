@@ -53,7 +53,8 @@ nat: { ice_lite = true; }
 	}
 }
 
-// Janus takes any answer for a delivery: what the service refuses, and what it is too slow for, runs all the same.
+// Janus takes any answer for a delivery: what the service refuses, and what it is too slow for,
+// runs all the same.
 func TestEachSessionIsToldOfInAServiceThatIsSlowOrRefuses(t *testing.T) {
 	var came atomic.Int32
 	service := testkit.NewUpstream(t, func(r *testkit.Received) string {

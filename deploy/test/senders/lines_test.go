@@ -109,7 +109,8 @@ func cutsOff(t *testing.T, first string, each time.Duration) *testkit.Upstream {
 	})
 }
 
-// Kannel sends GET, three times at most: an answer that was cut off is tried again within them, and what came meanwhile waits its turn.
+// Kannel sends GET, three times at most: an answer that was cut off is tried again within them, and
+// what came meanwhile waits its turn.
 func TestEachTextMessageRunsThoughAnAnswerIsCutOff(t *testing.T) {
 	service := cutsOff(t, "text=first", 500*time.Millisecond)
 	_, to := front(t, "self-hosted", "kannel", service)

@@ -11,7 +11,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// startMonit starts one that looks each second at a file, and tells of each change of it. It keeps what was refused and sends it again.
+// startMonit starts one that looks each second at a file, and tells of each change of it. It keeps
+// what was refused and sends it again.
 func startMonit(t *testing.T, url string) (change func(t *testing.T)) {
 	t.Helper()
 	program, dir := testkit.Program(t, "monit"), t.TempDir()
@@ -44,7 +45,8 @@ check file watched path %[1]s/watched
 	}
 }
 
-// A message without an answer comes again with a new state of all services, and its event runs once.
+// A message without an answer comes again with a new state of all services, and its event runs
+// once.
 func TestEachEventOfMonitRunsOnceInAServiceThatIsSlowerThanItWaits(t *testing.T) {
 	const changed = "changed from"
 	service := testkit.NewUpstream(t, func(r *testkit.Received) string {

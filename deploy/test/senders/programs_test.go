@@ -25,7 +25,8 @@ var programs = map[string]program{
 	"syslog-ng":       {"self-hosted", "syslog", startSyslogNG},
 }
 
-// alertmanagerEvery starts one that makes a group of each name of an alert, with this group_interval. An event is a firing alert; "resolved NAME" ends it.
+// alertmanagerEvery starts one that makes a group of each name of an alert, with this
+// group_interval. An event is a firing alert; "resolved NAME" ends it.
 func alertmanagerEvery(interval string) func(t *testing.T, url string) func(t *testing.T, name string) {
 	return func(t *testing.T, url string) func(t *testing.T, name string) {
 		t.Helper()

@@ -15,7 +15,8 @@ func start(t *testing.T, name, url string) func(t *testing.T, event string) {
 	return programs[name].start(t, url)
 }
 
-// behind starts a sender behind a Hooklock with the route that the page shows, and a service that takes a while.
+// behind starts a sender behind a Hooklock with the route that the page shows, and a service that
+// takes a while.
 func behind(t *testing.T, name string, each time.Duration) (service *testkit.Upstream, send func(event string)) {
 	t.Helper()
 	p := programs[name]
@@ -69,7 +70,8 @@ func TestTheRouteForAnUnknownSenderDoesNotSwallowResolved(t *testing.T) {
 	}
 }
 
-// The registry gives up waiting after a second and sends the event again, until the service has answered.
+// The registry gives up waiting after a second and sends the event again, until the service has
+// answered.
 func TestEachEventOfTheRegistryRunsOnceInAServiceThatIsSlowerThanItWaits(t *testing.T) {
 	service, send := behind(t, "docker-registry", 2500*time.Millisecond)
 	for _, blob := range []string{"one", "two", "three"} {
@@ -132,8 +134,9 @@ func TestWhatSendersDoOnARefusal(t *testing.T) {
 	}
 }
 
-// check refuses an event with status, and waits until it comes again. One that is to be lost has not come again when the next one has, which is
-// refused with the 503 that every sender here tries again.
+// check refuses an event with status, and waits until it comes again. One that is to be lost has
+// not come again when the next one has, which is refused with the 503 that every sender here tries
+// again.
 func (s *scripted) check(t *testing.T, status int, does string, send func(event string)) {
 	t.Helper()
 	refused := s.refuse(t, status, send)

@@ -51,8 +51,9 @@ func watch(t *testing.T, addr string) (in func() bool) {
 	}
 }
 
-// Two viewers of a stream are asked for at once. An answer counts for one alone: after a restart nginx counts its viewers from 1 again, so that what
-// it sends is the same, and the service may have changed its mind.
+// Two viewers of a stream are asked for at once. An answer counts for one alone: after a restart
+// nginx counts its viewers from 1 again, so that what it sends is the same, and the service may
+// have changed its mind.
 func TestTheServiceIsAskedForEachViewer(t *testing.T) {
 	answers := make(chan string, 2)
 	service := testkit.NewUpstream(t, func(r *testkit.Received) string {

@@ -60,7 +60,8 @@ func slow(t *testing.T, each time.Duration) *testkit.Upstream {
 	})
 }
 
-// scripted is a service that gives new events the answers it was told to, one after the other, and all else 200.
+// scripted is a service that gives new events the answers it was told to, one after the other, and
+// all else 200.
 type scripted struct {
 	*testkit.Upstream
 	mu      sync.Mutex
@@ -159,8 +160,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// goProgram builds a program of a Go module, in a module of its own, so that it is no requirement of this one. Where it cannot be built the test is
-// skipped.
+// goProgram builds a program of a Go module, in a module of its own, so that it is no requirement
+// of this one. Where it cannot be built the test is skipped.
 func goProgram(t *testing.T, pkg, requires string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,6 @@
-// Command summary reads what `go test -json` says and prints what a person needs of it: a line for each package, the whole output of what
-// failed, what was skipped and why, and at the very end the names of what failed. Its exit code is 1 when something failed.
+// Command summary reads what `go test -json` says and prints what a person needs of it: a line for
+// each package, the whole output of what failed, what was skipped and why, and at the very end the
+// names of what failed. Its exit code is 1 when something failed.
 package main
 
 import (
