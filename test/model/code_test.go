@@ -66,7 +66,7 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 	eachFunction(t, func(file string, f *ast.FuncDecl) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if name, ok := n.(*ast.SelectorExpr); ok && file != "op.go" && isTheTables.MatchString(name.Sel.Name) {
-				t.Errorf("%s: %s uses %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, where this test compares it with the model", file, f.Name.Name, name.Sel.Name)
+				t.Errorf("%s: %s uses %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
 			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -78,7 +78,7 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 			}
 			switch name.Sel.Name {
 			case "OpPut", "OpDelete", "OpTxn", "If", "Put", "Delete", "Revoke":
-				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, where this test compares it with the model", file, f.Name.Name, name.Sel.Name)
+				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
 			}
 			return true
 		})
