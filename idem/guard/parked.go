@@ -31,8 +31,6 @@ type Tried struct {
 	// Sent: the upstream may have a byte of the request.
 	Sent    bool
 	Failure idem.Failure // why no answer came
-	// Stale: it was not tried, because its event is older than what went through and the policy skips such ones; nil otherwise.
-	Stale *idem.Stale
 	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
 	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.

@@ -17,47 +17,8 @@ const (
 	mostAsked  = time.Hour // of a delay that the upstream asks for
 )
 
-// situation is what decides, besides its lock, what a worker may do with an execution.
-type situation struct {
-	ending bool          // this process shuts down
-	routed bool          // this process has the route of the execution
-	paused bool          // the route or the workflow is paused
-	old    bool          // the MaxAge of the execution has passed
-	full   bool          // a limit had no slot for it
-	due    time.Duration // until its next try; 0 or less = it is due
-}
-
-// action is what a worker may do with an execution.
-type action uint8
-
-const (
-	actPutDown  action = iota + 1 // leave it to another process
-	actExpire                     // end it, because it is too old
-	actTry                        // try it when this process has a slot for that
-	actGiveBack                   // give back its slots, because it cannot be tried yet
-	actRest                       // wait for a change
-)
-
 // ageLook is how often a worker checks whether a resting execution is too old.
 const ageLook = 30 * time.Second
-
-// whileParked decides what a worker may do with the execution now. rest is how long it waits for a change at most, for actRest.
-func whileParked(l *idem.Lock, k situation) (do action, rest time.Duration) {
-	waits := k.paused || l.Parked.Blocked != "" || k.full
-	switch {
-	case k.ending || !k.routed: // a process with the route takes it
-		return actPutDown, 0
-	case k.old && !k.paused:
-		return actExpire, 0
-	case !waits && k.due <= 0:
-		return actTry, 0
-	case l.HasSlot():
-		return actGiveBack, 0
-	case waits:
-		return actRest, ageLook
-	}
-	return actRest, min(k.due, ageLook)
-}
 
 // nextStep is what follows a try.
 type nextStep struct {

@@ -9,7 +9,8 @@ import (
 	"hooklock/idem/guard"
 )
 
-// run is one execution that this process runs. Its methods are not safe for concurrent use; other goroutines may send on wake.
+// run is one execution that this process runs. Its methods are not safe for concurrent use; other
+// goroutines may send on wake.
 type run struct {
 	w     *Worker
 	held  *guard.ParkedExecution
@@ -18,41 +19,171 @@ type run struct {
 	bytes int64         // of its request
 	wake  chan struct{} // something about it has changed
 
-	tooOld   bool      // when it was taken; later the ledger reports it
-	request  []byte    // for the first try, as it was read when it was taken; nil = to be read
-	full     bool      // a limit had no slot for it, and nothing has woken it since
-	due      time.Time // of the next try, by the guard's clock; zero = now
-	slot     *turn     // this worker's: it has it, or waits for it; nil = neither
-	unneeded bool      // its stored request outside of the ledger can be deleted
+	tooOld   bool          // when it was taken; later the ledger reports it
+	request  []byte        // for the first try, as it was read when it was taken; nil = to be read
+	full     bool          // a limit had no slot for it, and nothing has woken it since
+	due      time.Time     // of the next try, by the guard's clock; zero = now
+	slot     *turn         // this worker's: it has it, or waits for it; nil = neither
+	given    chan struct{} // closed when slot is one, and not a place in the line any more; nil = it was one from the beginning
+	ended    *ended        // its latest try, until that is written down; nil = the ledger has all
+	ending   bool          // its try was stopped because the process ends
+	unneeded bool          // its stored request outside of the ledger can be deleted
+}
+
+// ended is a try that has ended, and what follows.
+type ended struct {
+	tried  guard.Tried
+	policy *idem.Policy
+	next   nextStep // its kind is 0 if nothing was tried
 }
 
 // run runs the execution to its end, or until another process has it. t is a try that has just
 // ended, or nil. r may have a slot already.
 func (r *run) run(t *guard.Tried) {
 	defer r.over()
-	for {
-		if t != nil && r.follow(t) {
-			return
-		}
-		if r.slot == nil && r.await() {
-			return
-		}
-		policy := r.w.o.Policy(r.held.Lock().Route)
-		if policy == nil { // the route was removed just now
-			r.putDown()
-			return
-		}
-		tried := r.try(policy)
-		r.leaveSlot()
-		t = &tried
+	if t != nil {
+		r.noteEnd(t)
 	}
+	r.held.OnStop(func(error) { poke(r.wake) })
+	for over := false; !over; {
+		over = r.do(r.next())
+	}
+}
+
+// next says what the execution does now.
+func (r *run) next() idem.Action {
+	lock, policy := r.held.Lock(), r.w.o.Policy(r.held.Lock().Route)
+	now := idem.Situation{
+		Stop:      r.stopOf(lock),
+		Ending:    r.ending || r.w.life.Err() != nil,
+		Unrouted:  policy == nil,
+		TooOld:    r.old(),
+		Paused:    r.paused(lock),
+		Blocked:   lock.Parked.Blocked != "",
+		Full:      r.full,
+		Early:     r.due.After(r.w.o.Now()),
+		HasSlots:  lock.HasSlot(),
+		OutOfTurn: !r.hasTurn(),
+		Stale:     staleness(policy, lock.Stale),
+	}
+	if r.ended != nil {
+		now.After = r.ended.next.kind
+	}
+	return idem.Next(&now)
+}
+
+// stopOf returns why this process has to stop with the execution: what its latest try was told, or
+// what is known now.
+func (r *run) stopOf(lock *idem.Lock) idem.Stop {
+	var err error
+	if r.ended != nil {
+		err = r.ended.tried.Stopped
+	} else {
+		err = r.held.Begin()
+	}
+	switch {
+	case errors.Is(err, idem.ErrUnheard):
+		return idem.StopUnheard
+	case errors.Is(err, idem.ErrLockLost):
+		return idem.StopLost
+	case !errors.Is(err, idem.ErrCancelled):
+		return 0
+	case lock.Cancel == nil: // it was ended elsewhere
+		return idem.StopLost
+	case lock.Cancel.Skip:
+		return idem.StopSkip
+	}
+	return idem.StopAbort
+}
+
+// staleness is what p says of an event that is stale; p may be nil.
+func staleness(p *idem.Policy, stale *idem.Stale) idem.Staleness {
+	switch {
+	case p == nil || stale == nil || !p.StopsStale():
+		return 0
+	case p.Order.OnStale == idem.StaleReject:
+		return idem.StaleRefused
+	}
+	return idem.StaleSkipped
+}
+
+// do does one thing. over: this process has nothing more to do with the execution.
+func (r *run) do(what idem.Action) (over bool) {
+	if what != idem.ActCall {
+		r.request = nil // nothing keeps a request in memory while it waits
+	}
+	if what != idem.ActCall && what != idem.ActAwaitTurn {
+		r.leaveSlot()
+	}
+	switch what {
+	case idem.ActLeave:
+		if r.ended != nil {
+			r.report(EventLost, string(idem.DecisionLockLost), "", r.ended.tried.Stopped)
+		}
+		return true
+	case idem.ActSettle, idem.ActLetGo:
+		return r.done()
+	case idem.ActDeadLetter:
+		return r.dead(&r.ended.tried, r.ended.next)
+	case idem.ActRest, idem.ActBlock:
+		return r.rest(&r.ended.tried, r.ended.next, r.ended.policy)
+	case idem.ActAbort, idem.ActSkip:
+		return r.cancelled()
+	case idem.ActSupersede:
+		return r.superseded(r.held.Lock().Stale)
+	case idem.ActRefuse:
+		stale := r.held.Lock().Stale
+		t := guard.Tried{Failure: idem.Failure{Code: idem.DecisionStale.Row().Code, Detail: stale.Reason()}}
+		return r.dead(&t, nextStep{code: t.Failure.Code, why: t.Failure.Detail})
+	case idem.ActExpire:
+		return r.dead(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep)
+	case idem.ActPutDown:
+		r.putDown()
+		return true
+	case idem.ActFreeSlots:
+		r.giveSlotsBack(r.held.Lock())
+	case idem.ActAwaitLock:
+		return sleep(r.w.life, firstPause) != nil
+	case idem.ActAwaitChange:
+		r.sleep(ageLook, nil)
+	case idem.ActAwaitTime:
+		r.sleep(min(r.due.Sub(r.w.o.Now()), ageLook), nil)
+	case idem.ActAwaitTurn:
+		r.awaitTurn()
+	case idem.ActCall:
+		r.call()
+	}
+	return false
+}
+
+// hasTurn reports whether the execution has a slot of this worker, and not only a place in the
+// line.
+func (r *run) hasTurn() bool {
+	if r.slot == nil || r.given == nil {
+		return r.slot != nil
+	}
+	select {
+	case <-r.given:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitTurn waits for a slot, or for a change.
+func (r *run) awaitTurn() {
+	if r.slot == nil {
+		given := make(chan struct{})
+		r.slot, r.given = r.w.slots.join(func(*turn) { close(given) }), given
+	}
+	r.sleep(ageLook, r.given)
 }
 
 // leaveSlot gives the slot back, or leaves the line for one.
 func (r *run) leaveSlot() {
 	if r.slot != nil {
 		r.slot.leave()
-		r.slot = nil
+		r.slot, r.given = nil, nil
 	}
 }
 
@@ -71,66 +202,14 @@ func (r *run) over() {
 	}
 }
 
-// await waits until the execution may be tried, and for a slot. It returns over if there is nothing more to do here.
-func (r *run) await() (over bool) {
-	r.held.OnStop(func(error) { poke(r.wake) })
-	var given chan struct{} // closed when r.slot is one, and not a place in the line any more
-	for {
-		if err := r.held.Begin(); err != nil && r.w.life.Err() == nil {
-			if r.stopped(err) {
-				return true
-			}
-			continue
-		}
-		lock := r.held.Lock()
-		do, rest := whileParked(lock, r.situation(lock))
-		if do != actTry {
-			r.leaveSlot()
-		}
-		switch do {
-		case actPutDown:
-			r.putDown()
-			return true
-		case actExpire:
-			if r.dead(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep) {
-				return true
-			}
-		case actTry:
-			if r.slot == nil {
-				joined := make(chan struct{})
-				r.slot, given = r.w.slots.join(func(*turn) { close(joined) }), joined
-			}
-			if r.sleep(ageLook, given) {
-				return false
-			}
-		case actGiveBack:
-			r.giveSlotsBack(lock)
-		case actRest:
-			r.sleep(rest, nil)
-		}
-	}
-}
-
-// situation returns what decides about the execution besides its lock.
-func (r *run) situation(lock *idem.Lock) situation {
-	return situation{
-		ending: r.w.life.Err() != nil,
-		routed: r.w.o.Policy(lock.Route) != nil,
-		paused: r.paused(lock),
-		old:    r.old(),
-		full:   r.full,
-		due:    r.due.Sub(r.w.o.Now()),
-	}
-}
-
 // sleep waits until something about the execution changes, at most for d, or until it is given a
 // slot.
-func (r *run) sleep(d time.Duration, given <-chan struct{}) (hasSlot bool) {
+func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-given:
-		return true
+		return
 	case <-timer.C:
 	case <-r.wake:
 		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // an operator wants it to run now
@@ -139,10 +218,10 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) (hasSlot bool) {
 	case <-r.w.life.Done():
 	}
 	r.full = false
-	return false
 }
 
-// giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be tried yet.
+// giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be
+// tried yet.
 func (r *run) giveSlotsBack(lock *idem.Lock) {
 	ctx, done := r.bounded()
 	defer done()
@@ -151,29 +230,22 @@ func (r *run) giveSlotsBack(lock *idem.Lock) {
 	}
 }
 
-// putDown leaves the execution to others, at once and not only when this process's session has expired.
+// putDown leaves the execution to others, at once and not only when this process's session has
+// expired.
 func (r *run) putDown() {
 	ctx, done := r.bounded()
 	defer done()
 	_ = r.held.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
-// stopped ends an execution that was cancelled. over is false if that is not known yet.
-func (r *run) stopped(err error) (over bool) {
-	if errors.Is(err, idem.ErrLockLost) {
-		if errors.Is(err, idem.ErrUnheard) { // the session is gone, and the next one may adopt the lock
-			return sleep(r.w.life, firstPause) != nil
-		}
-		return true
-	}
+// cancelled ends an execution that was cancelled. over is false if that is not known yet.
+func (r *run) cancelled() (over bool) {
 	cancel := r.held.Lock().Cancel
-	if cancel == nil {
-		return true
-	}
 	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel, FinishedAt: r.w.o.Now()}
 	ctx, done := r.bounded()
 	defer done()
 	var rec *idem.Record
+	var err error
 	if cancel.Skip {
 		_, err = r.held.DeadLetter(ctx, end)
 		r.report(EventDeadLetter, "skipped", cancel.Reason, err)
@@ -183,14 +255,20 @@ func (r *run) stopped(err error) (over bool) {
 	return err == nil || errors.Is(err, idem.ErrLockLost) || errors.Is(err, idem.ErrNotRecorded)
 }
 
+// call sends the request once, and notes how that ended.
+func (r *run) call() {
+	policy := r.w.o.Policy(r.held.Lock().Route)
+	if policy == nil { // the route was removed just now
+		return
+	}
+	t := r.try(policy)
+	r.held.OnStop(func(error) { poke(r.wake) })
+	r.leaveSlot()
+	r.noteEnd(&t)
+}
+
 // try sends the request once.
 func (r *run) try(policy *idem.Policy) guard.Tried {
-	if r.old() {
-		return guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}
-	}
-	if t := keepsBack(policy, r.held.Lock().Stale); t != nil {
-		return *t
-	}
 	ctx, cancel := r.bounded()
 	defer cancel()
 	request, err := r.request, error(nil)
@@ -203,6 +281,33 @@ func (r *run) try(policy *idem.Policy) guard.Tried {
 	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.w.o.Try(x, request) })
 }
 
+// noteEnd notes how a try ended, and what follows.
+func (r *run) noteEnd(t *guard.Tried) {
+	lock := r.held.Lock()
+	policy := r.w.o.Policy(lock.Route)
+	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
+		policy = fallback(policy)
+	}
+	switch {
+	case errors.Is(t.Stopped, idem.ErrPaused): // nothing was sent, and it rests as it is
+		return
+	case errors.Is(t.Stopped, idem.ErrNoSlot): // the same
+		r.full = true
+		return
+	}
+	r.ended = &ended{tried: *t, policy: policy}
+	r.ending = errors.Is(t.Stopped, guard.ErrShutdown) // what takes it finds how far this try came, as after any other
+	switch {
+	case errors.Is(t.Stopped, idem.ErrCancelled) && !t.Sent:
+	case errors.Is(t.Stopped, idem.ErrCancelled):
+		r.ended.next.kind = idem.ToTryAgain // that it may have run stays known
+	default:
+		reached := judge(policy, 0, t).Outcome != idem.NotExecuted
+		r.w.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
+		r.ended.next = after(policy, lock.Parked.Failures, t)
+	}
+}
+
 // paused reports whether the execution rests because it is paused.
 func (r *run) paused(lock *idem.Lock) bool {
 	return r.w.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
@@ -213,53 +318,12 @@ func (r *run) old() bool { return r.tooOld || r.w.o.Ledger.Old(r.id) }
 
 var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed within the route's max_age"}
 
-// ageLag is how long a worker waits before it asks the ledger again, after the ledger has found the age not to be over.
+// ageLag is how long a worker waits before it asks the ledger again, after the ledger has found the
+// age not to be over.
 const ageLag = 50 * time.Millisecond
 
-// follow writes down how a try ended, and what follows. over: the execution has ended, or another process has it.
-func (r *run) follow(t *guard.Tried) (over bool) {
-	lock := r.held.Lock()
-	policy := r.w.o.Policy(lock.Route)
-	switch {
-	case errors.Is(t.Stopped, idem.ErrLockLost) && !errors.Is(t.Stopped, idem.ErrUnheard):
-		r.report(EventLost, string(idem.DecisionLockLost), "", t.Stopped)
-		return true
-	case errors.Is(t.Stopped, idem.ErrCancelled):
-		if t.Sent {
-			_ = r.rest(t, nextStep{kind: idem.ToTryAgain}, policy) // that it may have run stays known
-		}
-		return r.stopped(idem.ErrCancelled)
-	case errors.Is(t.Stopped, idem.ErrPaused): // nothing was sent, and it rests as it is
-		return false
-	case errors.Is(t.Stopped, idem.ErrNoSlot): // the same
-		r.full = true
-		return false
-	case t.Failure.Code == idem.CodeTooOld:
-		return r.dead(t, tooOldStep)
-	case t.Stale != nil:
-		return r.superseded(t.Stale)
-	case policy == nil || policy.Park == nil: // the route is gone, or parks no more
-		policy = fallback(policy)
-	}
-	r.w.slots.outcome(judge(policy, 0, t).Outcome != idem.NotExecuted || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-	step := after(policy, lock.Parked.Failures, t)
-	switch step.kind {
-	case idem.ToSettle, idem.ToLetGo:
-		return r.done(t, policy)
-	case idem.ToDeadLetter:
-		return r.dead(t, step)
-	}
-	if r.rest(t, step, policy) {
-		return true
-	}
-	if errors.Is(t.Stopped, guard.ErrShutdown) { // the worker that takes it over finds how far this try came, as after any other
-		r.putDown()
-		return true
-	}
-	return false
-}
-
-// fallback is the policy for tries of executions whose route is gone or parks no more: none of them is given up.
+// fallback is the policy for tries of executions whose route is gone or parks no more: none of them
+// is given up.
 func fallback(p *idem.Policy) *idem.Policy {
 	var q idem.Policy
 	if p != nil {
@@ -270,8 +334,9 @@ func fallback(p *idem.Policy) *idem.Policy {
 }
 
 // done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
-func (r *run) done(t *guard.Tried, policy *idem.Policy) bool {
-	end := r.held.End(policy, t)
+func (r *run) done() bool {
+	t := &r.ended.tried
+	end := r.held.End(r.ended.policy, t)
 	r.report(EventDone, "", "", end.Err)
 	if end.Recorded && t.Hold == 0 {
 		r.drop(end.Record)
@@ -279,8 +344,8 @@ func (r *run) done(t *guard.Tried, policy *idem.Policy) bool {
 	return true
 }
 
-// drop lets over delete the stored request outside of the ledger, unless the execution has become a dead letter: it may have been skipped
-// meanwhile.
+// drop lets over delete the stored request outside of the ledger, unless the execution has become a
+// dead letter: it may have been skipped meanwhile.
 func (r *run) drop(rec *idem.Record) {
 	r.unneeded = rec == nil || !rec.RequestKept
 }
@@ -353,9 +418,11 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 				what = EventBlocked
 			}
 			r.report(what, step.code, step.why, nil)
+			r.ended = nil
 			return false
-		case errors.Is(err, idem.ErrCancelled):
-			return r.stopped(idem.ErrCancelled)
+		case errors.Is(err, idem.ErrCancelled): // what follows is decided anew
+			r.ended = nil
+			return false
 		case errors.Is(err, idem.ErrLockLost) && !errors.Is(err, idem.ErrUnheard):
 			r.report(EventLost, string(idem.DecisionLockLost), "", err)
 			return true
@@ -391,19 +458,8 @@ func (r *run) report(what EventKind, code, why string, err error) {
 	r.w.o.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
 }
 
-// bounded returns the context of one request to the ledger. The end of a try is written down also while the process ends.
+// bounded returns the context of one request to the ledger. The end of a try is written down also
+// while the process ends.
 func (r *run) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(r.w.life), r.w.o.RequestTimeout)
-}
-
-// keepsBack returns how the try of a parked execution ends that is not made because its event is stale; nil: it is made. Its sender has been
-// told that the event is accepted, so if the route rejects stale ones, it becomes a dead letter.
-func keepsBack(p *idem.Policy, stale *idem.Stale) *guard.Tried {
-	switch {
-	case stale == nil || !p.StopsStale():
-		return nil
-	case p.Order.OnStale == idem.StaleReject:
-		return &guard.Tried{Hopeless: true, Failure: idem.Failure{Code: idem.DecisionStale.Row().Code, Detail: stale.Reason()}}
-	}
-	return &guard.Tried{Stale: stale}
 }

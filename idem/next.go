@@ -1,0 +1,124 @@
+package idem
+
+// Situation is what decides what an accepted execution does now, at the process that has it. All of
+// it is about this moment: what waits asks again when something has changed. The zero value is an
+// execution that may be tried.
+type Situation struct {
+	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
+	// ledger has everything.
+	After Disposition
+	// Stop is why the process has to stop with it.
+	Stop Stop
+	// Ending: the process shuts down. Unrouted: it does not have the route of the execution.
+	Ending, Unrouted bool
+	// TooOld: its MaxAge has passed.
+	TooOld bool
+	// Paused: its route or its workflow is. Blocked: it waits for a person. Full: a limit had no
+	// slot for it. Early: its next try is not due yet.
+	Paused, Blocked, Full, Early bool
+	// HasSlots: it has those of its limits.
+	HasSlots bool
+	// OutOfTurn: the process makes as many tries as it may, and this is none of them.
+	OutOfTurn bool
+	// Stale is what its route says of it, because its event is older than what went through.
+	Stale Staleness
+}
+
+// Stop is why a process has to stop with an execution.
+type Stop uint8
+
+// The reasons to stop. The zero value: there is none.
+const (
+	StopLost    Stop = iota + 1 // another process has it, or it was ended elsewhere
+	StopUnheard                 // the session has ended, and the next one of this process may adopt its lock
+	StopAbort                   // it was cancelled
+	StopSkip                    // the same, and its request is to be kept
+)
+
+// Staleness is what a route says of an accepted event that is older than what went through.
+type Staleness uint8
+
+// The zero value: it runs.
+const (
+	StaleSkipped Staleness = iota + 1 // its newer event counts for both
+	StaleRefused                      // a person has to see it
+)
+
+// Action is what an accepted execution does now, at the process that has it.
+type Action uint8
+
+// The actions. After the first ten this process has nothing more to do with it.
+const (
+	ActLeave      Action = iota + 1 // nothing: it is not this process's any more
+	ActSettle                       // it ends with the answer of its try
+	ActLetGo                        // its lock outlives the answer
+	ActAbort                        // it ends as cancelled
+	ActSkip                         // the same, and its request is kept
+	ActSupersede                    // it ends, because a newer event went through
+	ActPutDown                      // another process takes it
+	ActDeadLetter                   // it ends, and its request is kept
+	ActExpire                       // the same, because it is too old
+	ActRefuse                       // the same, because a newer event went through
+
+	ActRest        // how its try ended is written down
+	ActBlock       // the same, and its queue waits for a person
+	ActFreeSlots   // others get the slots of its limits
+	ActAwaitLock   // the next session adopts its lock, or another process takes it
+	ActAwaitChange // somebody resumes, unblocks or frees something
+	ActAwaitTime   // its next try becomes due
+	ActAwaitTurn   // the process can make one more try
+	ActCall        // it is tried
+)
+
+// afterTry are the actions that write down what follows a try.
+var afterTry = [...]Action{
+	ToSettle: ActSettle, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock, ToDeadLetter: ActDeadLetter,
+}
+
+// Next says what an accepted execution does now.
+//
+// What a try showed is written down before anything else, for it is known here alone. A process
+// that ends begins nothing: the one that takes it carries a cancel out. Then come a cancel, the
+// reasons to leave it to others, its age, and what it waits for. The age does not count during a
+// pause, in which it could not run.
+func Next(s *Situation) Action {
+	switch {
+	case s.Stop == StopLost:
+		return ActLeave
+	case s.After != 0:
+		return afterTry[s.After]
+	case s.Ending:
+		return ActPutDown
+	case s.Stop == StopAbort:
+		return ActAbort
+	case s.Stop == StopSkip:
+		return ActSkip
+	case s.Stop == StopUnheard:
+		return ActAwaitLock
+	case s.Unrouted:
+		return ActPutDown
+	case s.TooOld && !s.Paused:
+		return ActExpire
+	}
+	return s.untilCall()
+}
+
+// untilCall is Next of an execution that is to be tried.
+func (s *Situation) untilCall() Action {
+	waits := s.Paused || s.Blocked || s.Full
+	switch {
+	case (waits || s.Early) && s.HasSlots:
+		return ActFreeSlots
+	case waits:
+		return ActAwaitChange
+	case s.Early:
+		return ActAwaitTime
+	case s.OutOfTurn:
+		return ActAwaitTurn
+	case s.Stale == StaleSkipped:
+		return ActSupersede
+	case s.Stale == StaleRefused:
+		return ActRefuse
+	}
+	return ActCall
+}

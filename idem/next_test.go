@@ -1,0 +1,113 @@
+package idem_test
+
+import (
+	"testing"
+
+	"hooklock/idem"
+)
+
+func TestWhatAnAcceptedExecutionDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		now  idem.Situation
+		does idem.Action
+	}{
+		"nothing is in the way":               {idem.Situation{}, idem.ActCall},
+		"the same, and it has slots":          {idem.Situation{HasSlots: true}, idem.ActCall},
+		"another process has it":              {idem.Situation{Stop: idem.StopLost, After: idem.ToSettle}, idem.ActLeave},
+		"an answer came":                      {idem.Situation{After: idem.ToSettle, Ending: true}, idem.ActSettle},
+		"the service goes on":                 {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
+		"a try failed, and it was cancelled":  {idem.Situation{After: idem.ToTryAgain, Stop: idem.StopAbort}, idem.ActRest},
+		"a person has to see how it ended":    {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
+		"no further try is allowed":           {idem.Situation{After: idem.ToDeadLetter, TooOld: true}, idem.ActDeadLetter},
+		"the process ends":                    {idem.Situation{Ending: true, Stop: idem.StopAbort}, idem.ActPutDown},
+		"it was cancelled":                    {idem.Situation{Stop: idem.StopAbort, Unrouted: true}, idem.ActAbort},
+		"it was skipped":                      {idem.Situation{Stop: idem.StopSkip, Paused: true}, idem.ActSkip},
+		"the session has ended":               {idem.Situation{Stop: idem.StopUnheard, TooOld: true}, idem.ActAwaitLock},
+		"the route is gone":                   {idem.Situation{Unrouted: true, TooOld: true}, idem.ActPutDown},
+		"it is too old":                       {idem.Situation{TooOld: true, Blocked: true}, idem.ActExpire},
+		"it is too old and paused":            {idem.Situation{TooOld: true, Paused: true}, idem.ActAwaitChange},
+		"it waits for a person":               {idem.Situation{Blocked: true, Early: true}, idem.ActAwaitChange},
+		"a limit is full":                     {idem.Situation{Full: true}, idem.ActAwaitChange},
+		"it is paused, and has slots":         {idem.Situation{Paused: true, HasSlots: true}, idem.ActFreeSlots},
+		"it is not due":                       {idem.Situation{Early: true, OutOfTurn: true}, idem.ActAwaitTime},
+		"it is not due, and has slots":        {idem.Situation{Early: true, HasSlots: true}, idem.ActFreeSlots},
+		"the process makes no more tries":     {idem.Situation{OutOfTurn: true, HasSlots: true}, idem.ActAwaitTurn},
+		"a newer event counts for it":         {idem.Situation{Stale: idem.StaleSkipped}, idem.ActSupersede},
+		"a newer event went through":          {idem.Situation{Stale: idem.StaleRefused}, idem.ActRefuse},
+		"the same, but it has not its turn":   {idem.Situation{Stale: idem.StaleSkipped, OutOfTurn: true}, idem.ActAwaitTurn},
+		"a newer event, and it is not due":    {idem.Situation{Stale: idem.StaleRefused, Early: true}, idem.ActAwaitTime},
+		"a newer event, and it was cancelled": {idem.Situation{Stale: idem.StaleRefused, Stop: idem.StopAbort}, idem.ActAbort},
+	} {
+		if does := idem.Next(&c.now); does != c.does {
+			t.Errorf("%s: %d, want %d", name, does, c.does)
+		}
+	}
+}
+
+// eachSituation calls visit with all there are.
+func eachSituation(visit func(s idem.Situation, does idem.Action)) {
+	for n := range 1 << 9 {
+		is := func(bit int) bool { return n>>bit&1 != 0 }
+		s := idem.Situation{
+			Ending: is(0), Unrouted: is(1), TooOld: is(2), Paused: is(3), Blocked: is(4), Full: is(5), Early: is(6), HasSlots: is(7), OutOfTurn: is(8),
+		}
+		for s.After = range idem.ToDeadLetter + 1 {
+			if s.After == idem.ToRelease { // an accepted execution is not released, see Judge
+				continue
+			}
+			for s.Stop = range idem.StopSkip + 1 {
+				for s.Stale = range idem.StaleRefused + 1 {
+					visit(s, idem.Next(&s))
+				}
+			}
+		}
+	}
+}
+
+func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) {
+	in := func(a idem.Action, all ...idem.Action) bool {
+		for _, one := range all {
+			if a == one {
+				return true
+			}
+		}
+		return false
+	}
+	written := []idem.Action{idem.ActSettle, idem.ActLetGo, idem.ActRest, idem.ActBlock, idem.ActDeadLetter}
+	for promise, broken := range map[string]func(s idem.Situation, does idem.Action) bool{
+		"there is something to do": func(_ idem.Situation, does idem.Action) bool { return does == 0 },
+		"what a try showed is written down first, by what has it": func(s idem.Situation, does idem.Action) bool {
+			return (s.After != 0 && s.Stop != idem.StopLost) != in(does, written...)
+		},
+		"it is tried only if nothing is in the way": func(s idem.Situation, does idem.Action) bool {
+			return (does == idem.ActCall) != (s == idem.Situation{HasSlots: s.HasSlots})
+		},
+		"what another process has is left alone": func(s idem.Situation, does idem.Action) bool {
+			return (s.Stop == idem.StopLost) != (does == idem.ActLeave)
+		},
+		"a process that ends begins nothing": func(s idem.Situation, does idem.Action) bool {
+			return s.Ending && !in(does, append(written, idem.ActLeave, idem.ActPutDown)...)
+		},
+		"a cancel ends it, unless the process ends first": func(s idem.Situation, does idem.Action) bool {
+			return (s.Stop == idem.StopAbort && s.After == 0 && !s.Ending) != (does == idem.ActAbort)
+		},
+		"a skip keeps its request": func(s idem.Situation, does idem.Action) bool {
+			return (s.Stop == idem.StopSkip && s.After == 0 && !s.Ending) != (does == idem.ActSkip)
+		},
+		"its age does not count during a pause": func(s idem.Situation, does idem.Action) bool {
+			return does == idem.ActExpire && (s.Paused || !s.TooOld)
+		},
+		"what waits has no slots of limits": func(s idem.Situation, does idem.Action) bool {
+			return s.HasSlots && in(does, idem.ActAwaitChange, idem.ActAwaitTime)
+		},
+		"nothing is given up for a newer event before its turn": func(s idem.Situation, does idem.Action) bool {
+			return in(does, idem.ActSupersede, idem.ActRefuse) && (s.OutOfTurn || s.Paused || s.Blocked || s.Early)
+		},
+	} {
+		eachSituation(func(s idem.Situation, does idem.Action) {
+			if broken(s, does) {
+				t.Fatalf("%s: broken by action %d in %+v", promise, does, s)
+			}
+		})
+	}
+}
