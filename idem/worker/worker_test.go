@@ -11,7 +11,8 @@ import (
 	"hooklock/idem/guard"
 )
 
-// carriedLock is a parked execution of which the first answers of the ledger get lost after it was written.
+// carriedLock is a parked execution of which the first answers of the ledger get lost after it was
+// written.
 type carriedLock struct {
 	oneLock
 	lost  int
@@ -30,7 +31,8 @@ func (c *carriedLock) Rest(_ context.Context, p idem.Parked) error {
 	return nil
 }
 
-// TestATryCountsOnce: also where the answer got lost of the ledger that has written its end, and that is written again.
+// TestATryCountsOnce: also where the answer got lost of the ledger that has written its end, and
+// that is written again.
 func TestATryCountsOnce(t *testing.T) {
 	for lost := range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +48,8 @@ func TestATryCountsOnce(t *testing.T) {
 	}
 }
 
-// settledLock is a parked execution whose end is a dead letter, because an operator has skipped it meanwhile.
+// settledLock is a parked execution whose end is a dead letter, because an operator has skipped it
+// meanwhile.
 type settledLock struct {
 	carriedLock
 	kept bool
@@ -56,7 +59,8 @@ func (s *settledLock) Settle(context.Context, idem.End) (*idem.Record, error) {
 	return &idem.Record{RequestKept: s.kept}, nil
 }
 
-// TestTheBytesOfADeadLetterStay, whatever its end was to be. Those of another one go when the next one of its workflow may already run: a disk may hang.
+// TestTheBytesOfADeadLetterStay, whatever its end was to be. Those of another one go when the next
+// one of its workflow may already run: a disk may hang.
 func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		held := &settledLock{kept: kept}
@@ -77,7 +81,8 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 	}
 }
 
-// agedLock is a parked execution to which an operator has just given its time again: the ledger knows, and what it hears of ages comes later.
+// agedLock is a parked execution to which an operator has just given its time again: the ledger
+// knows, and what it hears of ages comes later.
 type agedLock struct {
 	carriedLock
 	idem.ParkLedger
@@ -92,7 +97,8 @@ func (a *agedLock) DeadLetter(context.Context, idem.End) (*idem.Record, error) {
 	return nil, idem.ErrNotOld
 }
 
-// TestAnExecutionThatRunNowReleasesIsTried, also where its carrier had found it too old just before, and goes on hearing so for a moment.
+// TestAnExecutionThatRunNowReleasesIsTried, also where its carrier had found it too old just
+// before, and goes on hearing so for a moment.
 func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &agedLock{heard: time.Now().Add(3 * ageLag / 2)}
@@ -130,7 +136,8 @@ func (o takenOver) Request(context.Context, idem.ExecutionID) ([]byte, error) {
 	return []byte("as it is tried"), nil
 }
 
-// TestATryThatWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one takes over all that it carried.
+// TestATryThatWaitsForAReleaseDelayKeepsNoRequest in memory: after the end of a replica another one
+// takes over all that it carried.
 func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, policy := &oneLock{}, testPolicy()
@@ -197,7 +204,8 @@ func (d *deadLock) DeadLetter(_ context.Context, end idem.End) (*idem.Record, er
 	return &idem.Record{End: end, RequestKept: true}, nil
 }
 
-// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and no client completed what it went on with.
+// TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and no client completed what
+// it went on with.
 func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed", false: "the process that tried it is gone"} {
 		held, policy := &deadLock{}, testPolicy()
@@ -235,7 +243,8 @@ func (readyQueues) Take(context.Context, idem.Scope, func(string) bool) (*idem.T
 	return nil, nil
 }
 
-// TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped what is carried, and that needs no try.
+// TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken: a person may have resumed, cancelled or skipped
+// what is carried, and that needs no try.
 func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := readyQueues{scopes: make(chan idem.Scope)}
 	w := New(Options{
@@ -304,5 +313,28 @@ func TestACancelDoesNotWaitForASlot(t *testing.T) {
 		other.leave()
 		w.slots.entered().leave()
 		w.Drain()
+	})
+}
+
+// TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream: one that its route refuses, because a newer
+// one went through, keeps nothing from asking whether the upstream is back.
+func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &carriedLock{}
+		held.lock.Parked, held.lock.Stale = &idem.Parked{}, &idem.Stale{}
+		p := testPolicy()
+		p.Order = &idem.OrderPolicy{OnStale: idem.StaleReject}
+		var ended Event
+		w := New(Options{
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Policy: func(string) *idem.Policy { return p }, OnEvent: func(e Event) { ended = e },
+		})
+		for range away {
+			w.slots.outcome(false)
+		}
+		w.begin(w.o.Guard.Resume(held)).run(nil)
+		if ended.What != EventDeadLetter || ended.Code != idem.DecisionStale.Row().Code || !w.slots.seemsAway.Load() {
+			t.Errorf("it ended as %s (%s), and the upstream counts as away: %v", ended.What, ended.Code, w.slots.seemsAway.Load())
+		}
 	})
 }
