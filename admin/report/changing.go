@@ -21,10 +21,15 @@ type changing struct {
 
 // attempts remembers the parts of deliveries that may come again, and compares those that come again as another request.
 type attempts struct {
-	seen  map[string]attempt // by key
-	order []string           // of seen, the oldest first
-	found *changing          // nil until there is one
+	seen  map[event]attempt
+	order []event   // of seen, the oldest first
+	found *changing // nil until there is one
 }
+
+// event tells events apart: the same ID in another workflow is another event.
+type event struct{ workflow, key string }
+
+func (d *Delivery) event() event { return event{d.Workflow, d.Key} }
 
 type attempt struct {
 	members []idem.Member
@@ -39,7 +44,7 @@ func (d *Delivery) isOther() bool { return d.Changed || d.Decision == idem.Decis
 
 // note remembers d, or compares it. Few deliveries that went well have members.
 func (a *attempts) note(d *Delivery, now moment) {
-	first, known := a.seen[d.Key]
+	first, known := a.seen[d.event()]
 	switch {
 	case len(d.Members) == 0:
 	case !known:
@@ -48,10 +53,10 @@ func (a *attempts) note(d *Delivery, now moment) {
 		a.compare(first, d, now)
 	case first.ran && len(idem.Differences(first.members, d.Members)) > 0: // it failed, and came again with other bytes
 		a.compare(first, d, now)
-		a.seen[d.Key] = attempt{d.Members, true}
+		a.seen[d.event()] = attempt{d.Members, true}
 	case !first.ran: // the bytes of the first delivery come after others
 		a.compare(attempt{first.members, true}, d, now)
-		a.seen[d.Key] = attempt{d.Members, true}
+		a.seen[d.event()] = attempt{d.Members, true}
 	}
 }
 
@@ -83,14 +88,14 @@ func (a *attempts) compare(first attempt, d *Delivery, now moment) {
 
 func (a *attempts) remember(d *Delivery) {
 	if a.seen == nil {
-		a.seen = map[string]attempt{}
+		a.seen = map[event]attempt{}
 	}
 	if len(a.order) == maxAttempts {
 		delete(a.seen, a.order[0])
 		a.order = slices.Delete(a.order, 0, 1)
 	}
-	a.seen[d.Key] = attempt{d.Members, !d.isOther()}
-	a.order = append(a.order, d.Key)
+	a.seen[d.event()] = attempt{d.Members, !d.isOther()}
+	a.order = append(a.order, d.event())
 }
 
 // since returns what was found, if the newest of it is not older than from.

@@ -193,6 +193,7 @@ func TestWhatASenderChangesBetweenAttemptsIsReported(t *testing.T) {
 		"in another spelling":        {[]*Delivery{failed("a", members(2)), refused("a", members(2))}, "1 [the order or white space of the body] a"},
 		"two failures of one event":  {[]*Delivery{failed("a", members(1)), failed("a", members(2))}, "0 [body.delivery_attempts] a"},
 		"events of different keys":   {[]*Delivery{failed("a", members(1)), refused("b", members(2))}, ""},
+		"events of two workflows":    {[]*Delivery{failed("a", members(1)), {Route: "stripe", Decision: idem.DecisionExecuted, Workflow: "w2", Key: "a", Members: members(2)}}, ""},
 		"of which nobody knows more": {[]*Delivery{failed("a", nil), refused("a", nil)}, ""},
 	} {
 		tally, c := newTally()
