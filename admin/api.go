@@ -362,12 +362,23 @@ func (c *call) problemOf(err error) *problem {
 		c.api.o.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
 		return refuse("internal_error", "a bug in Hooklock; its log has more")
 	}
-	detail := "etcd does not answer in time; ask again"
+	detail := storeReason(err) + "; ask again"
 	switch {
 	case c.api.life.Err() != nil:
 		detail = "this Hooklock shuts down; ask again"
 	case c.endpoint.change != "" && c.endpoint.access != forBodies:
-		detail = "etcd does not answer in time: whether this was done is not known; look, then ask again"
+		detail = storeReason(err) + "; whether this was done is not known: look, then ask again"
 	}
 	return refuse("store_unavailable", detail)
+}
+
+// storeReason says why the ledger could not be asked: what etcd said, where it said something.
+func storeReason(err error) string {
+	for _, unavailable := range []error{idem.ErrStoreUnavailable, idem.ErrNotRecorded} {
+		_, why, said := strings.Cut(err.Error(), unavailable.Error()+": ")
+		if said && !strings.HasSuffix(why, context.DeadlineExceeded.Error()) && !strings.HasSuffix(why, context.Canceled.Error()) {
+			return why
+		}
+	}
+	return "etcd does not answer in time"
 }

@@ -33,7 +33,7 @@ func TestOnlyAChangeWithoutAnAnswerMayHaveBeenDone(t *testing.T) {
 		}
 		want := "etcd does not answer in time; ask again"
 		if q.method != http.MethodGet {
-			want = "etcd does not answer in time: whether this was done is not known; look, then ask again"
+			want = "etcd does not answer in time; whether this was done is not known: look, then ask again"
 		}
 		token := map[access]string{forRead: opsToken, forWrite: opsToken, forBodies: bodiesToken, forCallback: callbackKey}[e.access]
 		if a := r.want(503, "store_unavailable", q.method, q.path, token, q.body); a.text("detail") != want {
@@ -44,6 +44,22 @@ func TestOnlyAChangeWithoutAnAnswerMayHaveBeenDone(t *testing.T) {
 	for _, q := range []struct{ method, path, body string }{{"GET", "/v1/locks", ""}, {"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r"}`}} {
 		if a := r.want(503, "store_unavailable", q.method, q.path, opsToken, q.body); a.text("detail") != "this Hooklock shuts down; ask again" {
 			t.Errorf("%s %s after the end: %q", q.method, q.path, a.text("detail"))
+		}
+	}
+}
+
+func TestAStoreThatSaysWhyIsQuoted(t *testing.T) {
+	const timeOut = "etcd does not answer in time; ask again"
+	for why, want := range map[error]string{
+		idem.ErrStoreUnavailable: timeOut,
+		fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, context.DeadlineExceeded):                                timeOut,
+		fmt.Errorf("look: %w: get: %w", idem.ErrNotRecorded, context.DeadlineExceeded):                          timeOut,
+		fmt.Errorf("look: %w: %w", idem.ErrStoreUnavailable, errors.New("no connection to etcd at http://a:1")): "no connection to etcd at http://a:1; ask again",
+		fmt.Errorf("%w: %w", idem.ErrNotRecorded, errors.New("etcd is out of space: disarm the NOSPACE alarm")): "etcd is out of space: disarm the NOSPACE alarm; ask again",
+	} {
+		r := newRig(t, answering{err: why}, nil)
+		if a := r.want(503, "store_unavailable", "GET", "/v1/locks/w", opsToken, ""); a.text("detail") != want {
+			t.Errorf("%v: %q, want %q", why, a.text("detail"), want)
 		}
 	}
 }
