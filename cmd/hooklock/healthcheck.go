@@ -10,6 +10,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/wiring"
 )
 
@@ -28,10 +29,7 @@ A file that is not valid is exit code 2. Give --url where the file may change be
 		Example: `  hooklock healthcheck --config /etc/hooklock/sidecar.yaml`,
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			own, err := clientAt(url)
-			if url == "" {
-				own, err = clientOf(e, file)
-			}
+			own, err := clientOf(e, file, url)
 			if err != nil {
 				return err
 			}
@@ -46,22 +44,23 @@ A file that is not valid is exit code 2. Give --url where the file may change be
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", wiring.DefaultConfig, "configuration file of that process")
-	cmd.Flags().StringVar(&url, "url", "", "ask there, such as http://127.0.0.1:8079, and read no file")
+	cmd.Flags().StringVar(&url, "url", "", "ask this URL or HOST:PORT, and read no file")
 	cmd.Flags().BoolVar(&live, "live", false, "ask whether the process answers, and not whether it is ready")
 	cmd.Flags().DurationVar(&wait, "timeout", 2*time.Second, "how long to wait for the answer")
 	return cmd
 }
 
-// clientOf returns a client of the process that has this configuration.
-func clientOf(e *cli.Environment, file string) (*client.Client, error) {
+// clientOf returns a client of the process at url or, if that is empty, of the one that has this configuration.
+func clientOf(e *cli.Environment, file, url string) (*client.Client, error) {
+	if url != "" {
+		return remote.ClientAt("--url", client.Options{URL: url})
+	}
 	loaded, err := wiring.Load(e, file, nil, true)
 	if err != nil {
 		return nil, err
 	}
 	return metricsOf(loaded.Config)
 }
-
-func clientAt(url string) (*client.Client, error) { return client.New(client.Options{URL: url}) }
 
 // answerOf returns an error with exit code 1, whatever went wrong.
 func answerOf(err error) error {

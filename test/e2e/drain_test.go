@@ -49,7 +49,8 @@ func TestADrainedProcessIsNotReadyAndEndsEachConnectionWithItsAnswer(t *testing.
 // closes says that an answer ends its connection. net/http takes the line out of the header.
 func closes(a *testkit.Answer) bool { return strings.Contains(a.Raw, "\r\nConnection: close\r\n") }
 
-// TestTheHealthCheckOfAContainerIsAnExitCode: 0 while deliveries may come, and 1 while they may not, or if nothing answers.
+// TestTheHealthCheckOfAContainerIsAnExitCode: 0 while deliveries may come, 1 while they may not or if nothing
+// answers, and 2 for an address that is none.
 func TestTheHealthCheckOfAContainerIsAnExitCode(t *testing.T) {
 	t.Parallel()
 	h := own(t, strings.Replace(shared.config("check", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1))
@@ -63,6 +64,8 @@ func TestTheHealthCheckOfAContainerIsAnExitCode(t *testing.T) {
 	}
 	check(0, "", "--config", h.Config)
 	check(0, "", "--url", "http://"+h.Admin)
+	check(0, "", "--url", h.Admin)
+	check(2, "--url ftp://"+h.Admin, "--url", "ftp://"+h.Admin)
 	if out, err := exec.Command(hooklockProgram, "drain", "--pid", fmt.Sprint(h.Pid())).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

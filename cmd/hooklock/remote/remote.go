@@ -165,18 +165,34 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 		own := wiring.OwnTrust(c)
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
-	if !strings.Contains(d.url, "://") {
-		d.url = "http://" + d.url
-	}
+	d.url = withScheme(d.url)
 	source, err := r.source(e, d, filepath.Join(c.DataDir, admin.TokenFile))
 	if err != nil {
 		return nil, cli.Misuse(err)
 	}
-	d.Client, err = client.New(client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + cli.BuildVersion(), TLS: trust})
+	d.Client, err = ClientAt("--admin", client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + cli.BuildVersion(), TLS: trust})
 	if err != nil {
-		return nil, cli.Misuse(fmt.Errorf("--admin %s: %w", cli.Plain(withoutPassword(d.url)), err))
+		return nil, err
 	}
 	return d, nil
+}
+
+// ClientAt returns a client of the URL, HOST:PORT or unix:///PATH that a person has given in a flag, which an error names.
+func ClientAt(flag string, o client.Options) (*client.Client, error) {
+	o.URL = withScheme(o.URL)
+	c, err := client.New(o)
+	if err != nil {
+		return nil, cli.Misuse(fmt.Errorf("%s %s: %w", flag, cli.Plain(withoutPassword(o.URL)), err))
+	}
+	return c, nil
+}
+
+// withScheme returns HOST:PORT as a URL, and a URL as it is.
+func withScheme(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + address
 }
 
 // zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a zone is named.
