@@ -76,7 +76,10 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 	case otlpHTTP, "":
 		return otlpHTTP
 	}
-	w.problems = append(w.problems, fmt.Sprintf("%s=%s: choose from %s, %s; taken for %[3]s", name, p, otlpHTTP, otlpGRPC))
+	problem := fmt.Sprintf("%s=%s: choose from %s, %s; taken for %[3]s", name, p, otlpHTTP, otlpGRPC)
+	if !slices.Contains(w.problems, problem) { // the other signal may have the same variable
+		w.problems = append(w.problems, problem)
+	}
 	return otlpHTTP
 }
 

@@ -25,6 +25,7 @@ func TestOTLPIsSentOnlyWhereAVariableAsksForIt(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317",
 		}, traces: otlpHTTP, metrics: otlpGRPC},
 		{env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_TRACES_EXPORTER": "otlp"}, traces: otlpHTTP, problems: 1},
+		{env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, traces: otlpHTTP, metrics: otlpHTTP, problems: 1},
 		{env: map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, problems: 1},
 		{env: map[string]string{"OTEL_LOGS_EXPORTER": "otlp"}, problems: 1},
 		{env: map[string]string{"OTEL_PROPAGATORS": "b3,tracecontext,baggage"}, problems: 1},
