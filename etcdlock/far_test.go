@@ -41,3 +41,26 @@ func TestACallerWhoseTimeIsUpLearnsWhyEtcdDoesNotAnswer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The log says with it why an answer was not recorded.
+func TestAnEndThatIsNotWrittenInTimeSaysWhyEtcdDoesNotAnswer(t *testing.T) {
+	for what, end := range map[string]func(context.Context, idem.Held) error{
+		"settle":  func(ctx context.Context, h idem.Held) error { _, err := h.Settle(ctx, success("done")); return err },
+		"hold":    func(ctx context.Context, h idem.Held) error { return h.Hold(ctx, time.Minute) },
+		"release": func(ctx context.Context, h idem.Held) error { return h.Release(ctx) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			wire := etcdtest.NewWire(t, etcdtest.Start(t).Endpoint)
+			s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+			held := mustClaim(t, s, lockFor("w", "one"), 0)
+			wire.Blackhole(true)
+			defer wire.Blackhole(false)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if err := end(ctx, held); err == nil || strings.Contains(err.Error(), "deadline") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -78,7 +78,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	case errors.Is(err, commit.ErrClosed):
 		err = commit.Unavailable(err)
 	case err != nil:
-		err = commit.Unknown(err)
+		err = commit.Unknown(p.store.pool.Because(err))
 	default:
 		err = parked
 	}

@@ -263,7 +263,7 @@ func (p *Place) Leave(ctx context.Context) error {
 		return p.leave(life)
 	}, nil)
 	if err != nil {
-		return commit.Unavailable(err)
+		return commit.Unavailable(p.store.pool.Because(err))
 	}
 	return left
 }

@@ -22,9 +22,9 @@ var advices = []struct {
 	{rpctypes.ErrNoLeader, "a majority of etcd's members is away"},
 }
 
-// Explain adds advice to err, if there is any.
+// Explain adds advice to err, if there is any and err has none yet.
 func Explain(err error) error {
-	if advice := AdviceFor(err); advice != "" {
+	if advice := AdviceFor(err); advice != "" && !strings.Contains(err.Error(), advice) {
 		return fmt.Errorf("%w; %s", err, advice)
 	}
 	return err

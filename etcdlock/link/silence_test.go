@@ -87,3 +87,10 @@ func TestTheLimitsOfSingleRequestsGrowWithTheTimeOfACaller(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAdviceIsGivenOnce(t *testing.T) {
+	err := Explain(fmt.Errorf("open a session: %w", Explain(rpctypes.ErrNoLeader)))
+	if n := strings.Count(err.Error(), AdviceFor(rpctypes.ErrNoLeader)); n != 1 {
+		t.Errorf("%d times: %v", n, err)
+	}
+}

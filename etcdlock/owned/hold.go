@@ -19,7 +19,7 @@ func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	h.setEnding(true)
 	held, err := commit.InTime(ctx, h.o.Tasks.Start, func(life context.Context) error { return hold(life, h, ttl) }, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		return commit.Unknown(h.o.Pool.Because(err))
 	}
 	return held
 }

@@ -23,7 +23,7 @@ func (h *Lock) Release(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return commit.Unavailable(err)
+		return commit.Unavailable(h.o.Pool.Because(err))
 	}
 	return released
 }

@@ -81,7 +81,7 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		return nil, commit.Unknown(h.o.Pool.Because(err))
 	}
 	return r.record, r.err
 }
