@@ -65,17 +65,20 @@ func looksSecret(name []byte) (found bool) {
 		switch {
 		case isAny(word, "sign"), endsInAny(word, "signature", "timestamp", "idempotency"):
 			return false
-		case isAny(word, "user", "email") && isAgent(rest): // a program, and no person
+		case isAny(word, identities...) && isAgent(rest): // a program, and no person
 		case endsInAny(word, "authorization", "authentication", "auth", "cookie", "token", "secret", "password", "passwd", "passphrase", "credential", "credentials", "jwt", "bearer",
 			"passcode",
 			"apikey", "accesskey", "secretkey", "privatekey", "authkey", "webhookkey", "masterkey", "clientkey", "hmackey", "session", "sessionid"):
 			found = true
-		case !alone && isAny(word, "user", "email", "cert"), !alone && len(rest) == 0 && isAny(word, "key"):
+		case !alone && (isAny(word, identities...) || isAny(word, "cert")), !alone && len(rest) == 0 && isAny(word, "key"):
 			found = true
 		}
 	}
 	return found
 }
+
+// identities are the words for whom an authenticating proxy has found.
+var identities = []string{"user", "username", "login", "email"}
 
 // isAgent reports whether what follows in a name begins with the word agent.
 func isAgent(rest []byte) bool {

@@ -12,14 +12,16 @@ func TestAHeaderThatLooksLikeACredentialIsOne(t *testing.T) {
 		"X-Webhook-Secret", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Session-Id", "X-JWT-Assertion", "X-Amz-Security-Token", "X-Forwarded-User", "X-Remote-User", "X-Forwarded-Email", "X-Forwarded-Client-Cert",
 		"SSL-Client-Cert", "password", "token", "AccessToken", "X-AuthToken", "ApiToken", "X-SharedSecret", "accessToken", "accesstoken", "ACCESSTOKEN", "sharedsecret", "X-APIKey", "APIKEY", "XApiKey",
 		"JWTAssertion", "X-OAuthToken", "X-Token2", "clientSecret", "webhookPassword", "X-ForwardedUser", "phpsessionid", "X-WebhookSecretV2", "X-CsrfToken",
-		"x-webhookkey", "x-masterkey", "x-clientkey", "x-hmackey", "X-Passcode", "X-Agent-Token", "X-AgentToken", "X-Buildagent-Token", "X-User-Agent-Token",
+		"x-webhookkey", "x-masterkey", "x-clientkey", "x-hmackey", "X-Passcode", "X-Agent-Token", "X-AgentToken", "X-Authentik-Username", "X-Forwarded-Preferred-Username", "X-User-Name", "X-Login",
+		"X-Remote-Login", "X-WebauthUsername",
+		"X-Buildagent-Token", "X-User-Agent-Token",
 	} {
 		if !looksSecret([]byte(name)) {
 			t.Errorf("%s is none", name)
 		}
 	}
 	for _, name := range []string{ // what is new with each attempt, or tells nothing of who sends
-		"Idempotency-Key", "I-Twilio-Idempotency-Token", "X-Hub-Signature-256", "Stripe-Signature", "X-Auth-Signature", "X-Token-Timestamp", "Sec-WebSocket-Key", "User-Agent", "User", "Key", "X-Key-Version", "Traceparent",
+		"Idempotency-Key", "I-Twilio-Idempotency-Token", "X-Hub-Signature-256", "Stripe-Signature", "X-Auth-Signature", "X-Token-Timestamp", "Sec-WebSocket-Key", "User-Agent", "User", "Username", "Login", "X-Username-Agent", "Key", "X-Key-Version", "Traceparent",
 		"X-Request-Id", "X-GitHub-Delivery", "Content-Type", "Host", "Date", "X-Author", "X-Keyboard", "", "-", "From-Email-Agent",
 		"IdempotencyKey", "X-AuthSignature", "tokenTimestamp", "tokensignature", "UserAgent", "Secretary", "Tokens-Used", "X-Monkey", "requestId", "webhookId", "Design", "X-Sessions",
 	} {
