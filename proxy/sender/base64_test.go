@@ -41,6 +41,24 @@ func TestASignatureInBase64IsAcceptedInEachOfItsAlphabets(t *testing.T) {
 	}
 }
 
+// Standard Webhooks is not among them: its reference library compares the text.
+func TestADigestOfAPresetIsAcceptedInEachAlphabetOfBase64(t *testing.T) {
+	presets := map[string]string{"shopify": "X-Shopify-Hmac-Sha256", "woocommerce": "X-WC-Webhook-Signature", "line": "X-Line-Signature"}
+	for scheme, header := range presets {
+		v := mustNew(t, Config{Scheme: scheme, Secrets: [][]byte{[]byte("secret")}})
+		for n := range byte(64) {
+			body := bytes.Repeat([]byte{n}, int(n))
+			for name, e := range base64Spellings {
+				text := e.EncodeToString(signedBytes("secret", string(body)))
+				d := &Delivery{Body: body, Fields: []naming.Field{field(header, text)}}
+				if err := v.Verify(d, testNow()); err != nil {
+					t.Errorf("%s, %s %s: %v", scheme, name, text, err)
+				}
+			}
+		}
+	}
+}
+
 func TestASignatureIsRenewedInTheAlphabetInWhichItCame(t *testing.T) {
 	c := Config{
 		Scheme: "hmac", Secrets: [][]byte{[]byte("secret")}, From: []string{"header.X-Sig[v1]"}, Encoding: "base64",

@@ -41,9 +41,6 @@ func newGenericHMAC(c Config) (Verifier, error) {
 		if err := from.read(c.Scheme, c.Prefix, d, cl); err != nil {
 			return err
 		}
-		for i := range cl.signatures {
-			cl.signatures[i] = v.encoding.usual(cl.signatures[i])
-		}
 		return content.read(&c, d, cl, url, stamp)
 	}
 	return v, nil

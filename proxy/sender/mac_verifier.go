@@ -57,7 +57,11 @@ func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
 func (v *macVerifier) claimOf(d *Delivery) (*claim, error) {
 	c := &claim{}
 	c.parts, c.signatures = c.partsMemory[:0], c.signaturesMemory[:0]
-	return c, v.read(d, c)
+	err := v.read(d, c)
+	for i := range c.signatures {
+		c.signatures[i] = v.encoding.usual(c.signatures[i])
+	}
+	return c, err
 }
 
 func (v *macVerifier) mismatch() error {
