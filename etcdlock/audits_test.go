@@ -141,7 +141,7 @@ func TestRefusalsAreBoundedForEachTokenAndMadeChangesStay(t *testing.T) {
 	})
 }
 
-func TestAFloodOfRefusalsLeavesRoomForMadeChanges(t *testing.T) {
+func TestAFloodOfRefusalsLeavesRoomForMadeChangesAndForOthers(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
@@ -149,11 +149,14 @@ func TestAFloodOfRefusalsLeavesRoomForMadeChanges(t *testing.T) {
 	for range 3 * s.audits.Room {
 		s.Audited(idem.Audit{At: time.Now(), Who: "reader", What: "execution.cancel", Result: "refused"})
 	}
+	s.Audited(idem.Audit{At: time.Now(), Who: "other", What: "execution.cancel", Result: "refused"})
 	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
 	wire.Blackhole(false)
 	written(t, s)
-	if made := allAudits(t, s, idem.AuditQuery{Who: "ops"}); len(made) != 1 {
-		t.Errorf("the change is not there: %v", made)
+	for _, who := range []string{"ops", "other"} {
+		if one := allAudits(t, s, idem.AuditQuery{Who: who}); len(one) != 1 {
+			t.Errorf("what %s asked for is not there: %v", who, one)
+		}
 	}
 }
 
