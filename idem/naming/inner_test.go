@@ -38,6 +38,7 @@ func TestJSONInAStringAndTheClaimsOfATokenCanBeNamed(t *testing.T) {
 		{token(`{"jti":"4d35"}`) + ".more", "body.jti", "", ReadMissing},
 		{strings.Replace(token(`{"jti":"4d35"}`), ".", ".=", 1), "body.jti", "", ReadMissing},
 		{`{"Message":"[` + strings.Repeat("0,", maxInner/2) + `0]"}`, "body.Message[0]", "", ReadMissing},
+		{token(`{"jti":"4d35","more":"` + strings.Repeat("x", maxInner) + `"}`), "body.jti", "", ReadMissing}, // it would be decoded
 	} {
 		if got, r := lookedUp(t, c.source, &Message{Body: []byte(c.body)}); got != c.want || r != c.r {
 			t.Errorf("%s of %.80s: %q %v, want %q %v", c.source, c.body, got, r, c.want, c.r)
