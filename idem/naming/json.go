@@ -1,5 +1,7 @@
 package naming
 
+import "bytes"
+
 // maxDepth is how deep arrays and objects may nest. A deeper body counts as no JSON.
 const maxDepth = 300
 
@@ -148,7 +150,7 @@ func (j *jsonScan) member(n *pathNode, start, end int, escaped bool) *pathNode {
 			continue
 		}
 		if j.seen[child.id] {
-			j.doubt(child)
+			j.mark(child, ambiguous)
 			return nil
 		}
 		j.seen[child.id] = true
@@ -175,7 +177,15 @@ const maxInner = 1 << 20
 // inString scans the string m for what is wanted below n, if JSON is in it: some senders carry that of another program so.
 func (j *jsonScan) inString(n *pathNode, m *jsonMember) {
 	raw := j.text[m.start:m.end]
-	if j.inside || len(raw) > maxInner {
+	if j.inside {
+		return
+	}
+	if len(raw) > maxInner {
+		if first := bytes.TrimLeft(raw, " "); len(first) > 0 && (first[0] == '{' || first[0] == '[') {
+			for _, child := range n.children {
+				j.mark(child, longJSON)
+			}
+		}
 		return
 	}
 	inner, ok := raw, true
@@ -202,12 +212,13 @@ func (j *jsonScan) drop(n *pathNode) {
 	}
 }
 
-func (j *jsonScan) doubt(n *pathNode) {
+// mark says why there is no value at n, and below it.
+func (j *jsonScan) mark(n *pathNode, why result) {
 	if n.slot >= 0 {
-		j.got[n.slot].result = ambiguous
+		j.got[n.slot].result = why
 	}
 	for _, child := range n.children {
-		j.doubt(child)
+		j.mark(child, why)
 	}
 }
 

@@ -152,7 +152,7 @@ const (
 	found
 	ambiguous // given twice
 	tooLong   // over MaxValue
-	longJSON  // the JSON that it is in is over maxFormJSON
+	longJSON  // the JSON that it is in is over maxFormJSON, or maxInner
 )
 
 // limit returns the bytes that a value may have which is too long, or what it is in; 0 = it is not too long.
