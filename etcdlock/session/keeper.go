@@ -68,7 +68,7 @@ type Keeper struct {
 	mu      sync.Mutex
 	session *Session
 	trouble error         // why there is none
-	change  chan struct{} // closed at the next change of the two
+	change  chan struct{} // closed at the next change of the two, and when a session that was late may act again
 
 	wg sync.WaitGroup
 }
@@ -218,7 +218,9 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 		err := k.o.Pool.Renew(ctx, s.Lease)
 		switch {
 		case err == nil:
-			s.renewed(sent)
+			if s.renewed(sent) {
+				k.changed()
+			}
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.End(ErrGone)
 		}
@@ -257,6 +259,16 @@ func (k *Keeper) set(s *Session, trouble error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.session, k.trouble = s, trouble
+	k.changedLocked()
+}
+
+func (k *Keeper) changed() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changedLocked()
+}
+
+func (k *Keeper) changedLocked() {
 	close(k.change)
 	k.change = make(chan struct{})
 }

@@ -96,6 +96,26 @@ func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	}
 }
 
+// A renewal may come late, but before the session has ended: on a machine that was suspended, the timer that ends it has not run yet.
+func TestARenewalThatComesLateIsHeardOf(t *testing.T) {
+	t.Parallel()
+	k, s := keptSession(t, etcdtest.Start(t), 40*time.Millisecond)
+	k.session, s.sent.At = s, s.sent.At.Add(-time.Hour)
+	_, change, err := k.Current()
+	if !errors.Is(err, ErrUnheard) {
+		t.Fatalf("the session is late, not %v", err)
+	}
+	ctx, cancel := context.WithCancel(within(t, patience))
+	go func() { k.renew(ctx, s); cancel() }()
+	select {
+	case <-change:
+		s.End(ErrGone)
+	case <-ctx.Done():
+		t.Fatal("whoever waits for a live session waits for ever")
+	}
+	<-ctx.Done()
+}
+
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -63,8 +63,10 @@ func (s *Session) Holder() string {
 func (s *Session) Remaining() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ttl - s.margin - s.clock.Since(s.sent)
+	return s.remainingLocked()
 }
+
+func (s *Session) remainingLocked() time.Duration { return s.ttl - s.margin - s.clock.Since(s.sent) }
 
 // Err returns why the session may not act, or nil.
 func (s *Session) Err() error {
@@ -77,10 +79,13 @@ func (s *Session) Err() error {
 	return reason
 }
 
-func (s *Session) renewed(sent link.Instant) {
+// renewed counts from sent on. It reports whether the session may act again that could not.
+func (s *Session) renewed(sent link.Instant) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	late := s.remainingLocked() <= 0
 	s.sent = sent
+	return late && s.reason == nil
 }
 
 // End ends the session for this process; the first reason stays.
