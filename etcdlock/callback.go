@@ -128,7 +128,7 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 		return nil, answer.Err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
-	s.dropLater(at.HoldLease)
+	s.sender.Drop(at.HoldLease)
 	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}
 			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
-				s.ended(record, true)
+				s.own.Ended(record, true)
 			}
 		}
 		return true, err
@@ -176,13 +176,6 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		return nil, commit.Unavailable(err)
 	}
 	return found, err
-}
-
-// ended tells of an end that no delivery tells of. A lock of the lock API is no execution of a route.
-func (s *core) ended(record *idem.Record, recorded bool) {
-	if record.Route != "" && s.o.OnEnded != nil {
-		s.o.OnEnded(record, recorded)
-	}
 }
 
 // endOf is the end of a held execution as its upstream tells it. Only SUCCESS settles the event.

@@ -21,19 +21,6 @@ type Control struct {
 	holdings *reap.Holdings
 }
 
-// pausesChanged is called with each change, in order.
-func (s *core) pausesChanged(begun, over []*idem.Pause) {
-	if s.o.OnPause == nil {
-		return
-	}
-	for _, p := range over {
-		s.o.OnPause(*p, true)
-	}
-	for _, p := range begun {
-		s.o.OnPause(*p, false)
-	}
-}
-
 // PausedHere returns the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
 // processes. It does not read etcd.
 func (s *Store) PausedHere() []idem.PauseState {

@@ -379,7 +379,6 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 		t.Errorf("swept: %v", err)
 	}
 	s.stopKeeping()
-	s.keeping.Wait()
 	s.keeper.Leave()
 	if err := s.pool.Close(); err != nil {
 		t.Error(err)

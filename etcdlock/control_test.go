@@ -253,7 +253,6 @@ func die(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
 	session := currentSession(tb, s)
 	s.stopKeeping()
-	s.keeping.Wait()
 	endSession(tb, e, session)
 }
 

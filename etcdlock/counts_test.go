@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
@@ -19,6 +20,7 @@ import (
 // counter is a process that counts, with a clock and deliveries that a test says.
 type counter struct {
 	*history.Counts
+	history.Process
 
 	mu   sync.Mutex
 	at   time.Time
@@ -29,13 +31,13 @@ type counter struct {
 func counterAt(t *testing.T, s *Store, name string, now time.Time) *counter {
 	t.Helper()
 	c := &counter{at: now, some: map[string]*idem.RouteCounts{}}
-	var wg sync.WaitGroup
-	t.Cleanup(wg.Wait)
+	tasks := commit.NewTasks()
+	t.Cleanup(func() { _ = tasks.Close(t.Context()) })
 	o := &history.Options{
 		Pool: s.pool, Layout: s.layout, Writer: name, Clock: link.Clock{Now: c.now, Boot: func() time.Duration { return time.Duration(c.now().UnixNano()) }},
-		Spawn: func(f func(context.Context)) bool { wg.Go(func() { f(t.Context()) }); return true },
+		Tasks: tasks, Process: c,
 	}
-	c.Counts = history.NewCounts(o, c.take)
+	c.Counts = history.NewCounts(o)
 	return c
 }
 
@@ -64,7 +66,7 @@ func (c *counter) count(route string, n uint64) {
 	c.some[route].Add(&one)
 }
 
-func (c *counter) take() (all []idem.RouteCounts) {
+func (c *counter) Counted() (all []idem.RouteCounts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.some {

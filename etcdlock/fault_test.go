@@ -438,7 +438,6 @@ func TestAloneTheLocksOfTheProcessBeforeAreFreeAtOnce(t *testing.T) {
 	held := mustClaim(t, before, lockFor("w", "one"), 0)
 	// It never hears that its time is over: as if it were dead.
 	before.stopKeeping()
-	before.keeping.Wait()
 	openStore(t, Options{Endpoints: []string{e.Endpoint}, Alone: true})
 	eventually(t, "the record", func() bool {
 		got, err := e.Client.Get(within(t, patience), keysOf(held).Record)

@@ -134,7 +134,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 // done is after the transaction was applied. Of one that waited with its sender, that delivery tells.
 func (r *replacing) done() {
 	if r != nil && r.seen.Parked {
-		r.store.ended(r.record, true)
+		r.store.own.Ended(r.record, true)
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 	c.txn = func(at protocol.Seen) protocol.Op { return protocol.Acquire(k, at, lock, alive) }
 	held, seen, err := c.run(ctx)
 	if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
-		s.dropLater(alive.Lease)
+		s.sender.Drop(alive.Lease)
 	}
 	return held, seen, callbackKey, err
 }

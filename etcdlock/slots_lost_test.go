@@ -74,7 +74,7 @@ func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.view.Slots.Ask(place.(*Place).turn.lock(), nil)
+	s.view.Slots.Ask(place.(*Place).turn.lock(), "")
 	gone, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {

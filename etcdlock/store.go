@@ -112,14 +112,6 @@ func (o *Options) WithDefaults() Options {
 	return d
 }
 
-// size returns how many slots a limit has; 0 = there is no such limit.
-func (o *Options) size(route string, slot idem.Slot) int {
-	if o.Limit == nil {
-		return 0
-	}
-	return o.Limit(route, slot)
-}
-
 // Target returns the etcd that o names, and the user.
 func (o *Options) Target() *link.Target {
 	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
@@ -180,11 +172,9 @@ type core struct {
 	counts     *history.Counts
 	follower   *history.Follower
 
-	tasks *commit.Tasks
-
-	keeping     sync.WaitGroup // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits and counts
-	stopKeeping context.CancelFunc
-	closing     sync.Once
+	tasks   *commit.Tasks
+	keeping *commit.Tasks // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits and counts
+	closing sync.Once
 
 	own *owned.Locks
 
@@ -207,48 +197,34 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pool, s.sender = p, commit.NewSender(p, o.Clock.Now, s.dropLater)
-	s.tasks = commit.NewTasks()
+	s.tasks, s.keeping = commit.NewTasks(), commit.NewTasks()
+	s.pool, s.sender = p, commit.NewSender(p, o.Clock, s.tasks)
+	around := &surroundings{s}
 	s.view = view.New(&view.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Size: s.o.size, PausesChanged: s.pausesChanged,
-		Session:       func() (*session.Session, error) { session, _, err := s.keeper.Current(); return session, err },
-		ParkedChanged: func(id idem.ExecutionID) { s.own.ParkedChanged(id) },
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Process: around,
 	})
-	keeping, stop := context.WithCancel(context.Background())
-	s.stopKeeping = stop
-	holds := func(id idem.ExecutionID) bool { return s.own.Has(id) }
 	read := &history.Options{
-		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
-		Spawn: func(f func(context.Context)) bool {
-			s.keeping.Go(func() { f(keeping) })
-			return true
-		},
-		Alive: s.view.Sessions.Has, Holds: holds, Size: s.o.size, Follow: o.Follow, Lost: o.OnLost,
-		Rows: func(lease clientv3.LeaseID) []protocol.Row { return s.leases.Rows(lease) },
+		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Tasks: s.keeping, Sessions: s.view.Sessions, Process: around,
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
-	s.counts = history.NewCounts(read, o.Counted)
-	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks.Help)
-	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Drop: s.dropLater}
+	s.counts = history.NewCounts(read)
+	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks)
+	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Sender: s.sender}
 	s.reaper = reap.NewReaper(&reap.Options{
-		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Sessions: s.view.Sessions, Writer: s.writer,
-		Holds: holds, Reaped: o.OnReaped, Failed: func(l *idem.Lock, err error) {
-			o.Logger.Warn("lock.bury", "execution", l.Execution, "workflow", l.Scope.Workflow, "error", err)
-		},
+		Finisher: s.finisher, Tasks: s.tasks, Sessions: s.view.Sessions, Writer: s.writer, Process: around,
 	})
 	s.sweeper = reap.NewSweeper(s.reaper)
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	s.own = owned.New(&owned.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
-		View: s.view, Ended: s.ended, Reduced: o.OnReduced,
+		View: s.view, Listener: around,
 	})
 	ledger := &Ledger{s}
 	locker := &Locker{s, ledger}
 	asked := &operate.Options{
-		Finisher: s.finisher, Sender: s.sender, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Audits: s.audits, Reaper: s.reaper,
-		Parked: s.view.Parked, Rekeep: o.Rekeep, Erase: o.Erase,
-		Ended: func(record *idem.Record) { s.ended(record, true) },
+		Finisher: s.finisher, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Audits: s.audits, Reaper: s.reaper,
+		Parked: s.view.Parked, Process: around,
 	}
 	s.finder = operate.NewFinder(asked)
 	control := &Control{
@@ -259,7 +235,7 @@ func Open(o Options) (*Store, error) {
 	for _, run := range []func(context.Context){
 		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.follower.Run,
 	} {
-		s.keeping.Go(func() { run(keeping) })
+		s.keeping.Start(run)
 	}
 	return &Store{s, ledger, control, locker}, nil
 }
@@ -336,12 +312,18 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		}
 		s.sender.Close()
 		s.stopKeeping()
-		s.keeping.Wait()
 		s.writeIndexes(ctx)
 		s.keeper.Leave()
 		err = errors.Join(err, s.pool.Close())
 	})
 	return err
+}
+
+// stopKeeping ends what runs as long as the Store is open, and waits for it.
+func (s *core) stopKeeping() {
+	over, end := context.WithCancel(context.Background())
+	end()
+	_ = s.keeping.Close(over)
 }
 
 // writeIndexes writes the indexes of the leases that this process has put keys on. Without them, a search reads the keys.
@@ -407,14 +389,6 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 // Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an
 // unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
-
-// dropLater ends a lease that no key is on any more and that no transaction will use, on behalf of what runs; 0 = there is none. Otherwise etcd
-// would carry it until it runs out, which for a lock that is taken every minute with a TTL of a day is a thousand of them.
-func (s *core) dropLater(id clientv3.LeaseID) {
-	if id != 0 {
-		s.tasks.Help(func(life context.Context) { s.pool.Drop(life, id) })
-	}
-}
 
 func (s *core) tell(e SessionEvent) {
 	if s.o.OnSession != nil {

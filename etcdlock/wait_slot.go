@@ -79,7 +79,7 @@ func (t *slotTurn) taken() {
 // await waits until it may be the turn of the place. false: how things stand has to be read again.
 func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	p := t.place
-	limit, inLine, w := p.store.view.Slots.Ask(t.lock(), nil)
+	limit, inLine, w := p.store.view.Slots.Ask(t.lock(), "")
 	if limit == "" {
 		return true
 	}
@@ -92,7 +92,7 @@ func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 		}
 	}
 	p.awaitGone(ctx, w.Woken, revision)
-	limit, _, _ = p.store.view.Slots.Ask(t.lock(), nil)
+	limit, _, _ = p.store.view.Slots.Ask(t.lock(), "")
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
@@ -117,7 +117,7 @@ func (t *taking) slotFor(ctx context.Context, session *session.Session, k protoc
 	if t.view.Slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.view.Slots.Ask(l, func() { t.tasks.Help(func(context.Context) { t.view.Parked.Mark(k.Lock) }) })
+	limit, inLine, w := t.view.Slots.Ask(l, k.Lock)
 	if limit == "" {
 		return true
 	}

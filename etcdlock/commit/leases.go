@@ -28,7 +28,7 @@ type Leases struct {
 	grant Grant
 	list  List
 	clock link.Clock
-	spawn func(func(context.Context)) bool
+	tasks *Tasks
 
 	mu      sync.Mutex
 	current map[class]*current
@@ -46,10 +46,10 @@ type List interface {
 	IndexLease(ctx context.Context, kind string, lease clientv3.LeaseID, rows []protocol.Row)
 }
 
-// NewLeases returns a pool whose leases come from grant. spawn runs a function in the background, and returns false once its owner is closed. list is
-// told of the leases of keys that are found by their age; it may be nil if Take is always given "".
-func NewLeases(grant Grant, list List, clock link.Clock, spawn func(func(context.Context)) bool) *Leases {
-	return &Leases{grant: grant, list: list, clock: clock, spawn: spawn, current: map[class]*current{}, rows: map[clientv3.LeaseID][]protocol.Row{}}
+// NewLeases returns a pool whose leases come from grant, on behalf of running tasks. list is told of the leases of keys that are found by their
+// age; it may be nil if Take is always given "".
+func NewLeases(grant Grant, list List, clock link.Clock, tasks *Tasks) *Leases {
+	return &Leases{grant: grant, list: list, clock: clock, tasks: tasks, current: map[class]*current{}, rows: map[clientv3.LeaseID][]protocol.Row{}}
 }
 
 // class names the keys that share leases.
@@ -124,7 +124,7 @@ func (b *Leases) Take(ctx context.Context, retention time.Duration, listed strin
 func (b *Leases) nextLocked(c *current, of class) {
 	done := make(chan struct{})
 	c.granting = done
-	started := b.spawn(func(ctx context.Context) {
+	started := b.tasks.Help(func(ctx context.Context) {
 		granted := b.clock.Instant() // before etcd starts to count
 		lease, err := b.grant(ctx, of.retention+idem.Slack(of.retention))
 		if err == nil && of.listedAs != "" {

@@ -25,7 +25,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			return id, nil
 		}
 		clock := link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return 0 }}
-		b := NewLeases(grant, nil, clock, func(f func(context.Context)) bool { go f(t.Context()); return true })
+		b := NewLeases(grant, nil, clock, NewTasks())
 		for range 100 {
 			lease, err := b.Take(t.Context(), retention, "", nil)
 			if err != nil {
@@ -76,7 +76,8 @@ func TestAnIndexIsWrittenOnceAlsoWhereTheNextLeaseIsOnItsWay(t *testing.T) {
 		}
 		n := &noted{rows: map[clientv3.LeaseID][]int{}}
 		clock := link.Clock{Now: time.Now, Boot: func() time.Duration { return 0 }}
-		b := NewLeases(grant, n, clock, func(f func(context.Context)) bool { spawned.Go(func() { f(t.Context()) }); return true })
+		tasks := NewTasks()
+		b := NewLeases(grant, n, clock, tasks)
 		taken := LeaseKeys - leaseLow + 1
 		for range taken {
 			if _, err := b.Take(t.Context(), time.Hour, "records", &protocol.Row{}); err != nil {

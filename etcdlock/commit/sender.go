@@ -123,10 +123,9 @@ func (r *Request) AddOtherLock(k protocol.Keys, l *idem.Lock) *Request {
 // are under way at once: the second waits for the answer to the first. Other locks are not held up. A request waits for its keys in the order of its
 // arrival, so no two requests wait for each other.
 type Sender struct {
-	pool *link.Pool
-	// unused is told of leases that no key is on and that no transaction will use; etcd would keep them until they expire. Nil = not called.
-	unused func(clientv3.LeaseID)
-	now    func() time.Time
+	pool  *link.Pool
+	tasks *Tasks
+	clock link.Clock
 
 	departing chan []*Request // takes a batch without waiting while fewer than maxInFlight are out
 	wg        sync.WaitGroup
@@ -147,9 +146,9 @@ type conflict struct {
 	waiting []*Request  // in the order of arrival
 }
 
-// NewSender returns a sender of transactions to p. unused is told of leases that nothing is on and that no transaction will use; nil is not called.
-func NewSender(p *link.Pool, now func() time.Time, unused func(clientv3.LeaseID)) *Sender {
-	s := &Sender{pool: p, now: now, unused: unused, departing: make(chan []*Request, maxInFlight), conflicts: map[string]*conflict{}}
+// NewSender returns a sender of transactions to p, on behalf of running tasks.
+func NewSender(p *link.Pool, clock link.Clock, tasks *Tasks) *Sender {
+	s := &Sender{pool: p, clock: clock, tasks: tasks, departing: make(chan []*Request, maxInFlight), conflicts: map[string]*conflict{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
 	}
@@ -164,7 +163,7 @@ func (s *Sender) Send(r *Request) {
 }
 
 func (s *Sender) sendLocked(r *Request) {
-	if left := r.HoldUntil.Sub(s.now()); r.Contended && left > 0 && s.conflicts[r.Lock] == nil {
+	if left := r.HoldUntil.Sub(s.clock.Now()); r.Contended && left > 0 && s.conflicts[r.Lock] == nil {
 		at := &conflict{shared: true}
 		s.conflicts[r.Lock] = at
 		s.holdLocked(r.Lock, at, left)
@@ -189,7 +188,7 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	case at == nil:
 		s.conflicts[key] = &conflict{holders: 1, shared: r.Side == Enqueues}
 		return
-	case at.shared && r.Side == Enqueues && (at.shareable() && !r.HoldUntil.After(s.now()) || at.hold == nil && len(at.waiting) == 0):
+	case at.shared && r.Side == Enqueues && (at.shareable() && !r.HoldUntil.After(s.clock.Now()) || at.hold == nil && len(at.waiting) == 0):
 		at.holders++
 		return
 	case at.shared && r.Side == Ends && at.shareable():
@@ -204,7 +203,7 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	r.blockedBy++
 	if r.Side == Enqueues && at.hold != nil && r.HoldUntil.Before(at.holdEnd) {
 		at.holdEnd = r.HoldUntil
-		at.hold.Reset(r.HoldUntil.Sub(s.now()))
+		at.hold.Reset(r.HoldUntil.Sub(s.clock.Now()))
 	}
 }
 
@@ -232,7 +231,7 @@ func (s *Sender) ExpectEnd(lock string) {
 // holdLocked lets enqueue requests wait for an end, for d at most.
 func (s *Sender) holdLocked(lock string, at *conflict, d time.Duration) {
 	at.holders++
-	at.shared, at.holdEnd = true, s.now().Add(d)
+	at.shared, at.holdEnd = true, s.clock.Now().Add(d)
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
 		s.mu.Lock()
@@ -410,7 +409,7 @@ func (s *Sender) deliver(batch []*Request) {
 	}
 }
 
-// answer hands out an answer, and reports the leases that it leaves unused: those of deleted holds, and the request's own ones if it never will be
+// answer hands out an answer, and ends the leases that it leaves unused: those of deleted holds, and the request's own ones if it never will be
 // applied.
 func (s *Sender) answer(r *Request, answer Reply) {
 	if r.OnApplied != nil && answer.Applied() {
@@ -419,22 +418,28 @@ func (s *Sender) answer(r *Request, answer Reply) {
 	if r.Done != nil {
 		close(r.Done)
 	}
-	if s.unused != nil {
-		for _, op := range answer.GetResponses() {
-			for _, hold := range op.GetResponseDeleteRange().GetPrevKvs() {
-				s.unused(clientv3.LeaseID(hold.Lease))
-			}
+	for _, op := range answer.GetResponses() {
+		for _, hold := range op.GetResponseDeleteRange().GetPrevKvs() {
+			s.Drop(clientv3.LeaseID(hold.Lease))
 		}
-		switch {
-		case answer.Applied():
-			s.unused(r.EndedLease)
-		case answer.Err == nil || link.Definite(answer.Err):
-			for _, lease := range r.OwnLeases {
-				s.unused(lease)
-			}
+	}
+	switch {
+	case answer.Applied():
+		s.Drop(r.EndedLease)
+	case answer.Err == nil || link.Definite(answer.Err):
+		for _, lease := range r.OwnLeases {
+			s.Drop(lease)
 		}
 	}
 	r.Reply <- answer
+}
+
+// Drop ends a lease in the background that no key is on and that no transaction will use; 0 = there is none. Otherwise etcd would keep it until it
+// expires: for a lock that is taken every minute with a TTL of a day, a thousand of them.
+func (s *Sender) Drop(id clientv3.LeaseID) {
+	if id != 0 {
+		s.tasks.Help(func(life context.Context) { s.pool.Drop(life, id) })
+	}
 }
 
 func (s *Sender) commit(batch []*Request) (*pb.TxnResponse, error) {

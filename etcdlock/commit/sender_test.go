@@ -47,7 +47,7 @@ func gatedSenderAt(t *testing.T, e *etcdtest.Etcd) (*Sender, *gateKV, *etcdtest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSender(p, time.Now, nil)
+	s := NewSender(p, link.SystemClock(), NewTasks())
 	t.Cleanup(s.Close)
 	return s, kv, e
 }

@@ -113,13 +113,13 @@ func (t *Tasks) Leave() {
 }
 
 // Close lets no more tasks start and waits for the others. If ctx ends first, it ends their life and waits on; the error then says that something was
-// left undone. Call it once.
+// left undone.
 func (t *Tasks) Close(ctx context.Context) error {
 	t.mu.Lock()
-	t.shut = true
-	if t.n == 0 {
+	if !t.shut && t.n == 0 {
 		close(t.none)
 	}
+	t.shut = true
 	t.mu.Unlock()
 	defer t.end()
 	select {

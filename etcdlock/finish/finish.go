@@ -27,8 +27,7 @@ type Finisher struct {
 	Leases *commit.Leases
 	Layout protocol.Layout
 	Clock  link.Clock
-	// Drop ends a lease in the background that no key is on and that no transaction will use; 0 = there is none.
-	Drop func(clientv3.LeaseID)
+	Sender *commit.Sender
 }
 
 // Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free afterwards.

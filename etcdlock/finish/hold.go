@@ -28,7 +28,7 @@ func (f *Finisher) Hold(ctx context.Context, l *idem.Lock, ttl, ran time.Duratio
 		alive, held.HoldUntil, err = f.NewHold(ctx, l, ttl)
 	}
 	if err != nil {
-		f.Drop(clientv3.LeaseID(held.Limit))
+		f.Sender.Drop(clientv3.LeaseID(held.Limit))
 		return nil, lock, alive, err
 	}
 	return &held, lock, alive, nil

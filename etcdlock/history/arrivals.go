@@ -21,7 +21,7 @@ func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arr
 	key := d.o.Layout.Arrivals(event)
 	var following idem.Following
 	if a.Decision.Row().MayBeLost {
-		following, retention = d.o.following(route, eventID == ""), max(retention, idem.RefusedKept)
+		following, retention = d.o.Follow(route, eventID == ""), max(retention, idem.RefusedKept)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

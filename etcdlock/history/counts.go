@@ -38,7 +38,6 @@ func minutesAndHours() [2]series {
 // each day, with its hours, and readers add them up. The clock of the process that counts decides which minute a count belongs to.
 type Counts struct {
 	*writer
-	taken func() []idem.RouteCounts
 	// Most bounds the keys of a kind that are kept; the oldest go when there are a twentieth more.
 	Most int
 
@@ -54,12 +53,9 @@ type chunk struct {
 	key string
 }
 
-// NewCounts returns a writer and reader of counts. take returns what was counted since it was called before; nil = nothing is counted here. Run writes.
-func NewCounts(o *Options, take func() []idem.RouteCounts) *Counts {
-	if take == nil {
-		take = func() []idem.RouteCounts { return nil }
-	}
-	c := &Counts{writer: newWriter(o), taken: take, Most: maxCountKeys}
+// NewCounts returns a writer and reader of counts. Run writes.
+func NewCounts(o *Options) *Counts {
+	c := &Counts{writer: newWriter(o), Most: maxCountKeys}
 	c.after = func(ctx context.Context) error {
 		for _, of := range minutesAndHours() {
 			if err := c.deleteOldest(ctx, of.kind, c.Most); err != nil {
@@ -96,7 +92,7 @@ func (c *Counts) Write(ctx context.Context) bool {
 
 // collect adds what was counted since the last call to the current minute.
 func (c *Counts) collect() {
-	some := c.taken()
+	some := c.o.Counted()
 	at := c.o.Clock.Now().Add(-countSlack).UTC()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,10 +67,18 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 
 // leaseIndexes are the leases with records and arrivals, as an index of these.
 type leaseIndexes struct {
-	o    *Options
-	rows func(kind string, lease clientv3.LeaseID) []protocol.Row // of leases of this process whose index is not written yet; nil = there are none
+	o      *Options
+	counts *Duplicates
 	// busy holds a token while missing indexes are written.
 	busy chan struct{}
+}
+
+// rows returns the rows of a lease of this process whose index is not written yet; nil = there are none.
+func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row {
+	if kind == protocol.KindRecords {
+		return s.o.Rows(lease)
+	}
+	return s.counts.leases.Rows(lease)
 }
 
 // reindex writes, in the background, the index of leases whose processes have ended without writing it, from what is on them. One search at a
@@ -86,7 +94,7 @@ func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	default:
 		return
 	}
-	if !s.o.Spawn(func(ctx context.Context) {
+	if !s.o.Tasks.Help(func(ctx context.Context) {
 		defer func() { <-s.busy }()
 		for i := range spans {
 			if rows, whole := s.rowsOn(ctx, &spans[i]); whole {

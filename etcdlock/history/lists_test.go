@@ -39,7 +39,7 @@ func fill(tb testing.TB, n int) *archive {
 	var s *Reader
 	for i := range 3 {
 		s = openReaderAt(tb, a.Etcd, fmt.Sprint("writer", i), clock)
-		writers = append(writers, commit.NewLeases(s.o.Pool.NewLease, s.o, clock, s.o.Spawn))
+		writers = append(writers, commit.NewLeases(s.o.Pool.NewLease, s.o, clock, s.o.Tasks))
 	}
 	remote := etcdtest.ThroughOf(a.Client)
 	for from := 0; from < n; from += 100 {

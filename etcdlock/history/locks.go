@@ -115,7 +115,7 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
-		if protocol.IsHold(l.Alive) || !s.o.Alive(l.Alive) {
+		if protocol.IsHold(l.Alive) || !s.o.Sessions.Has(l.Alive) {
 			asked = append(asked, l)
 			ops = append(ops, clientv3.OpGet(s.o.Layout.Alive(l.Alive), clientv3.WithRev(revision)))
 		}

@@ -54,13 +54,6 @@ func newRefusedEvents() refusedEvents {
 	return refusedEvents{followed: map[string]*refusal{}, rates: map[string]*rate{}, orphans: make(chan struct{}, 1)}
 }
 
-func (o *Options) following(route string, byPayload bool) idem.Following {
-	if o.Follow == nil {
-		return idem.Following{}
-	}
-	return o.Follow(route, byPayload)
-}
-
 // mayStoreLocked takes a token for a refused event that is new here; most 0 = there is no bound.
 func (d *Duplicates) mayStoreLocked(route string, most int) bool {
 	if most == 0 {
@@ -179,9 +172,7 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 	}
 	t.history.Lost = d.o.Clock.Now().UTC().Round(time.Millisecond)
 	d.enqueueLocked(&t.note)
-	if d.o.Lost != nil {
-		d.o.Lost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels, Arrival: h.Newest[0]})
-	}
+	d.o.Lost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels, Arrival: h.Newest[0]})
 }
 
 // eventOf reads an event: its newest execution without the body of an answer, and its arrivals with what each process has written of them. Of an event that
@@ -236,7 +227,7 @@ func (f *Follower) adopt(h *idem.History, now time.Time) {
 	if h == nil || len(h.Newest) == 0 || !h.Newest[0].Decision.Row().MayBeLost || h.Lost.After(h.Newest[0].At) {
 		return
 	}
-	following := f.reader.o.following(h.Route, h.EventID == "")
+	following := f.reader.o.Follow(h.Route, h.EventID == "")
 	at := h.Newest[0].At
 	r := &refusal{event: h.Scope, at: at, until: at.Add(following.Remembered)}
 	grace := min(orphanGrace, following.Remembered/16)

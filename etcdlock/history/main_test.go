@@ -3,16 +3,17 @@ package history
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -41,25 +42,28 @@ func openReaderOf(tb testing.TB, target *link.Target, name string, clock link.Cl
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
+	tasks := commit.NewTasks()
 	tb.Cleanup(func() {
-		stop()
-		running.Wait()
+		ended, end := context.WithCancel(context.Background())
+		end()
+		_ = tasks.Close(ended)
 		if err := pool.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
 	o := &Options{
-		Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: clock, Writer: name,
-		Spawn: func(f func(context.Context)) bool {
-			running.Go(func() { f(ctx) })
-			return true
-		},
-		Alive: func(string) bool { return false }, Holds: func(idem.ExecutionID) bool { return false }, Size: func(string, idem.Slot) int { return 0 }, Rows: func(clientv3.LeaseID) []protocol.Row { return nil },
+		Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: clock, Writer: name, Tasks: tasks, Sessions: session.NewSet(), Process: knowsNothing{},
 	}
 	return NewReader(o, NewDuplicates(o))
 }
+
+// knowsNothing is a process that holds nothing and follows nothing.
+type knowsNothing struct{ Process }
+
+func (knowsNothing) Holds(idem.ExecutionID) bool               { return false }
+func (knowsNothing) Size(string, idem.Slot) int                { return 0 }
+func (knowsNothing) Rows(clientv3.LeaseID) []protocol.Row      { return nil }
+func (knowsNothing) Follow(string, bool) (none idem.Following) { return none }
 
 // lockIn is a lock of that event.
 func lockIn(workflow, event string) idem.Lock {

@@ -1,12 +1,12 @@
 package history
 
 import (
-	"context"
-
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -17,24 +17,27 @@ type Options struct {
 	Clock  link.Clock
 	// Writer marks the keys that this process writes.
 	Writer string
-	// Spawn runs a function in the background. It returns false once its owner is closed.
-	Spawn func(func(context.Context)) bool
+	// Tasks run what goes on in the background.
+	Tasks    *commit.Tasks
+	Sessions *session.Set
+	Process
+}
 
-	// What this process knows without asking etcd; none of these functions blocks.
-
-	// Alive reports whether the session behind an alive key exists.
-	Alive func(key string) bool
+// Process is what readers and writers ask of their process, and tell it. None of its methods blocks.
+type Process interface {
 	// Holds reports whether this process has the lock of an execution.
-	Holds func(idem.ExecutionID) bool
+	Holds(idem.ExecutionID) bool
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
-	Size func(route string, slot idem.Slot) int
-	// Follow says how refused events of a route are followed that have an ID, or none; nil = none are.
-	Follow func(route string, byPayload bool) idem.Following
-	// Lost is called with each event that is found to be possibly lost. It must not block. Nil: nothing is done.
-	Lost func(idem.LostEvent)
+	Size(route string, slot idem.Slot) int
 	// Rows returns the rows of a lease of records whose index this process has not written yet; nil = there are none, or the lease is another
 	// process's.
-	Rows func(clientv3.LeaseID) []protocol.Row
+	Rows(clientv3.LeaseID) []protocol.Row
+	// Follow says how refused events of a route are followed that have an ID, or none; Patience 0 = they are not.
+	Follow(route string, byPayload bool) idem.Following
+	// Lost is called with each event that is found to be possibly lost.
+	Lost(idem.LostEvent)
+	// Counted returns what was counted of the routes since it was called before.
+	Counted() []idem.RouteCounts
 }
 
 // Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is dead says so.
@@ -46,11 +49,5 @@ type Reader struct {
 
 // NewReader returns a reader that adds the counts of this process.
 func NewReader(o *Options, counts *Duplicates) *Reader {
-	rows := func(kind string, lease clientv3.LeaseID) []protocol.Row {
-		if kind == protocol.KindRecords {
-			return o.Rows(lease)
-		}
-		return counts.leases.Rows(lease)
-	}
-	return &Reader{o, counts, &leaseIndexes{o, rows, make(chan struct{}, 1)}}
+	return &Reader{o, counts, &leaseIndexes{o, counts, make(chan struct{}, 1)}}
 }

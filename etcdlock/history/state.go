@@ -50,7 +50,7 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 	gone := false
 	switch hold := protocol.First(answers[readHold]); {
 	case !protocol.IsHold(st.Lock.Alive):
-		gone = !s.o.Alive(st.Lock.Alive)
+		gone = !s.o.Sessions.Has(st.Lock.Alive)
 	case hold == nil:
 		gone = true
 	default:

@@ -384,7 +384,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 	takes := func(s *Reader) {
 		t.Helper()
-		leases := commit.NewLeases(s.o.Pool.NewLease, s.o, s.o.Clock, s.o.Spawn)
+		leases := commit.NewLeases(s.o.Pool.NewLease, s.o, s.o.Clock, s.o.Tasks)
 		if _, err := leases.Take(within(t, patience), day, protocol.KindRecords, nil); err != nil {
 			t.Fatal(err)
 		}

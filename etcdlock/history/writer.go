@@ -56,7 +56,7 @@ type note struct {
 
 func newWriter(o *Options) *writer {
 	w := &writer{o: o, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
-	w.leases = commit.NewLeases(o.Pool.NewLease, o, o.Clock, o.Spawn)
+	w.leases = commit.NewLeases(o.Pool.NewLease, o, o.Clock, o.Tasks)
 	return w
 }
 

@@ -62,8 +62,9 @@ type Pool struct {
 // it exists, and Open must not need etcd.
 type member struct {
 	silence
-	dial       func() (*clientv3.Client, error)
-	endpoint   string // as configured; "" for an etcd in this process, as host and port are
+	target     *Target
+	attempt    time.Duration // bounds the fetch of a token
+	endpoint   string        // as configured; "" for an etcd in this process, as host and port are
 	host, port string
 	report     func(Operation) // nil = nothing is measured
 
@@ -83,6 +84,17 @@ func (m *member) get() (*clientv3.Client, error) {
 		m.client = c
 	}
 	return m.client, nil
+}
+
+func (m *member) dial() (c *clientv3.Client, err error) {
+	if m.target.Username == "" {
+		return Dial(m.target, m.endpoint, m.attempt, m.dialer())
+	}
+	err = m.measured(opAuthenticate, func() error {
+		c, err = Dial(m.target, m.endpoint, m.attempt, m.dialer())
+		return err
+	})
+	return c, err
 }
 
 // Target is an etcd, and the user to use it as.
@@ -121,15 +133,8 @@ func OpenPool(o *Target) (*Pool, error) {
 	}
 	p.owned = true
 	for _, endpoint := range o.Endpoints {
-		m := &member{report: o.OnOperation, endpoint: endpoint}
+		m := &member{target: o, attempt: p.Attempt, report: o.OnOperation, endpoint: endpoint}
 		m.host, m.port = HostPort(endpoint)
-		m.dial = func() (c *clientv3.Client, err error) {
-			if o.Username == "" {
-				return Dial(o, endpoint, p.Attempt, m.dialer())
-			}
-			err = m.measured(opAuthenticate, func() error { c, err = Dial(o, endpoint, p.Attempt, m.dialer()); return err })
-			return c, err
-		}
 		if o.Username == "" {
 			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
 				_ = p.Close()

@@ -9,7 +9,7 @@ import (
 // an outage does not mend an old one.
 type Releases struct {
 	endpoints []string
-	version   func(ctx context.Context, endpoint string) (string, error)
+	pool      *Pool
 	log       *slog.Logger
 	wake      chan struct{}
 	said      map[string]string // endpoint to release
@@ -17,7 +17,7 @@ type Releases struct {
 
 // NewReleases returns the check of the releases of these endpoints; Run has to be called.
 func NewReleases(p *Pool, endpoints []string, log *slog.Logger) *Releases {
-	return &Releases{endpoints: endpoints, version: p.version, log: log, wake: make(chan struct{}, 1), said: map[string]string{}}
+	return &Releases{endpoints: endpoints, pool: p, log: log, wake: make(chan struct{}, 1), said: map[string]string{}}
 }
 
 // Look asks Run to check all members; it does not wait.
@@ -43,14 +43,20 @@ func (r *Releases) Run(ctx context.Context) {
 // check asks each member once. One that does not answer is left to the next session.
 func (r *Releases) check(ctx context.Context) {
 	for _, endpoint := range r.endpoints {
-		version, err := r.version(ctx, endpoint)
-		if err != nil || r.said[endpoint] == version {
-			continue
+		if version, err := r.pool.version(ctx, endpoint); err == nil {
+			r.warnOnce(endpoint, version)
 		}
-		r.said[endpoint] = version
-		if err := CheckRelease(version); err != nil {
-			r.log.Warn("etcd.release", "endpoint", endpoint, "release", version, "problem", err, "advice", NewEnough)
-		}
+	}
+}
+
+// warnOnce warns of a member whose release breaks a promise, once for each of its releases.
+func (r *Releases) warnOnce(endpoint, version string) {
+	if r.said[endpoint] == version {
+		return
+	}
+	r.said[endpoint] = version
+	if err := CheckRelease(version); err != nil {
+		r.log.Warn("etcd.release", "endpoint", endpoint, "release", version, "problem", err, "advice", NewEnough)
 	}
 }
 

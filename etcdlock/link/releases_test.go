@@ -2,8 +2,6 @@ package link
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -33,30 +31,17 @@ func TestThePoolReportsTheReleaseOfEachMember(t *testing.T) {
 // No test here can start an etcd that is too old: this module has one release of it. So the answer is made up.
 func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
 	var log bytes.Buffer
-	old := "3.6.10"
-	r := &Releases{
-		endpoints: []string{"a:2379", "away:2379", "b:2379"},
-		version: func(_ context.Context, endpoint string) (string, error) {
-			switch endpoint {
-			case "a:2379":
-				return old, nil
-			case "b:2379":
-				return "3.7.3", nil
-			}
-			return "", errors.New("away")
-		},
-		log: slog.New(slog.NewTextHandler(&log, nil)), said: map[string]string{},
-	}
+	r := NewReleases(nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 2 {
-		r.check(context.Background())
+		r.warnOnce("a:2379", "3.6.10")
+		r.warnOnce("b:2379", "3.7.3")
 	}
 	text := log.String()
 	if strings.Count(text, "etcd.release") != 1 || !strings.Contains(text, "endpoint=a:2379") || !strings.Contains(text, "release=3.6.10") ||
 		!strings.Contains(text, "past the permissions of a role") || !strings.Contains(text, NewEnough) {
 		t.Errorf("got %s", text)
 	}
-	old = "3.5.1" // a roll-back
-	r.check(context.Background())
+	r.warnOnce("a:2379", "3.5.1") // a roll-back
 	if strings.Count(log.String(), "etcd.release") != 2 {
 		t.Errorf("got %s", log.String())
 	}

@@ -16,20 +16,23 @@ import (
 // Options are what this package works with.
 type Options struct {
 	*finish.Finisher
-	Sender     *commit.Sender
 	Tasks      *commit.Tasks
 	Reader     *history.Reader
 	Duplicates *history.Duplicates
 	Audits     *history.Audits
 	Reaper     *reap.Reaper
 	Parked     *park.Index
+	Process
+}
 
-	// Ended is called with an end that no delivery reports. It must not block.
-	Ended func(*idem.Record)
-	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest; nil = it is taken as it is.
-	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
-	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more; nil = nothing is.
-	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
+// Process is what operators ask of their process, and tell it.
+type Process interface {
+	// Ended is called with an end that no delivery reports. It must not block. recorded is true.
+	Ended(record *idem.Record, recorded bool)
+	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
+	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.Kept) (idem.Kept, error)
+	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more.
+	Erase(ctx context.Context, id idem.ExecutionID, value []byte) error
 }
 
 // Operator changes what is in the ledger, for people: it ends executions and lets them run again, pauses, and marks what was looked at. It is safe for
@@ -99,7 +102,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 	_ = t.erase(ctx, record.Execution, request) // else it is swept
 	record.Revision = answer.Revision
 	if at.Copied != l || l.Parked != nil { // else a delivery waits to report it
-		t.o.Ended(record)
+		t.o.Ended(record, true)
 	}
 	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, answer, nil
 }
@@ -115,7 +118,7 @@ func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) 
 
 // erase deletes what is stored outside of etcd for a request that is gone from etcd; nil = there is none.
 func (t *trail) erase(ctx context.Context, id idem.ExecutionID, request []byte) error {
-	if request == nil || t.o.Erase == nil {
+	if request == nil {
 		return nil
 	}
 	return t.o.Erase(ctx, id, request)

@@ -128,14 +128,12 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	kept := idem.Kept{Value: request.Value, Bytes: was.Bytes}
-	if t.o.Rekeep != nil {
-		switch kept, err = t.o.Rekeep(ctx, at.Record.Execution, next, kept.Value); {
-		case errors.Is(err, idem.ErrNoRequest):
-			return nil, err
-		case err != nil:
-			return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
-		}
+	kept, err := t.o.Rekeep(ctx, at.Record.Execution, next, idem.Kept{Value: request.Value, Bytes: was.Bytes})
+	switch {
+	case errors.Is(err, idem.ErrNoRequest):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 	}
 	l := again(at.Record, was, next, t.o.Clock.Now())
 	l.Parked.Bytes = kept.Bytes

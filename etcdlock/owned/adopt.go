@@ -13,6 +13,7 @@ import (
 // adopting is a lock on its way to a new session, for as long as its call runs and the session lives. Another process may have reaped it since the old session
 // went.
 type adopting struct {
+	untilKnown
 	h  *Lock
 	to *session.Session
 }
@@ -21,18 +22,16 @@ type adopting struct {
 var errNotWanted = errors.New("not wanted any more")
 
 func (a *adopting) run(life context.Context) {
-	put, _, err := (&writing{
-		h: a.h, send: a.send, done: func(l *idem.Lock) bool { return l.Alive == protocol.SessionAlive(a.to.Name) },
-	}).run(life)
+	put, _, err := (&writing{h: a.h, write: a}).run(life)
 	switch {
 	case put != nil:
-		a.done(put)
+		a.adopted(put)
 	case err == nil:
 		a.h.taken()
 	}
 }
 
-func (a *adopting) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
+func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
 	h, to := a.h, a.to
 	h.mu.Lock()
 	over := h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
@@ -51,7 +50,11 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.R
 	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value))), nil
 }
 
-func (a *adopting) done(l *idem.Lock) {
+func (a *adopting) done(l *idem.Lock, _ *writing) bool {
+	return l.Alive == protocol.SessionAlive(a.to.Name)
+}
+
+func (a *adopting) adopted(l *idem.Lock) {
 	h := a.h
 	h.mu.Lock()
 	h.session = a.to

@@ -24,18 +24,28 @@ func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	return held
 }
 
+// holding puts a lock on a lease of its own.
+type holding struct {
+	untilKnown
+	ttl time.Duration
+}
+
+func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+	h := w.h
+	next, lock, alive, err := h.o.Finisher.Hold(ctx, l, o.ttl, h.ran())
+	if err != nil {
+		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
+	}
+	r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, alive), len(lock.Value))
+	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
+	return next, h.o.Sender.Do(ctx, r), nil
+}
+
+func (*holding) done(l *idem.Lock, _ *writing) bool { return l.Held }
+
 // hold puts a lock on a lease of its own. From then on this process has nothing to do with it.
 func hold(life context.Context, h *Lock, ttl time.Duration) error {
-	w := &writing{h: h, done: func(l *idem.Lock) bool { return l.Held }}
-	w.send = func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
-		next, lock, alive, err := h.o.Finisher.Hold(ctx, l, ttl, h.ran())
-		if err != nil {
-			return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
-		}
-		r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, alive), len(lock.Value))
-		r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
-		return next, h.o.Sender.Do(ctx, r), nil
-	}
+	w := &writing{h: h, write: &holding{ttl: ttl}}
 	put, st, err := w.run(life)
 	if err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)

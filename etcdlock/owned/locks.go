@@ -29,11 +29,15 @@ type Options struct {
 	Keeper   *session.Keeper
 	Finisher *finish.Finisher
 	*view.View
-	// Ended is called after an end that no call of idem.Held returns. recorded is false if it will never be in etcd. It must not block.
-	Ended func(record *idem.Record, recorded bool)
-	// Reduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request. It must not
-	// block. Nil = not called.
-	Reduced func(record *idem.Record, bytes int)
+	Listener
+}
+
+// Listener is told of what no call of idem.Held returns. None of its methods blocks.
+type Listener interface {
+	// Ended is called after such an end. recorded is false if it will never be in etcd.
+	Ended(record *idem.Record, recorded bool)
+	// Reduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request.
+	Reduced(record *idem.Record, bytes int)
 }
 
 // Locks are the locks that this process holds. It is safe for concurrent use.
@@ -91,7 +95,7 @@ func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 		s.o.Tasks.Help(h.lookAgain)
 	}
 	if next, _, err := s.o.Keeper.Current(); err == nil && next != of {
-		s.o.Tasks.Help((&adopting{h, next}).run)
+		s.o.Tasks.Help((&adopting{h: h, to: next}).run)
 	}
 }
 
@@ -162,7 +166,7 @@ func (s *Locks) ParkedChanged(id idem.ExecutionID) {
 func (s *Locks) Adopt(to *session.Session) (n int) {
 	for _, h := range s.All() {
 		if _, of, _ := h.now(); of != to {
-			s.o.Tasks.Start((&adopting{h, to}).run)
+			s.o.Tasks.Start((&adopting{h: h, to: to}).run)
 			n++
 		}
 	}
@@ -189,7 +193,5 @@ func (s *Locks) Rewind() {
 	}
 }
 
-// markLater returns a function that lets the queue behind a lock be looked at, without waiting for that.
-func (s *Locks) markLater(key string) func() {
-	return func() { s.o.Tasks.Help(func(context.Context) { s.o.Parked.Mark(key) }) }
-}
+// Ended tells of an end that no call of idem.Held returns.
+func (s *Locks) Ended(record *idem.Record, recorded bool) { s.o.Ended(record, recorded) }

@@ -12,34 +12,42 @@ import (
 	"hooklock/idem"
 )
 
+// parking makes the execution of a lock a parked one.
+type parking struct {
+	as   *idem.Parked
+	kept *idem.Kept
+}
+
+func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+	switch {
+	case l.Parked != nil:
+		return nil, commit.Reply{}, errNotWanted
+	case l.Cancel != nil:
+		return nil, commit.Reply{}, idem.ErrCancelled
+	}
+	o := w.h.o
+	next, k := *l, w.h.keys
+	next.Parked = p.as
+	if k.Slots = nil; !p.as.Trying && len(l.Slots) > 0 {
+		k.Slots = slots.Rest(o.Layout, &next)
+	}
+	answer := park.Send(ctx, o.Sender, o.Leases, &next, k, p.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+		return protocol.ParkRunning(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
+	})
+	return &next, answer, nil
+}
+
+func (*parking) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
+
+func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
+
 // Park implements idem.Held.
 func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	if !h.o.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.o.Tasks.Leave()
-	as := park.As(p, &kept)
-	w := &writing{
-		h: h, done: func(l *idem.Lock) bool { return l.Parked != nil },
-		over: func(err error) bool { return park.TooLarge(err) || link.Refuses(err) },
-		send: func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
-			switch {
-			case l.Parked != nil:
-				return nil, commit.Reply{}, errNotWanted
-			case l.Cancel != nil:
-				return nil, commit.Reply{}, idem.ErrCancelled
-			}
-			next, k := *l, h.keys
-			next.Parked = as
-			if k.Slots = nil; !as.Trying && len(l.Slots) > 0 {
-				k.Slots = slots.Rest(h.o.Layout, &next)
-			}
-			answer := park.Send(ctx, h.o.Sender, h.o.Leases, &next, k, &kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-				return protocol.ParkRunning(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
-			})
-			return &next, answer, nil
-		},
-	}
+	w := &writing{h: h, write: &parking{park.As(p, &kept), &kept}}
 	before := h.Lock()
 	put, st, err := w.run(ctx)
 	switch {

@@ -41,21 +41,8 @@ func (h *Lock) GiveBack(life context.Context) error {
 // Free sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or it was reaped, and
 // then there is a record. A parked execution keeps its lock, without a process.
 func (h *Lock) Free(life context.Context) error {
-	parked := false
-	_, st, err := (&writing{
-		h: h, done: func(l *idem.Lock) bool { return l.Parked != nil && l.Alive == "" },
-		send: func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
-			if l.Cancel != nil {
-				return nil, commit.Reply{}, idem.ErrCancelled
-			}
-			parked = l.Parked != nil
-			next, r, err := h.o.freeing(h.keys, l)
-			if err != nil {
-				return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
-			}
-			return next, h.o.Sender.Do(ctx, r), nil
-		},
-	}).run(life)
+	free := &freeing{}
+	_, st, err := (&writing{h: h, write: free}).run(life)
 	switch {
 	case errors.Is(err, idem.ErrCancelled):
 		return abort(life, h)
@@ -64,7 +51,7 @@ func (h *Lock) Free(life context.Context) error {
 	}
 	h.locks.LetGo(h)
 	switch {
-	case parked:
+	case free.parked:
 		h.o.Parked.Mark(h.keys.Lock)
 	case st != nil && st.Ended(h.Lock().Execution) != nil:
 		return idem.ErrLockLost
@@ -72,9 +59,29 @@ func (h *Lock) Free(life context.Context) error {
 	return nil
 }
 
-// freeing is the transaction that releases l, or gives a parked execution up for any process: no process has its lock then, and the index says so to every
+// freeing releases a lock, or gives a parked execution up for any process.
+type freeing struct {
+	untilKnown
+	parked bool // the latest attempt was about a parked execution
+}
+
+func (f *freeing) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+	if l.Cancel != nil {
+		return nil, commit.Reply{}, idem.ErrCancelled
+	}
+	f.parked = l.Parked != nil
+	next, r, err := w.h.o.freed(w.h.keys, l)
+	if err != nil {
+		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
+	}
+	return next, w.h.o.Sender.Do(ctx, r), nil
+}
+
+func (*freeing) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
+
+// freed returns what l becomes, and the transaction that releases it, or gives a parked execution up for any process: no process has its lock then, and the index says so to every
 // process. A try whose end is not written down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
-func (o *Options) freeing(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
+func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
 	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)

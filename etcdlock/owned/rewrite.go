@@ -24,22 +24,7 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 	}
 	defer done()
 	began := h.o.Clock.Instant()
-	err := (&rewriting{
-		h: h,
-		slots: func(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-			return h.o.Slots.Retake(ctx, next, h.keys, refused, h.locks.markLater(h.keys.Lock))
-		},
-		next: func(l *idem.Lock) {
-			l.Parked = stillParked(l, p)
-			l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, callbackHash, nil, nil
-		},
-		encode: protocol.EncodeFresh,
-		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) protocol.Op {
-			return protocol.Attempt(k, at, lock)
-		},
-		done: func(l *idem.Lock) bool { return l.Parked.Trying && l.CallbackHash == callbackHash },
-		runs: true,
-	}).run(ctx)
+	err := (&rewriting{h: h, rewrite: &attempt{h, &p, callbackHash}, runs: true}).run(ctx)
 	if err == nil {
 		h.mu.Lock()
 		h.since = began
@@ -49,23 +34,59 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 	return err
 }
 
+// attempt announces a try.
+type attempt struct {
+	h            *Lock
+	parked       *idem.Parked
+	callbackHash string
+}
+
+func (a *attempt) change(l *idem.Lock) {
+	l.Parked = stillParked(l, *a.parked)
+	l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, a.callbackHash, nil, nil
+}
+
+func (a *attempt) slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
+	return a.h.o.Slots.Retake(ctx, next, a.h.keys, refused)
+}
+
+func (*attempt) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
+
+func (*attempt) op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) protocol.Op {
+	return protocol.Attempt(k, at, lock)
+}
+
+func (a *attempt) isIn(l *idem.Lock) bool {
+	return l.Parked.Trying && l.CallbackHash == a.callbackHash
+}
+
 // Rest implements idem.Held.
 func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
-	return (&rewriting{
-		h: h,
-		slots: func(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
-			return slots.Rest(h.o.Layout, next), nil
-		},
-		next:   func(l *idem.Lock) { l.Parked = stillParked(l, p) },
-		encode: protocol.EncodeLock,
-		op: func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op {
-			return protocol.Rest(k, at, lock, announcement(before, p.Blocked))
-		},
-		done: func(l *idem.Lock) bool {
-			return !l.Parked.Trying && l.Parked.Tries == p.Tries && (l.Parked.Last == nil) == (p.Last == nil) && (p.Last == nil || l.Parked.Last.At.Equal(p.Last.At))
-		},
-	}).run(ctx)
+	return (&rewriting{h: h, rewrite: &rest{h.o, &p}}).run(ctx)
+}
+
+// rest notes that no try is under way.
+type rest struct {
+	o      *Options
+	parked *idem.Parked
+}
+
+func (r *rest) change(l *idem.Lock) { l.Parked = stillParked(l, *r.parked) }
+
+func (r *rest) slots(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
+	return slots.Rest(r.o.Layout, next), nil
+}
+
+func (*rest) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeLock(l) }
+
+func (r *rest) op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op {
+	return protocol.Rest(k, at, lock, announcement(before, r.parked.Blocked))
+}
+
+func (r *rest) isIn(l *idem.Lock) bool {
+	has, wants := l.Parked, r.parked
+	return !has.Trying && has.Tries == wants.Tries && (has.Last == nil) == (wants.Last == nil) && (wants.Last == nil || has.Last.At.Equal(wants.Last.At))
 }
 
 // stillParked is p with what is written once.
@@ -93,14 +114,36 @@ func announcement(before *idem.Lock, blocked string) *protocol.Leased {
 
 // rewriting is a put over the own lock.
 type rewriting struct {
-	h    *Lock
-	next func(*idem.Lock) // changes a copy of the lock as it was seen last
+	untilKnown
+	h *Lock
+	rewrite
+	runs bool // something is to be sent after it: no cancel may have been asked
+
+	stopped, final error // of the latest attempt: why this process was told to stop; and why nothing is sent any more
+}
+
+// rewrite is what a put over the own lock changes.
+type rewrite interface {
+	// change changes a copy of the lock as it was seen last.
+	change(*idem.Lock)
 	// slots sets those of next, where it counts against limits, and says which it takes or frees. refused: the one before was.
-	slots  func(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
-	encode func(*idem.Lock) ([]byte, error)
-	op     func(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
-	done   func(*idem.Lock) bool // the lock shows that an attempt whose answer got lost was applied
-	runs   bool                  // something is to be sent after it: no cancel may have been asked
+	slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
+	encode(*idem.Lock) ([]byte, error)
+	op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
+	// isIn reports whether the lock shows that an attempt whose answer got lost was applied.
+	isIn(*idem.Lock) bool
+}
+
+func (w *rewriting) send(ctx context.Context, _ *idem.Lock, writes *writing) (next *idem.Lock, answer commit.Reply, _ error) {
+	var l *idem.Lock
+	if l, w.stopped, w.final = w.writable(ctx); w.final == nil {
+		next, answer, w.final = w.overwrite(ctx, l, writes.refused)
+	}
+	return next, answer, w.final
+}
+
+func (w *rewriting) done(l *idem.Lock, writes *writing) bool {
+	return writes.lost != nil && w.isIn(l)
 }
 
 // run sends until the answer is definite, or ctx ends. What an attempt without an answer did is found out by the next call.
@@ -110,29 +153,20 @@ func (w *rewriting) run(ctx context.Context) error {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.o.Tasks.Leave()
-	var stopped, final error
-	writes := &writing{h: h}
-	writes.done = func(l *idem.Lock) bool { return writes.lost != nil && w.done(l) }
-	writes.send = func(ctx context.Context, _ *idem.Lock) (next *idem.Lock, answer commit.Reply, _ error) {
-		var l *idem.Lock
-		if l, stopped, final = w.writable(ctx); final == nil {
-			next, answer, final = w.overwrite(ctx, l, writes.refused)
-		}
-		return next, answer, final
-	}
+	writes := &writing{h: h, write: w}
 	put, _, err := writes.run(ctx)
 	switch {
-	case errors.Is(final, idem.ErrNoSlot) && writes.lost != nil: // the lost attempt may have them: the next write finds out
+	case errors.Is(w.final, idem.ErrNoSlot) && writes.lost != nil: // the lost attempt may have them: the next write finds out
 		return commit.Unavailable(writes.lost)
-	case final != nil:
-		return final
+	case w.final != nil:
+		return w.final
 	case err != nil:
 		return commit.Unavailable(err)
 	case put == nil:
 		return h.lose()
 	}
 	h.See(put)
-	if stopped == nil || h.Lock().Cancel != nil {
+	if w.stopped == nil || h.Lock().Cancel != nil {
 		return nil
 	}
 	return h.lose() // it is not this process's any more, though what it knew is written
@@ -171,7 +205,7 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply, err error) {
 	o := w.h.o
 	next := *l
-	w.next(&next)
+	w.change(&next)
 	k := o.Layout.Keys(l)
 	if len(l.Slots) > 0 {
 		if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
@@ -202,7 +236,7 @@ func (w *rewriting) follow(ctx context.Context) error {
 		return err
 	}
 	if to, _, err := w.h.o.Keeper.Current(); err == nil {
-		(&adopting{w.h, to}).run(ctx)
+		(&adopting{h: w.h, to: to}).run(ctx)
 	}
 	return nil
 }

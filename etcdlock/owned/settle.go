@@ -191,42 +191,55 @@ func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
 // settle sends until the answer is definite: the transaction can be applied once only, because it
 // takes the lock away that it compares. sent is under way already, or nil.
 func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
-	h := s.h
-	unrecorded := false
-	w := &writing{h: h, over: func(err error) bool { unrecorded = s.needsNoRecord(err); return unrecorded }}
-	w.done = func(*idem.Lock) bool { return w.refused && s.forAge() } // it is not too old, or what that was concluded from has changed
-	var c *conclusion
-	var answer commit.Reply
-	w.send = func(ctx context.Context, l *idem.Lock) (*idem.Lock, commit.Reply, error) {
-		next := *l
-		if c, sent = sent, nil; c == nil {
-			var err error
-			if c, err = s.send(ctx); err != nil {
-				return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
-			}
-		}
-		answer = h.o.Sender.Await(ctx, c.Request)
-		h.o.Leases.DropIfGone(c.SharedLease, answer.Err)
-		h.o.Leases.DropIfGone(c.AnswerLease, answer.Err)
-		if link.TooLarge(answer.Err) {
-			s.recordLess(c)
-		}
-		return &next, answer, nil
-	}
-	found, st, err := w.run(life)
+	h, write := s.h, &ending{s: s, sent: sent}
+	found, st, err := (&writing{h: h, write: write}).run(life)
 	switch {
-	case err != nil && unrecorded:
+	case err != nil && write.unrecorded:
 		return nil, s.freeWithoutRecord(life)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	case st != nil:
 		return s.endedBefore(life, st)
-	case answer.Applied():
-		return s.applied(c, answer), nil
+	case write.answer.Applied():
+		return s.applied(write.latest, write.answer), nil
 	}
 	h.See(found)
 	h.setEnding(false)
 	return nil, idem.ErrNotOld
+}
+
+// ending is the write of a settle.
+type ending struct {
+	s          *settling
+	sent       *conclusion // is under way already; nil = none is
+	latest     *conclusion // with its answer
+	answer     commit.Reply
+	unrecorded bool // the end will never be in etcd
+}
+
+func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
+	next, o := *l, e.s.h.o
+	if e.latest, e.sent = e.sent, nil; e.latest == nil {
+		var err error
+		if e.latest, err = e.s.send(ctx); err != nil {
+			return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
+		}
+	}
+	e.answer = o.Sender.Await(ctx, e.latest.Request)
+	o.Leases.DropIfGone(e.latest.SharedLease, e.answer.Err)
+	o.Leases.DropIfGone(e.latest.AnswerLease, e.answer.Err)
+	if link.TooLarge(e.answer.Err) {
+		e.s.recordLess(e.latest)
+	}
+	return &next, e.answer, nil
+}
+
+// done is about an execution that was to end for its age: it is not too old, or what that was concluded from has changed.
+func (e *ending) done(_ *idem.Lock, w *writing) bool { return w.refused && e.s.forAge() }
+
+func (e *ending) over(err error) bool {
+	e.unrecorded = e.s.needsNoRecord(err)
+	return e.unrecorded
 }
 
 // recordLess is called when etcd has refused c for its size: it would do so for ever. The next
@@ -235,7 +248,7 @@ func (s *settling) recordLess(c *conclusion) {
 	if c.handsOn {
 		return
 	}
-	if s.refusals++; s.refusals == 1 && s.h.o.Reduced != nil {
+	if s.refusals++; s.refusals == 1 {
 		s.h.o.Reduced(c.record, c.Size)
 	}
 }

@@ -15,15 +15,26 @@ import (
 // sent again until the lock shows what became of it.
 type writing struct {
 	h *Lock
-	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any more.
-	send func(ctx context.Context, l *idem.Lock) (next *idem.Lock, answer commit.Reply, err error)
-	// done reports whether l shows that an attempt was applied.
-	done func(l *idem.Lock) bool
-	over func(error) bool // an attempt with that error is the last one; nil = none is
+	write
 
 	refused bool  // the latest attempt was
 	lost    error // of an attempt that may have been applied; nil = there is none
 }
+
+// write is what is written.
+type write interface {
+	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any more.
+	send(ctx context.Context, l *idem.Lock, w *writing) (next *idem.Lock, answer commit.Reply, err error)
+	// done reports whether l shows that an attempt was applied.
+	done(l *idem.Lock, w *writing) bool
+	// over reports whether an attempt with that error is the last one.
+	over(error) bool
+}
+
+// untilKnown is a write that goes on after each error.
+type untilKnown struct{}
+
+func (untilKnown) over(error) bool { return false }
 
 // run sends until it is known what became of it. It returns the lock as it was put, or found if an attempt without an answer has put it; else the state in
 // which the lock is not this one's any more. The error is that of send, or why the last attempt came to nothing.
@@ -31,7 +42,7 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 	h := w.h
 	for pause, same := link.NewBackoff(), false; ; {
 		l := h.Lock()
-		next, answer, err := w.send(ctx, l)
+		next, answer, err := w.send(ctx, l, w)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -50,7 +61,7 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 				err = unread
 			case !h.mine(st):
 				return nil, st, nil
-			case w.done(st.Lock):
+			case w.done(st.Lock, w):
 				return st.Lock, nil, nil
 			case st.Lock.Revision != l.Revision || w.refused && !same: // what is sent next may be another transaction
 				w.lost, same = before, st.Lock.Revision == l.Revision
@@ -60,7 +71,7 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 				w.lost = before
 			}
 		}
-		if w.over != nil && w.over(err) || pause.Wait(ctx) != nil {
+		if w.over(err) || pause.Wait(ctx) != nil {
 			return nil, nil, cmp.Or(err, context.Cause(ctx))
 		}
 	}

@@ -102,7 +102,7 @@ func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {
 		f.index.ready.add(f.index.known.queues[in.lock])
 	}
 	f.index.mu.Unlock()
-	f.index.o.Changed(id)
+	f.index.o.ParkedChanged(id)
 }
 
 // ageChanged is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
@@ -121,6 +121,6 @@ func (f *follower) ageChanged(id idem.ExecutionID, e *clientv3.Event) {
 
 func (f *follower) putLocked(e *entry) {
 	if f.index.known.put(e) {
-		f.index.o.Some()
+		f.index.o.FirstParked()
 	}
 }

@@ -19,17 +19,19 @@ type Options struct {
 	Tasks    *commit.Tasks
 	Layout   protocol.Layout
 	Sessions *session.Set
+	Process
+}
 
-	// None of these functions blocks.
-
+// Process is what an Index asks of its process, and tells it. None of its methods blocks.
+type Process interface {
 	// Paused reports whether executions of that route and workflow are paused.
-	Paused func(route, workflow string) bool
-	// Left is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
-	Left func(idem.ExecutionID)
-	// Changed is called after the index entry of an execution has changed or has gone.
-	Changed func(idem.ExecutionID)
-	// Some is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
-	Some func()
+	Paused(route, workflow string) bool
+	// LeftQueue is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
+	LeftQueue(idem.ExecutionID)
+	// ParkedChanged is called after the index entry of an execution has changed or has gone.
+	ParkedChanged(idem.ExecutionID)
+	// FirstParked is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
+	FirstParked()
 }
 
 // Index knows what is parked, over all processes: it follows the index in etcd, which is small, and counts. It also says which queues are ready: the

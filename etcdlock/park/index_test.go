@@ -13,12 +13,18 @@ import (
 
 // newIndex returns an index that follows nothing, and what it says has left a queue.
 func newIndex() (x *Index, left *[]idem.ExecutionID) {
-	left = new([]idem.ExecutionID)
-	return New(&Options{
-		Tasks: commit.NewTasks(), Layout: protocol.NewLayout("/hooklock"),
-		Left: func(id idem.ExecutionID) { *left = append(*left, id) },
-	}), left
+	queues := &leftQueues{}
+	return New(&Options{Tasks: commit.NewTasks(), Layout: protocol.NewLayout("/hooklock"), Process: queues}), &queues.left
 }
+
+// leftQueues is a process in which nothing is paused.
+type leftQueues struct {
+	Process
+	left []idem.ExecutionID
+}
+
+func (q *leftQueues) LeftQueue(id idem.ExecutionID) { q.left = append(q.left, id) }
+func (q *leftQueues) Paused(_, _ string) bool       { return false }
 
 // entryOf returns the entry of an execution of workflow w.
 func entryOf(id, route string, state idem.ParkState, since time.Time) *entry {

@@ -15,17 +15,21 @@ import (
 // Options are what this package works with.
 type Options struct {
 	*finish.Finisher
-	Sender   *commit.Sender
 	Tasks    *commit.Tasks
 	Sessions *session.Set
 	// Writer marks the records that this process writes.
 	Writer string
+	Process
+}
+
+// Process is what a Reaper asks of its process, and tells it. None of its methods blocks.
+type Process interface {
 	// Holds reports whether this process has the lock of an execution, and so ends it itself.
-	Holds func(idem.ExecutionID) bool
-	// Reaped is called when this process has ended the execution of a dead lock; nil = nothing is. It must not block.
-	Reaped func(*idem.Lock)
-	// Failed is called with a dead lock that the sweeper could not reap. It must not block.
-	Failed func(*idem.Lock, error)
+	Holds(idem.ExecutionID) bool
+	// Reaped is called when this process has ended the execution of a dead lock.
+	Reaped(*idem.Lock)
+	// NotReaped is called with a dead lock that the sweeper could not reap.
+	NotReaped(*idem.Lock, error)
 }
 
 // Reaper ends the executions of dead locks. It is safe for concurrent use.
@@ -73,7 +77,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 			}
 		case !answer.Succeeded:
 			r.Met(dead.Alive, answer)
-		case !dead.Cooling && r.o.Reaped != nil:
+		case !dead.Cooling:
 			r.o.Reaped(dead)
 		}
 		return answer.Err == nil, answer.Err

@@ -26,8 +26,8 @@ func Rest(y protocol.Layout, next *idem.Lock) []protocol.SlotKey {
 }
 
 // Retake chooses slots for the next try of the lock with the keys k. refused: the choice before was. It returns idem.ErrNoSlot if a limit has
-// none, and then calls wake when there may be one, or that etcd cannot be reached.
-func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool, wake func()) ([]protocol.SlotKey, error) {
+// none, and then the queue is marked when there may be one, or that etcd cannot be reached.
+func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool) ([]protocol.SlotKey, error) {
 	if next.HasSlot() || p.Size(next) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, re
 			if full := p.Choose(next, AnotherTry); full == "" {
 				return Chosen(p.o.Layout, next), nil
 			} else if looked {
-				p.waitAgain(next, full, wake)
+				p.waitAgain(next, full, k.Lock)
 				return nil, idem.ErrNoSlot
 			}
 		}
@@ -70,10 +70,10 @@ func (p *Slots) Changed(from, to *idem.Lock) {
 }
 
 // waitAgain registers an execution that has its lock, but finds every slot of a limit taken. It is woken once.
-func (p *Slots) waitAgain(l *idem.Lock, full string, wake func()) {
+func (p *Slots) waitAgain(l *idem.Lock, full, ready string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := &Waiter{lock: *l, wake: wake}
+	w := &Waiter{lock: *l, ready: ready}
 	for _, slot := range l.Slots {
 		if slot.Limit == full {
 			w.turn = slot.Rule
@@ -89,7 +89,7 @@ func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
 		if counts, room := p.known.hasRoom(&w.lock, name); counts && room {
 			delete(p.again, x)
-			w.wake()
+			p.ask(w)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (f *following) list(ctx context.Context) (int64, error) {
 	}
 	p.known.followed = true
 	for _, w := range p.waiters {
-		w.ask()
+		p.ask(w)
 	}
 	p.wakeAgainLocked("")
 	return revision, nil
@@ -102,12 +102,12 @@ func (f *following) lookAfter() (nobody bool) {
 	for x, w := range p.waiters {
 		in := p.known.limits[w.turn]
 		lost := in == nil || in.line[x] == nil
-		if w.idle++; w.wake != nil && w.idle > roundsToCome && (lost || slices.Contains(p.nextLocked(w.turn), x)) {
+		if w.idle++; w.ready != "" && w.idle > roundsToCome && (lost || slices.Contains(p.nextLocked(w.turn), x)) {
 			delete(p.waiters, x) // its queue has been looked at without it: it has ended, or will ask again
 			continue
 		}
 		if lost {
-			w.ask()
+			p.ask(w)
 		}
 	}
 	p.wakeAgainLocked("")

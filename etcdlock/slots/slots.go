@@ -36,17 +36,17 @@ type Waiter struct {
 	lock  idem.Lock     // as it waits
 	Woken chan struct{} // closed when it may be next
 	turn  string        // the limit at which it is, or may be, a slot waiter; "" = none. Of one that is to be tried again: the rule of the limit that is full
-	wake  func()        // called instead, for a queue of parked executions
+	ready string        // of a parked execution: the key of the lock whose queue is ready then, instead
 	idle  int           // rounds since it was woken and did not come
 }
 
-// ask lets the waiter ask again; nil is no waiter.
-func (w *Waiter) ask() {
+// ask lets a waiter ask again; nil is no waiter.
+func (p *Slots) ask(w *Waiter) {
 	if w == nil {
 		return
 	}
-	if w.wake != nil {
-		w.wake()
+	if w.ready != "" {
+		p.o.MarkReady(w.ready)
 		return
 	}
 	select {
@@ -62,22 +62,27 @@ type Options struct {
 	Sender *commit.Sender
 	Tasks  *commit.Tasks
 	Layout protocol.Layout
+	Process
+}
 
-	// What this process knows without asking etcd; none of these functions blocks.
-
+// Process is what slots ask of their process, and tell it. None of its methods blocks.
+type Process interface {
 	// Session returns the session of this process, or why there is none.
-	Session func() (*session.Session, error)
+	Session() (*session.Session, error)
 	// Paused reports whether executions of that route and workflow are paused.
-	Paused func(route, workflow string) bool
+	Paused(route, workflow string) bool
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
-	Size func(route string, slot idem.Slot) int
+	Size(route string, slot idem.Slot) int
+	// MarkReady is called when the queue of the lock with that key should be looked at, because a limit may have a slot for a parked execution. It
+	// may be called while a caller of the slots waits.
+	MarkReady(lock string)
 }
 
 // New returns slots that know nothing yet.
 func New(o *Options) *Slots {
 	return &Slots{
 		o: o, wanted: make(chan struct{}, 1),
-		known:   known{layout: o.Layout, size: o.Size, seed: maphash.MakeSeed(), limits: map[string]*limit{}},
+		known:   known{layout: o.Layout, o: o, seed: maphash.MakeSeed(), limits: map[string]*limit{}},
 		waiters: map[idem.ExecutionID]*Waiter{}, again: map[idem.ExecutionID]*Waiter{}, rules: map[string]struct{}{},
 	}
 }
@@ -185,20 +190,20 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 }
 
 // Ask returns a limit at which an execution is not next yet, and whether it is a slot waiter there; "" = it is next at all of them. Until all
-// is followed that is not known, and at is no limit's name, as it is for a paused execution. Woken of the waiter is closed, or wake is called,
-// when the caller should ask again.
-func (p *Slots) Ask(l *idem.Lock, wake func()) (at string, inLine bool, w *Waiter) {
+// is followed that is not known, and at is no limit's name, as it is for a paused execution. Woken of the waiter is closed when the
+// caller should ask again; or the queue of the lock with the key ready is marked, where that is not "".
+func (p *Slots) Ask(l *idem.Lock, ready string) (at string, inLine bool, w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w = p.waiters[l.Execution]
 	if w == nil {
-		w = &Waiter{lock: *l, wake: wake}
+		w = &Waiter{lock: *l, ready: ready}
 		p.waiters[l.Execution] = w
 	}
 	w.Woken, w.idle = make(chan struct{}), 0
 	switch {
 	case p.o.Paused(l.Route, l.Scope.Workflow): // since it was looked at
-		w.ask()
+		p.ask(w)
 	case !p.known.followed:
 		link.Wake(p.wanted)
 	default:
@@ -225,7 +230,7 @@ func (p *Slots) tellLocked(name string) {
 	}
 	p.wakeAgainLocked(name)
 	for _, x := range p.nextLocked(name) {
-		p.waiters[x].ask()
+		p.ask(p.waiters[x])
 	}
 }
 
@@ -270,8 +275,8 @@ func (p *Slots) PausesChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.waiters {
-		if w.wake == nil && p.o.Paused(w.lock.Route, w.lock.Scope.Workflow) {
-			w.ask()
+		if w.ready == "" && p.o.Paused(w.lock.Route, w.lock.Scope.Workflow) {
+			p.ask(w)
 		}
 	}
 }

@@ -16,9 +16,16 @@ import (
 	"hooklock/idem"
 )
 
-func of(n int) func(string, idem.Slot) int { return func(string, idem.Slot) int { return n } }
+// limited is a process in which each limit has as many slots, and nothing is paused.
+type limited struct {
+	Process
+	most int
+}
 
-func never(string, string) bool { return false }
+func (p limited) Size(string, idem.Slot) int       { return p.most }
+func (limited) Session() (*session.Session, error) { return &session.Session{Name: "s"}, nil }
+func (limited) MarkReady(string)                   {}
+func (limited) Paused(string, string) bool         { return false }
 
 func limitedLock(workflow, event string) idem.Lock {
 	sum := sha256.Sum256([]byte(event))
@@ -56,7 +63,7 @@ func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *test
 
 func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T) {
 	y := protocol.NewLayout("/hooklock")
-	p := New(&Options{Layout: y, Size: of(4), Paused: never})
+	p := New(&Options{Layout: y, Process: limited{most: 4}})
 	p.known.followed = true
 	event := func(key string, revision int64, value []byte) {
 		kv := &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision, CreateRevision: revision, Value: value}
@@ -96,11 +103,10 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 // Another process may have run the event to its end between the look at its queue and the question.
 func TestASlotWaiterWhoseParkedEventEndedMeanwhileIsForgotten(t *testing.T) {
 	p := New(&Options{
-		Layout: protocol.NewLayout("/hooklock"), Size: of(1), Paused: never,
-		Session: func() (*session.Session, error) { return &session.Session{Name: "s"}, nil },
+		Layout: protocol.NewLayout("/hooklock"), Process: limited{most: 1},
 	})
 	ended := limitedLock("w", "ended")
-	p.Ask(&ended, func() {})
+	p.Ask(&ended, "locks/w")
 	for range roundsToCome + 1 {
 		(&following{p}).lookAfter()
 	}
@@ -119,7 +125,7 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = pool.Close() })
 	y := protocol.NewLayout("/hooklock")
-	p := New(&Options{Pool: pool, Layout: y, Size: of(1), Paused: never})
+	p := New(&Options{Pool: pool, Layout: y, Process: limited{most: 1}})
 	for i := range maxKnown + 10 { // as each refusal leaves it
 		other := limitedLock("w", fmt.Sprint(i))
 		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}

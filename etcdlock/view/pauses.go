@@ -24,10 +24,10 @@ import (
 // which acknowledges it: what was sent before has taken its lock by then or never will, and what is sent afterwards has seen the pause
 // (test/model/paused.go). So a pause costs a delivery one load of a pointer, and no compare.
 type Pauses struct {
-	layout  protocol.Layout
-	now     atomic.Pointer[pauseSet] // nil = nothing is paused
-	heard   chan struct{}            // signals that there is something to acknowledge
-	changed func(begun, over []*idem.Pause)
+	layout protocol.Layout
+	view   *View                    // is told of each change, in order
+	now    atomic.Pointer[pauseSet] // nil = nothing is paused
+	heard  chan struct{}            // signals that there is something to acknowledge
 
 	mu sync.Mutex
 	// announcing counts the tries of parked executions whose announcement is on its way, for which no epoch is compared. Each acknowledgement waits
@@ -44,9 +44,9 @@ type pauseSet struct {
 	end    context.CancelFunc
 }
 
-// newPauses returns pauses of which none is in force. changed is called with each change, in order; it must not block.
-func newPauses(y protocol.Layout, changed func(begun, over []*idem.Pause)) *Pauses {
-	return &Pauses{layout: y, heard: make(chan struct{}, 1), changed: changed, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
+// newPauses returns pauses of which none is in force.
+func newPauses(y protocol.Layout, v *View) *Pauses {
+	return &Pauses{layout: y, heard: make(chan struct{}, 1), view: v, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
 }
 
 // Of returns the pause that an execution of that route and workflow waits for; nil = none. An execution without a route, as a lock of the lock
@@ -149,7 +149,7 @@ func (p *Pauses) setLocked(all map[string]*idem.Pause) {
 	if len(begun) > 0 {
 		link.Wake(p.heard)
 	}
-	p.changed(begun, over)
+	p.view.pausesChanged(begun, over)
 }
 
 // listLocked returns the pauses in the order in which they began.

@@ -14,17 +14,17 @@ import (
 
 // Queues are those that executions of this process wait in. It is safe for concurrent use.
 type Queues struct {
-	layout protocol.Layout
-	gone   func(key string, since int64) int64
+	layout  protocol.Layout
+	watcher *Watcher // which keys are gone
 
 	mu      sync.Mutex
 	waiters map[idem.ExecutionID]*Entry // that may be handed the lock
 	of      map[string]*queue           // by the key of the lock
 }
 
-// newQueues returns queues of which nothing is known. gone returns the revision after since at which a key was deleted, 0 = none is known; it must not block.
-func newQueues(y protocol.Layout, gone func(key string, since int64) int64) *Queues {
-	return &Queues{layout: y, gone: gone, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
+// newQueues returns queues of which nothing is known.
+func newQueues(y protocol.Layout, w *Watcher) *Queues {
+	return &Queues{layout: y, watcher: w, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
 }
 
 // Entry is the queue entry of an execution of this process. Only one that was registered may be handed the lock; Queues changes it then.
@@ -404,7 +404,7 @@ func (qs *Queues) GoneAt(e *Entry) int64 {
 	if at := slices.IndexFunc(e.queue.line.Places, e.is); at < 0 || at == len(e.queue.line.Places)-1 && !e.queue.followed() {
 		return 0
 	}
-	return qs.gone(e.key(), e.Revision)
+	return qs.watcher.GoneAt(e.key(), e.Revision)
 }
 
 // Ahead is what an entry waits for next, as far as this process knows without asking etcd; the zero value: it has to read.
@@ -450,7 +450,7 @@ func (qs *Queues) predecessorLocked(e *Entry) (entry string, since int64) {
 		other := line[i]
 		entry = other.Key
 		switch {
-		case qs.gone(entry, other.Place) != 0:
+		case qs.watcher.GoneAt(entry, other.Place) != 0:
 			continue
 		case entry == e.before && other.Place == e.since:
 			return "", 0
@@ -472,7 +472,7 @@ func (qs *Queues) Known(lock string, line protocol.Line) protocol.Line {
 		line = merge(line, q.line)
 	}
 	qs.mu.Unlock()
-	for len(line.Places) > 0 && qs.gone(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal
+	for len(line.Places) > 0 && qs.watcher.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal
 		line.Places = line.Places[1:]
 	}
 	return line

@@ -21,16 +21,6 @@ func lockFor(event string) idem.Lock {
 	return idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}), Scope: scope, EventID: event}}
 }
 
-// deleted are keys that are gone.
-type deleted map[string]bool
-
-func (d deleted) at(key string, _ int64) int64 {
-	if d[key] {
-		return 80
-	}
-	return 0
-}
-
 // enters registers an entry that was made at a revision.
 func enters(qs *Queues, event string, revision int64) *Entry {
 	l := lockFor(event)
@@ -41,7 +31,7 @@ func enters(qs *Queues, event string, revision int64) *Entry {
 }
 
 func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
-	qs := newQueues(layout, deleted{}.at)
+	qs := newQueues(layout, newWatcher(nil))
 	places := []*Entry{enters(qs, "c", 30), enters(qs, "a", 10), enters(qs, "d", 30), enters(qs, "b", 20)}
 	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
 		want := ""
@@ -96,14 +86,14 @@ func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
 }
 
 func TestAWaiterKnowsItsPredecessor(t *testing.T) {
-	gone := deleted{}
-	qs := newQueues(layout, gone.at)
+	watcher := newWatcher(nil)
+	qs := newQueues(layout, watcher)
 	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
 	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
 	qs.Changed(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
 		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
 	}})
-	gone[key("c")] = true
+	watcher.Deleted(key("c"), 80)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
 		if got := qs.Ahead(p).Entry; got != want {
 			t.Errorf("it waits for %q, and not for %q", got, want)
@@ -113,7 +103,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 		t.Errorf("the first of two waits for %q and for %q", one.before, got)
 	}
 	for _, left := range []string{"a", "b", "here"} {
-		gone[key(left)] = true
+		watcher.Deleted(key(left), 80)
 	}
 	if got := qs.Ahead(one).Entry; got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
 		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
@@ -121,7 +111,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 }
 
 func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
-	qs := newQueues(layout, deleted{}.at)
+	qs := newQueues(layout, newWatcher(nil))
 	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) { qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {}) },
 		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
@@ -145,7 +135,7 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 }
 
 func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
-	qs := newQueues(layout, deleted{}.at)
+	qs := newQueues(layout, newWatcher(nil))
 	p, again := enters(qs, "here", 70), lockFor("again")
 	between := inLine("between", 63)
 	key := layout.Lock(again.Scope)

@@ -35,31 +35,33 @@ type Options struct {
 	Sender *commit.Sender
 	Tasks  *commit.Tasks
 	Layout protocol.Layout
+	Process
+}
 
-	// None of these functions blocks.
-
+// Process is what a View asks of its process, and tells it. None of its methods blocks.
+type Process interface {
 	// Session returns the session of this process, or why there is none.
-	Session func() (*session.Session, error)
+	Session() (*session.Session, error)
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
-	Size func(route string, slot idem.Slot) int
+	Size(route string, slot idem.Slot) int
 	// PausesChanged is called with each change of the pauses, in order.
-	PausesChanged func(begun, over []*idem.Pause)
+	PausesChanged(begun, over []*idem.Pause)
 	// ParkedChanged is called after the index entry of an execution has changed or has gone.
-	ParkedChanged func(idem.ExecutionID)
+	ParkedChanged(idem.ExecutionID)
 }
 
 // New returns a view that knows nothing before Run and the first session.
 func New(o *Options) *View {
 	v := &View{Sessions: session.NewSet(), o: o}
-	v.Pauses = newPauses(o.Layout, v.pausesChanged)
+	v.Pauses = newPauses(o.Layout, v)
 	v.Watcher = newWatcher(v)
-	v.Queues = newQueues(o.Layout, v.Watcher.GoneAt)
+	v.Queues = newQueues(o.Layout, v.Watcher)
+	around := &surroundings{v.o, v}
 	v.Slots = slots.New(&slots.Options{
-		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Size: o.Size, Paused: v.paused, Session: o.Session,
+		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Process: around,
 	})
 	v.Parked = park.New(&park.Options{
-		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Sessions: v.Sessions, Paused: v.paused,
-		Left: v.Slots.LeaveLine, Changed: o.ParkedChanged, Some: v.Watcher.want,
+		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Sessions: v.Sessions, Process: around,
 	})
 	return v
 }
@@ -73,7 +75,27 @@ func (v *View) Run(ctx context.Context) {
 	parts.Wait()
 }
 
-func (v *View) paused(route, workflow string) bool { return v.Pauses.Of(route, workflow) != nil }
+// surroundings are the other parts, as slots and the index of what is parked see them.
+type surroundings struct {
+	*Options
+	v *View
+}
+
+// Paused implements slots.Process and park.Process.
+func (s *surroundings) Paused(route, workflow string) bool {
+	return s.v.Pauses.Of(route, workflow) != nil
+}
+
+// MarkReady implements slots.Process. The caller may be the index itself.
+func (s *surroundings) MarkReady(lock string) {
+	s.Tasks.Help(func(context.Context) { s.v.Parked.Mark(lock) })
+}
+
+// LeftQueue implements park.Process.
+func (s *surroundings) LeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveLine(id) }
+
+// FirstParked implements park.Process.
+func (s *surroundings) FirstParked() { s.v.Watcher.want() }
 
 func (v *View) pausesChanged(begun, over []*idem.Pause) {
 	v.Parked.PausesChanged()

@@ -52,6 +52,11 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 	}
 }
 
+// unheard is a process that is told of what is parked.
+type unheard struct{ Process }
+
+func (unheard) ParkedChanged(idem.ExecutionID) {}
+
 // One watch serves both: those that wait here, and what is parked.
 func TestAQueueIsReadyWhenItsLockOrAnEntryIsGoneAlsoWhileNothingWaitsHere(t *testing.T) {
 	e := etcdtest.Start(t)
@@ -60,7 +65,7 @@ func TestAQueueIsReadyWhenItsLockOrAnEntryIsGoneAlsoWhileNothingWaitsHere(t *tes
 		t.Fatal(err)
 	}
 	defer func() { _ = pool.Close() }()
-	v := New(&Options{Pool: pool, Layout: layout, Tasks: commit.NewTasks(), ParkedChanged: func(idem.ExecutionID) {}})
+	v := New(&Options{Pool: pool, Layout: layout, Tasks: commit.NewTasks(), Process: unheard{}})
 	ctx, stop := context.WithCancel(etcdtest.Within(t, etcdtest.Patience))
 	over := make(chan struct{})
 	go func() { defer close(over); v.Run(ctx) }()
