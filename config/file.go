@@ -2,12 +2,13 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knadh/koanf/maps"
 	koanfyaml "github.com/knadh/koanf/parsers/yaml"
@@ -26,6 +27,7 @@ type fileParser struct {
 	koanfyaml.YAML // to write YAML, which koanf's interface needs too
 	*reading
 	name  string
+	lines []string // of the file, without their ends
 	nodes int
 }
 
@@ -43,11 +45,12 @@ func (f *fileParser) parse(text []byte) *yaml.Node {
 		f.refuse(f.at(nil), "", "larger than %d MiB", maxFile>>20)
 		return nil
 	}
+	f.lines = splitLines(text)
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err != nil {
 		if !errors.Is(err, io.EOF) {
-			f.syntax(text, err)
+			f.syntax(err)
 		}
 		return nil
 	}
@@ -55,38 +58,14 @@ func (f *fileParser) parse(text []byte) *yaml.Node {
 	case err == nil:
 		f.refuse(f.at(&second), "", "a second document begins here; one file holds one configuration")
 	case !errors.Is(err, io.EOF):
-		f.syntax(text, err)
+		f.syntax(err)
+	}
+	if key := strangeKey(&document); key != nil {
+		r, _ := utf8.DecodeRuneInString(key.Value)
+		f.refuse(f.at(key), "", "not valid YAML: %s", strange(r))
+		return nil
 	}
 	return document.Content[0]
-}
-
-var yamlLine = regexp.MustCompile(`line (\d+): `)
-
-// syntax reports an error of the YAML parser, which knows the line only.
-func (f *fileParser) syntax(text []byte, err error) {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := f.at(nil)
-	if found := yamlLine.FindStringSubmatchIndex(message); found != nil {
-		at.Line, _ = strconv.Atoi(message[found[2]:found[3]])
-		message = message[:found[0]] + message[found[1]:]
-	}
-	if line := tabLine(text); line > 0 {
-		at.Line, at.Column = line, 1
-		message = "a tab begins this line; YAML is indented with spaces"
-	}
-	f.refuse(at, "", "not valid YAML: %s", message)
-}
-
-// tabLine returns the number of the first line that has a tab in its indentation, 0 if there is none.
-func tabLine(text []byte) int {
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; bytes.IndexByte(indent, '\t') >= 0 {
-			return number
-		}
-	}
-	return 0
 }
 
 func (f *fileParser) at(n *yaml.Node) Origin {
@@ -175,6 +154,9 @@ func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, key
 			f.refuse(f.at(keyNode), join(path, name), "given twice, first in line %d", line)
 		default:
 			lines[name] = keyNode.Line
+			if f.refuseStrange(keyNode, join(path, name)) {
+				name = withoutQuoteMarks(name)
+			}
 			each(name, keyNode, value)
 		}
 	}
@@ -252,16 +234,17 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 		if value = f.resolve(value); value == nil {
 			return
 		}
-		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" {
+		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" && !isHugeInt(value) {
 			f.refuse(f.at(value), entry, "needs a whole number without quotes, e.g. 20")
 			return
 		}
-		count, err := wholeNumber(value.Value)
+		number, err := wholeNumber(value.Value)
+		count, err := f.orLargest(entry, number, err)
 		if err != nil {
 			f.refuse(f.at(value), entry, "%s", err)
 			return
 		}
-		counts[name] = count
+		counts[name], _ = count.(int)
 	})
 	f.set(path, counts, at)
 }
@@ -272,7 +255,7 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 		return
 	}
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		f.refuse(f.at(n), path, "needs a list: [%s]", n.Value)
+		f.refuse(f.at(n), path, "needs a list: [%s]", k.quotable(n.Value))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
@@ -291,7 +274,12 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 		f.places[indexed(path, i)] = f.at(item)
 		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
 		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
-			f.refuse(f.at(item), indexed(path, i), "needs %s", k.itemHint(item))
+			f.refuse(f.at(item), indexed(path, i), "%s", cmp.Or(f.quotesNeeded(item), "needs "+k.itemHint(item)))
+			wrong = true
+			continue
+		}
+		if f.refuseStrange(item, indexed(path, i)) {
+			wrong = true
 			continue
 		}
 		value, err := k.parseItem(item.Value)
@@ -312,7 +300,7 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 func (k *key) itemHint(item *yaml.Node) string {
 	switch k.kind {
 	case kindTexts:
-		return quoteHint(item)
+		return k.quoteHint(item)
 	case kindChoices:
 		return "one of " + strings.Join(k.choices, ", ")
 	}
@@ -337,21 +325,25 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "has no value; give one, or remove the line")
 		return
 	case n.Kind != yaml.ScalarNode:
-		f.refuse(at, path, "needs %s", k.example())
+		f.refuse(at, path, "%s", cmp.Or(f.quotesNeeded(n), "needs "+k.example()))
 		return
-	case number && (k.kind == kindDuration || k.kind == kindSize):
-		// Goes on to the parser, which knows the hint about the missing unit.
+	case number && (k.kind == kindDuration || k.kind == kindSize), k.kind == kindInt && isHugeInt(n):
+		// Goes on to the parser, which knows the hint about the missing unit. YAML takes a huge number for a float.
 	case tag == "!!bool" && k.kind == kindChoice && slices.Contains(k.choices, n.Value):
 		// auto, true or false: YAML takes two of the words for a boolean.
 	case tag != scalarTags[k.kind]:
 		if k.kind == kindText {
-			f.refuse(at, path, "needs %s", quoteHint(n))
+			f.refuse(at, path, "needs %s", k.quoteHint(n))
 		} else {
 			f.refuse(at, path, "needs %s", k.example())
 		}
 		return
 	}
+	if f.refuseStrange(n, path) {
+		return
+	}
 	value, err := k.parseScalar(n.Value)
+	value, err = f.orLargest(path, value, err)
 	if err != nil {
 		f.refuse(at, path, "%s", err)
 		return
@@ -359,10 +351,26 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 	f.set(path, value, at)
 }
 
+// isHugeInt reports whether n is a whole number that YAML takes for a float, because it is so large.
+func isHugeInt(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" && madeOf(n.Value, digits)
+}
+
 // quoteHint says how to write as text what YAML took for another type.
-func quoteHint(n *yaml.Node) string {
-	if n.Kind == yaml.ScalarNode && n.Value != "" {
-		return "text; put it in quotes: " + strconv.Quote(n.Value)
+func (k *key) quoteHint(n *yaml.Node) string {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Value == "":
+		return "text"
+	case k.ofSecret:
+		return "text in quotes"
 	}
-	return "text"
+	return "text; put it in quotes: " + strconv.Quote(n.Value)
+}
+
+// quotable returns text as a message may quote it.
+func (k *key) quotable(text string) string {
+	if k.ofSecret {
+		return "…"
+	}
+	return text
 }

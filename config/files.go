@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -76,6 +77,7 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 		if text, ok := s.read(p); ok {
 			if secret.name != publicKey {
 				s.odd(p.path, text)
+				s.foreign(p.path, text)
 			}
 			all = append(all, newSecret(text))
 		}
@@ -91,21 +93,17 @@ type secretPlace struct{ path, file, variable string }
 func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secretPlace {
 	var places []secretPlace
 	var given, known []string
-	for _, ending := range []string{"_file", "_env", "_files"} {
-		setting, _ := k.child(name + ending)
-		if setting == nil {
-			continue
-		}
+	for _, setting := range k.placesOf(name) {
 		known = append(known, setting.name)
 		at, field := join(path, setting.name), v.Field(setting.index)
 		before := len(places)
 		switch {
-		case ending == "_files":
+		case setting.kind == kindTexts:
 			for i := range field.Len() {
 				places = append(places, secretPlace{path: indexed(at, i), file: field.Index(i).String()})
 			}
 		case field.String() == "":
-		case ending == "_env":
+		case strings.HasSuffix(setting.name, "_env"):
 			places = append(places, secretPlace{path: at, variable: field.String()})
 		default:
 			places = append(places, secretPlace{path: at, file: field.String()})
@@ -125,13 +123,13 @@ func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secr
 func (s *secretReader) read(p secretPlace) (string, bool) {
 	text, found := s.env[p.variable]
 	if p.variable != "" && !found {
-		s.missing(p.path, "there is no environment variable %s", p.variable)
+		s.missing(p.path, "%s", s.noVariable(p.variable))
 		return "", false
 	}
 	if p.variable == "" {
 		var err error
 		if text, err = readSecret(p.file); err != nil {
-			s.missing(p.path, "%s", err)
+			s.missing(p.path, "%s", WithoutSecret(p.file, err))
 			return "", false
 		}
 	}
@@ -140,6 +138,19 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 		s.problems = append(s.problems, Problem{Path: p.path, Text: "the secret is empty"})
 	}
 	return text, true
+}
+
+// noVariable says that there is no variable called name, which may be a secret that was written in its place.
+func (s *secretReader) noVariable(name string) string {
+	if isVariable(name) {
+		return "there is no environment variable " + name
+	}
+	alone, _, assigned := strings.Cut(name, "=")
+	alone = strings.Trim(alone, "${}")
+	if _, found := s.env[alone]; (found || assigned) && isVariable(alone) {
+		return "write the name alone: " + alone
+	}
+	return "needs the name of a variable of the environment, such as STRIPE_SECRET; what stands here is not shown, because it may be the secret itself"
 }
 
 // isBlank reports whether text is what editors write into an empty file: a byte order mark, of
@@ -172,10 +183,37 @@ func (s *secretReader) odd(path, text string) {
 		{strings.ContainsAny(text, "\r\n"), "has a line break beside the one at its end that is cut"},
 		{text != strings.Trim(text, " \t"), "has spaces around it"},
 		{quoted, "stands in quotes"},
+		{assignment.MatchString(text), "has the name of a variable before it, as in NAME=value"},
 	} {
 		if o.is {
 			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte for byte, so it will probably match nothing; write only the secret into the file"})
 			return
+		}
+	}
+}
+
+// assignment is a line of a file of variables, and not the = at the end of base64.
+var assignment = regexp.MustCompile(`^(?:export +)?[A-Z][A-Z0-9_]*=[^=]`)
+
+// apiKeys begin keys with which a sender's API is called, by what signs its webhooks instead.
+var apiKeys = map[string]string{
+	"sk_live_": "Stripe's signing secret of an endpoint begins with whsec_",
+	"sk_test_": "Stripe's signing secret of an endpoint begins with whsec_",
+	"rk_live_": "Stripe's signing secret of an endpoint begins with whsec_",
+	"rk_test_": "Stripe's signing secret of an endpoint begins with whsec_",
+	"xoxb-":    "Slack's is the signing secret of the app",
+	"xoxp-":    "Slack's is the signing secret of the app",
+	"shpat_":   "Shopify's is the secret of the app, or of the webhooks of the shop",
+	"ghp_":     "GitHub's is the secret of the webhook",
+	"glpat-":   "GitLab's is the secret token of the webhook",
+	"SG.":      "SendGrid's is the verification key of the event webhook",
+}
+
+// foreign warns about a key of the sender's API in place of what signs its webhooks.
+func (s *secretReader) foreign(path, text string) {
+	for _, prefix := range sortedKeys(apiKeys) {
+		if strings.HasPrefix(text, prefix) {
+			s.warnings = append(s.warnings, Problem{Path: path, Text: fmt.Sprintf("the secret begins with %s, as a key of the sender's API does; %s. Every delivery would be 401", prefix, apiKeys[prefix])})
 		}
 	}
 }
@@ -208,7 +246,7 @@ func (s *secretReader) readable(c *Config) {
 			continue
 		}
 		if err := tryRead(file.name); err != nil {
-			s.missing(file.path, "%s", err)
+			s.missing(file.path, "%s", WithoutSecret(file.name, err))
 		}
 	}
 }

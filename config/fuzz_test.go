@@ -42,6 +42,9 @@ func FuzzLoad(f *testing.F) {
 		if err := loaded.Show(&shown, true); err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(shown.String(), redacted) {
+			return // what looks like a secret is not shown
+		}
 		again, err := Load(Source{Path: "f", Bytes: []byte(shown.String()), Env: loadedSecrets(env), Senders: someSenders()})
 		if err != nil {
 			t.Fatalf("shown as\n%s\n%v", shown.String(), err)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,8 @@ type key struct {
 	choices []string
 	keys    []*key      // of a group, or of each item of a list
 	secrets []secretKey // of a group
+	// ofSecret says that the value names a secret's file or variable. Many write the secret itself there, so messages do not quote it.
+	ofSecret bool
 	// short is the child that a plain value in place of the group stands for: `upstream: URL` is `upstream: {url: URL}`.
 	short string
 	// beside is the child that may stand next to the group instead of in it: a route's `path` is its `match.path`.
@@ -80,6 +83,24 @@ func (k *key) addFields(typ reflect.Type) {
 		child.classify()
 		k.keys = append(k.keys, child)
 	}
+	for _, child := range k.keys {
+		child.ofSecret = child.name == "key_file" || slices.ContainsFunc(k.secrets, func(s secretKey) bool {
+			return slices.Contains(secretEndings, strings.TrimPrefix(child.name, s.name))
+		})
+	}
+}
+
+// secretEndings are those of the settings that say where the secret <name> is.
+var secretEndings = []string{"_file", "_env", "_files"}
+
+// placesOf returns the settings inside of k that say where the secret called name is.
+func (k *key) placesOf(name string) (settings []*key) {
+	for _, ending := range secretEndings {
+		if setting, _ := k.child(name + ending); setting != nil {
+			settings = append(settings, setting)
+		}
+	}
+	return settings
 }
 
 func (k *key) classify() {

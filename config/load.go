@@ -62,8 +62,10 @@ func Load(src Source) (*Loaded, error) {
 	notes = append(notes, v.notes...)
 	r.add(secrets.problems)
 	r.add(v.problems)
+	r.refuseTooLarge()
 	if len(r.problems) > 0 {
 		r.problems.sort()
+		r.problems.hideSecrets()
 		return nil, r.problems
 	}
 	loaded := &Loaded{Config: config, Notes: notes, File: text, places: r.places}
@@ -73,6 +75,8 @@ func Load(src Source) (*Loaded, error) {
 	}
 	loaded.Warnings = append(loaded.Warnings, nearMisses(src.Env)...)
 	loaded.Warnings.sort()
+	loaded.Warnings.hideSecrets()
+	loaded.Notes.hideSecrets()
 	return loaded, nil
 }
 
@@ -84,6 +88,13 @@ func Legible(src Source) (*Config, error) {
 		return nil, err
 	}
 	return r.config()
+}
+
+// Locate returns a problem with the place of its path, and without secrets.
+func (l *Loaded) Locate(p Problem) Problem {
+	p.Origin = nearestPlace(l.places, p.Path)
+	p.Path, p.Text = HideSecrets(p.Path), HideSecrets(p.Text)
+	return p
 }
 
 // Origin returns where the value at path came from, such as routes[0].lock.strategy.

@@ -117,6 +117,7 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
 	default:
 		value, err = k.parseScalar(text)
+		value, err = r.orLargest(path, value, err)
 	}
 	if err != nil {
 		r.refuse(at, path, "%s", err)

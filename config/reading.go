@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +22,8 @@ type reading struct {
 	merged *koanf.Koanf   // the values of all sources; a list of groups is a map with its numbers as keys
 	values map[string]any // of the source that is being read, by path in koanf's form, such as routes.0.lock.strategy
 	places map[string]Origin
+	// tooLarge are the paths of numbers that do not fit. The largest one that does stands in their place.
+	tooLarge map[string]tooLarge
 	// seen are the paths with a known problem. Later checks of the same value report nothing.
 	seen     map[string]bool
 	items    map[string]map[int]Origin // the items that the sources have, by the path of their list: routes, admin.tokens
@@ -37,7 +40,7 @@ func read(src Source) (r *reading, text []byte, err error) {
 			return nil, nil, fmt.Errorf("read configuration: %w", err)
 		}
 	}
-	r = &reading{merged: koanf.New("."), places: map[string]Origin{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
+	r = &reading{merged: koanf.New("."), places: map[string]Origin{}, tooLarge: map[string]tooLarge{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
 	if src.Path != "" {
 		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
@@ -148,6 +151,11 @@ func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string)
 	if r.full() {
 		return
 	}
+	if places := parent.placesOf(strings.TrimSuffix(strings.ToLower(name), "s")); len(places) > 0 {
+		r.seen[join(parentPath, places[0].name)] = true
+		r.refuse(at, path, "a secret does not stand in this file: %s", placesText(places))
+		return
+	}
 	suggestion := suggest(parent, name)
 	if suggestion == "" {
 		r.refuse(at, path, "unknown key; known here are %s", parent.names())
@@ -158,10 +166,42 @@ func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string)
 	r.refuse(at, path, "unknown key, did you mean %q?", suggestion)
 }
 
+// placesText says where a secret may stand instead.
+func placesText(places []*key) string {
+	text := "write it into a file of its own, and the path of that file into " + places[0].name
+	if i := slices.IndexFunc(places, func(k *key) bool { return strings.HasSuffix(k.name, "_env") }); i >= 0 {
+		text += "; or the name of a variable of the environment into " + places[i].name
+	}
+	return text
+}
+
+// orLargest returns the value of path, or the largest one if that is its error.
+func (r *reading) orLargest(path string, value any, err error) (any, error) {
+	large, is := errors.AsType[tooLarge](err)
+	if !is {
+		return value, err
+	}
+	r.tooLarge[path] = large
+	return large.most, nil
+}
+
+// refuseTooLarge refuses the numbers that do not fit and have no limit of their own, after all else
+// is checked.
+func (r *reading) refuseTooLarge() {
+	for _, path := range sortedKeys(r.tooLarge) {
+		if !slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path }) {
+			r.add(Problems{{Path: path, Text: r.tooLarge[path].Error()}})
+		}
+	}
+}
+
 // add adds problems that have no place yet, except for those of a value that is known to be wrong.
 func (r *reading) add(problems Problems) {
 	for _, p := range problems {
 		if !r.known(p.Path) {
+			if large, is := r.tooLarge[p.Path]; is {
+				p.Text = strings.Replace(p.Text, textOfLargest(large.most), large.text, 1)
+			}
 			p.Origin = nearestPlace(r.places, p.Path)
 			r.problems = append(r.problems, p)
 		}

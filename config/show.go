@@ -58,7 +58,7 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 	case kindTexts, kindChoices, kindStatuses:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
-			list.Content = append(list.Content, scalarNode(v.Index(i)))
+			list.Content = append(list.Content, k.shown(v.Index(i)))
 		}
 		p.comment(list, path)
 		return list
@@ -67,7 +67,7 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 	case kindCounts:
 		return p.counts(path, v)
 	}
-	scalar := scalarNode(v)
+	scalar := k.shown(v)
 	p.comment(scalar, path)
 	return scalar
 }
@@ -114,6 +114,15 @@ func (p printer) comment(n *yaml.Node, path string) {
 	if p.origin {
 		n.LineComment = p.loaded.Origin(path).String()
 	}
+}
+
+// shown returns a value of k in the spelling of the file, or *** for what looks like a secret.
+func (k *key) shown(v reflect.Value) *yaml.Node {
+	n := scalarNode(v)
+	if n.Value = HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) && !isVariable(n.Value) {
+		n.Value = redacted
+	}
+	return n
 }
 
 // scalarNode returns a value in the spelling of the file.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Size) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), lowerCase+upperCase)
 	n, err := parseDigits(number)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return fmt.Errorf("%q is not a size: write a whole number and a unit, e.g. 64KiB", text)
 	}
 	unit := string(text)[len(number):]
@@ -50,8 +51,8 @@ func (s *Size) UnmarshalText(text []byte) error {
 		if u.name != unit {
 			continue
 		}
-		if n > math.MaxInt64/int64(u.size) {
-			return fmt.Errorf("%q is too large", text)
+		if err != nil || n > math.MaxInt64/int64(u.size) {
+			return tooLarge{string(text), Size(math.MaxInt64)}
 		}
 		*s = Size(n) * u.size
 		return nil
@@ -86,6 +87,9 @@ func parseDigits(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
+// durationForm is that of a duration, also of one that is too long.
+var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
+
 // parseDuration reads a Go duration such as 15s, 1h30m or 200ms. It refuses a bare number, which may mean seconds or milliseconds, and anything
 // negative.
 func parseDuration(text string) (time.Duration, error) {
@@ -94,6 +98,9 @@ func parseDuration(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
+		if durationForm.MatchString(text) {
+			return 0, tooLarge{text, time.Duration(math.MaxInt64)}
+		}
 		if days, found := strings.CutSuffix(text, "d"); found {
 			if n, err := parseDigits(days); err == nil && n <= 100000 {
 				return 0, fmt.Errorf("%q: the largest unit is the hour, e.g. %dh", text, n*24)

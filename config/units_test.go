@@ -21,7 +21,7 @@ func TestSizesThatCouldMeanTwoThingsAreRefusedWithAHint(t *testing.T) {
 	for text, hint := range map[string]string{
 		"100": "e.g. 100KiB", "8MB": "e.g. 8MiB", "8M": "e.g. 8MiB", "64k": "e.g. 64KiB", "1g": "e.g. 1GiB", "5b": "e.g. 5B",
 		"": "not a size", "KiB": "not a size", "-1KiB": "not a size", "1.5MiB": "not a size", "1 KiB": "not a size",
-		"9999999999999GiB": "too large", "99999999999999999999B": "not a size", "１KiB": "not a size",
+		"9999999999999GiB": "the largest size is 8589934591GiB", "99999999999999999999B": "out of bounds", "１KiB": "not a size",
 	} {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), hint) {

@@ -3,10 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"hooklock/idem"
 )
 
 // parseScalar reads the text of a value whose kind is neither a list nor a map. The result fits the Go field.
@@ -36,10 +40,39 @@ func (k *key) parseScalar(text string) (any, error) {
 	return nil, errors.New("needs a list or a mapping, not a single value")
 }
 
+// tooLarge is the error of a number that is written well and does not fit. most is the largest that
+// does: read in its place, it is refused with the limit of its setting.
+type tooLarge struct {
+	text string
+	most any
+}
+
+// Error returns the limit of all numbers of this kind.
+func (e tooLarge) Error() string {
+	switch most := e.most.(type) {
+	case time.Duration:
+		return fmt.Sprintf("%s is out of bounds; the longest duration is %dh", e.text, int(most.Hours()))
+	case Size:
+		return fmt.Sprintf("%s is out of bounds; the largest size is %dGiB", e.text, most/GiB)
+	}
+	return fmt.Sprintf("%s is out of bounds; the largest number is %d", e.text, e.most)
+}
+
+// textOfLargest returns the text that a message has for the largest value of a kind.
+func textOfLargest(most any) string {
+	if d, is := most.(time.Duration); is {
+		return idem.DurationText(d)
+	}
+	return fmt.Sprint(most)
+}
+
 // wholeNumber reads decimal digits. A leading zero is refused: YAML 1.1 takes 010 for eight, YAML 1.2 for ten.
 func wholeNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange) && text[0] != '-':
+		return 0, tooLarge{text, math.MaxInt}
+	case err != nil:
 		return 0, fmt.Errorf("%q is not a whole number", text)
 	}
 	if digits := strings.TrimLeft(text, "+-"); len(digits) > 1 && digits[0] == '0' {

@@ -63,6 +63,9 @@ func parseSegment(text string, last bool) (s Segment, rest bool, err error) {
 	if !strings.ContainsAny(text, "{}") {
 		return Segment{Literal: text}, false, checkLiteral(text, last)
 	}
+	if inside := strings.Trim(text, "{}"); strings.HasPrefix(text, "{{") && text == "{{"+inside+"}}" {
+		return s, false, fmt.Errorf("%q: one brace is enough: write {%s}", text, inside)
+	}
 	name, opened := strings.CutPrefix(text, "{")
 	name, closed := strings.CutSuffix(name, "}")
 	name, rest = strings.CutSuffix(name, "...")
@@ -77,7 +80,10 @@ func parseSegment(text string, last bool) (s Segment, rest bool, err error) {
 
 // checkLiteral refuses what the path of a delivery, once normalised, never contains.
 func checkLiteral(text string, last bool) error {
+	name := strings.Trim(text, ":<>")
 	switch {
+	case len(name) > 0 && strings.Trim(name, nameBytes) == "" && (text == ":"+name || text == "<"+name+">"):
+		return fmt.Errorf("%q: a variable is written {%s}", text, name)
 	case text == "" && !last:
 		return errors.New("// cannot match, because such a path is ambiguous")
 	case text == "." || text == "..":

@@ -29,7 +29,7 @@ func (e *TemplateError) Error() string { return fmt.Sprintf("column %d: %s", e.C
 //	       | "body" steps | "xml" steps | "host" | "method" | "route" | "fingerprint" | "body_sha256"
 //	steps = step { step } ; step = "." member | "[" digits "]" | "[" quoted "]"
 //
-// "{{" and "}}" in text are braces. A quoted text stands in double quotes, with \" and \\ inside. It may only be the last
+// "{{" and "}}" in text are braces, but not around a source, where other tools want two. A quoted text stands in double quotes, with \" and \\ inside. It may only be the last
 // alternative, because it is never missing. Members and parameters whose names hold dots, spaces, brackets or braces are
 // quoted: body["a.b"].c, form["payload id"], query["a b"].
 //
@@ -84,6 +84,8 @@ func (p *templateParser) run() error {
 	for p.at < len(p.text) {
 		rest := p.text[p.at:]
 		switch {
+		case strings.HasPrefix(rest, "{{") && p.isDoubled():
+			return p.fail(p.at, `"{{" is a plain brace, so this is text and no source: write {%s}`, strings.TrimSpace(rest[2:strings.Index(rest, "}}")]))
 		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
 			p.literal = append(p.literal, rest[0])
 			p.at += 2
@@ -103,6 +105,16 @@ func (p *templateParser) run() error {
 	}
 	p.flush()
 	return nil
+}
+
+// isDoubled reports whether a source stands here between two braces and two.
+func (p *templateParser) isDoubled() bool {
+	inside, _, closed := strings.Cut(p.text[p.at+2:], "}}")
+	if !closed || strings.ContainsAny(inside, "{}") {
+		return false
+	}
+	inner := &templateParser{text: "{" + inside + "}", set: new(bodySet), template: new(Template)}
+	return inner.braces() == nil && inner.at == len(inner.text) && inner.template.pieces[0].alternatives[0].Kind != SourceLiteral
 }
 
 func (p *templateParser) flush() {

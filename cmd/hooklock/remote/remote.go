@@ -250,7 +250,7 @@ func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.T
 	if given != "" {
 		source := client.TokenFile(given)
 		if _, err := source(); err != nil {
-			return nil, fmt.Errorf("%s: %w", from, err)
+			return nil, fmt.Errorf("%s: %w", from, config.WithoutSecret(given, err))
 		}
 		d.token = fmt.Sprintf("the token in %s (%s) was sent", given, from)
 		return source, nil
