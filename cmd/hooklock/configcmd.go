@@ -117,7 +117,7 @@ type validation struct{ problems, warnings, notes config.Problems }
 func validate(e *cli.Environment, path string, files bool) (v validation, loaded *config.Loaded, err error) {
 	loaded, err = wiring.Load(e, path, nil, files)
 	if err == nil {
-		err = wiring.Check(loaded.Config, files)
+		err = wiring.Check(loaded, files)
 	}
 	if err != nil && !errors.As(err, &v.problems) {
 		return v, nil, err

@@ -39,7 +39,7 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 			}
 			loaded, err := wiring.Load(e, r.ConfigFile(), nil, true)
 			if err == nil {
-				err = wiring.Check(loaded.Config, true)
+				err = wiring.Check(loaded, true)
 			}
 			if err != nil {
 				return err

@@ -38,6 +38,7 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 		"a bad one of S3": {"park_store: {single_member: true, s3: {endpoint: \"https://127.0.0.1:1\", bucket: hooklock, access_key_file: " + secret + ", secret_key_file: " + secret +
 			", tls: {ca_file: " + noPEM + "}}}", "park_store.s3.tls", true},
 		"a bad one of clients": {"admin: {tls: {cert_file: " + own.CertFile + ", key_file: " + own.KeyFile + ", client_ca_file: " + noPEM + "}}", "admin.tls.client_ca_file", true},
+		"nothing is read":      {"routes: [{name: a, path: /a, event_id: x}]", "event_id: reads nothing of the delivery", false},
 		"not even the schema":  {"nonsense: 1", "nonsense", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +50,9 @@ func TestValidateRefusesWhatServeRefuses(t *testing.T) {
 			code, out, problems := command(t, nil, "validate", "--config", config)
 			if c.says == "" && (code != cli.ExitFine || !strings.Contains(out, ": valid")) || c.says != "" && (code != cli.ExitUsage || !strings.Contains(problems, c.says) || strings.Contains(out, ": valid")) {
 				t.Errorf("exit code %d: %s%s", code, out, problems)
+			}
+			if c.says != "" && !strings.HasPrefix(problems, config+":1:") {
+				t.Errorf("it has no place: %s", problems)
 			}
 			if code, _, problems := command(t, nil, "validate", "--without-files", "--config", config); (code == cli.ExitFine) != (c.elsewhere || c.says == "") {
 				t.Errorf("--without-files: exit code %d: %s", code, problems)

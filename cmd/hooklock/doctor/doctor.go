@@ -71,7 +71,7 @@ func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o pr
 		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
 	}
 	if err == nil {
-		err = wiring.Check(loaded.Config, true)
+		err = wiring.Check(loaded, true)
 	}
 	if err != nil {
 		return badConfig(err)
@@ -122,6 +122,10 @@ func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Fin
 }
 
 func printFindings(e *cli.Environment, findings []diagnose.Finding, asJSON bool) error {
+	for i := range findings {
+		f := &findings[i]
+		f.Found, f.Advice = config.HideSecrets(f.Found), config.HideSecrets(f.Advice)
+	}
 	if asJSON {
 		out := json.NewEncoder(e.Stdout)
 		out.SetEscapeHTML(false)

@@ -38,6 +38,9 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
 			}
+			if err == nil {
+				err = wiring.Check(loaded, true)
+			}
 			if err != nil {
 				return err
 			}

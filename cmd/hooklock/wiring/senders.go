@@ -109,7 +109,13 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 			u.OrderBy = u.Preset.Order
 		}
 	}
-	return append(remarks(u.Problems()), checkPark(r, u.Preset)...), remarks(u.Warnings())
+	problems = append(remarks(u.Problems()), checkPark(r, u.Preset)...)
+	if len(problems) == 0 { // what none of these has found, such as an event ID that reads nothing
+		if _, err := newRoute(r, c.Upstream.Timeout); err != nil {
+			problems = append(problems, problemOf(err))
+		}
+	}
+	return problems, remarks(u.Warnings())
 }
 
 func remarks(all []sender.Remark) config.Problems {

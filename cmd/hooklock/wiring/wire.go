@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -43,19 +43,41 @@ func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config
 	return loaded, nil
 }
 
-// Check builds what serve would build of a configuration, and returns the error. files says whether it reads the certificates.
-func Check(c *config.Config, files bool) error {
-	_, err := NewRules(c)
-	if err != nil || !files {
-		return err
+// Check builds what serve would build of a configuration, and returns what is wrong as config.Problems with their places. files says whether it
+// reads the certificates.
+func Check(loaded *config.Loaded, files bool) error {
+	c := loaded.Config
+	_, rules := NewRules(c)
+	errs := []error{rules}
+	if rules == nil && files {
+		_, _, upstream := UpstreamOptions(c, nil)
+		_, store := StoreOptions(c, nil)
+		_, door := ServerTLS("listen.tls", &c.Listen.TLS, nil)
+		_, admin := AdminTLS(&c.Admin.TLS, nil)
+		_, requests := ParkStore(c, nil)
+		errs = append(errs, upstream, store, door, admin, requests)
 	}
-	_, _, upstream := UpstreamOptions(c, nil)
-	_, store := StoreOptions(c, nil)
-	_, door := ServerTLS("listen.tls", &c.Listen.TLS, nil)
-	_, admin := AdminTLS(&c.Admin.TLS, nil)
-	_, requests := ParkStore(c, nil)
-	return errors.Join(upstream, store, door, admin, requests)
+	var problems config.Problems
+	for _, err := range errs {
+		if err != nil {
+			problems = append(problems, loaded.Locate(problemOf(err)))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return cli.Misuse(problems)
 }
+
+// problemOf returns an error that begins with the setting that it is about, if it does.
+func problemOf(err error) config.Problem {
+	if setting, text, found := strings.Cut(err.Error(), ": "); found && settingName.MatchString(setting) {
+		return config.Problem{Path: setting, Text: text}
+	}
+	return config.Problem{Text: err.Error()}
+}
+
+var settingName = regexp.MustCompile(`^[a-z0-9_]+(\.[a-z0-9_]+)*$`)
 
 // NewRules builds what a reload replaces.
 func NewRules(c *config.Config) (*proxy.Rules, error) {
@@ -69,7 +91,7 @@ func NewRules(c *config.Config) (*proxy.Rules, error) {
 	for i := range c.Routes {
 		route, err := newRoute(&c.Routes[i], c.Upstream.Timeout)
 		if err != nil {
-			return nil, cli.Misuse(fmt.Errorf("routes[%d] %s: %w", i, c.Routes[i].Name, err))
+			return nil, cli.Misuse(fmt.Errorf("routes[%d]: %w", i, err))
 		}
 		if p := route.Policy.Park; p != nil && !c.KeepsLong() {
 			p.MaxBytes = int(c.ParkStore.Inline)
