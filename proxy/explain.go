@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,7 +36,8 @@ type Explanation struct {
 	Signature string
 	// Diagnosis explains a signature that is not accepted.
 	Diagnosis []string
-	Rejection *Rejection
+	// Refusals are the reasons why it would be refused, in the order of the checks. A sender gets the first; the others would come after it is repaired.
+	Refusals []*Rejection
 	// Order is its position in its scope, and what happens to it if a newer one has gone through; empty if the route does not check order.
 	Order string
 	// Labels are what the event is found by, beside its IDs.
@@ -60,13 +60,14 @@ type ExplainedAnswer struct {
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
 	var q request
-	if x.Rejection = s.read(&q, maxHead); x.Rejection != nil {
+	if bad := s.read(&q, maxHead); bad != nil {
+		x.Refusals = []*Rejection{bad}
 		return x
 	}
 	route, vars, bad := r.Table.find(&q.place)
 	switch {
 	case bad != nil:
-		x.Rejection = bad
+		x.Refusals = []*Rejection{bad}
 		return x
 	case route == nil:
 		x.Note = "no route takes it: it passes through to the upstream, untouched and unguarded"
@@ -78,24 +79,23 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 		x.Vars = append(x.Vars, [2]string{v.Name, string(v.Raw)})
 	}
 	x.Answers = route.Answers()
-	switch {
-	case q.head.Upgrade() != nil:
+	if q.head.Upgrade() != nil {
 		x.refuse(route, upgradeRefused())
-	case len(s.Body) > r.Limits.RequestBody:
+	}
+	if len(s.Body) > r.Limits.RequestBody {
 		x.refuse(route, bodyTooLarge())
+	}
+	x.verify(route, q.asSigned(), now)
+	switch {
+	case x.Handshake != "":
+	case len(x.Refusals) == 0 && route.asksForChallenge(&q):
+		x.Note = "no event: without a body and without Authorization it asks for the service's challenge, and is forwarded without a key or a lock, as bypassed"
 	default:
-		x.verify(route, q.asSigned(), now)
-		switch {
-		case x.Handshake != "":
-		case x.Rejection == nil && route.asksForChallenge(&q):
-			x.Note = "no event: without a body and without Authorization it asks for the service's challenge, and is forwarded without a key or a lock, as bypassed"
-		default:
-			names, err := route.Keys.Name(m)
-			x.name(route, &names, err)
-			x.Unread = route.Keys.Unread(m)
-			x.order(route, &names, err)
-			x.park(route, &q)
-		}
+		names, faults := route.Keys.NameAll(m)
+		x.name(route, &names, faults)
+		x.Unread = route.Keys.Unread(m)
+		x.order(route, &names, faults)
+		x.park(route, &q)
 	}
 	return x
 }
@@ -119,12 +119,10 @@ func (s *Sample) has(name string) bool {
 	return slices.ContainsFunc(s.Header, func(h [2]string) bool { return strings.EqualFold(h[0], name) })
 }
 
-// refuse notes why the route does not take it, unless there is a reason already.
+// refuse notes a reason why the route does not take it.
 func (x *Explanation) refuse(route *Route, bad *Rejection) {
-	if x.Rejection == nil {
-		bad.Status = cmp.Or(route.Respond[idem.DecisionRejected], bad.Status)
-		x.Rejection = bad
-	}
+	bad.Status = cmp.Or(route.Respond[idem.DecisionRejected], bad.Status)
+	x.Refusals = append(x.Refusals, bad)
 }
 
 // verify fills in the result of the signature check, and whether this is an event at all.
@@ -141,7 +139,7 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
-			x.Rejection = &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail}
+			x.Refusals = append(x.Refusals, &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail})
 		}
 	case route.Verify.Verifier != nil && !found.unsigned:
 		x.Signature = SignatureValid
@@ -162,15 +160,17 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 }
 
 // name fills in the names of the delivery.
-func (x *Explanation) name(route *Route, names *naming.Names, err error) {
+func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.NameError) {
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
 	if route.Policy.Limit > 1 && x.Workflow != "" {
 		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}
-	refused, bad := errors.AsType[*naming.NameError](err)
+	for _, bad := range faults {
+		x.refuse(route, reject(bad.Code, bad.Detail))
+	}
 	switch {
-	case bad:
-		x.refuse(route, reject(refused.Code, refused.Detail))
+	case len(faults) > 0:
+		x.EventID, x.Source = names.EventID, names.Source
 		return
 	case names.Missing:
 		x.Note = "it has no event ID, and on_missing_event_id is pass: it is forwarded unguarded, unless it is paused"
@@ -191,10 +191,10 @@ func (x *Explanation) name(route *Route, names *naming.Names, err error) {
 }
 
 // order fills in the position of the delivery in its scope.
-func (x *Explanation) order(route *Route, names *naming.Names, err error) {
+func (x *Explanation) order(route *Route, names *naming.Names, faults []*naming.NameError) {
 	o := route.Policy.Order
 	switch {
-	case o == nil || x.Rejection != nil || err != nil || names.Missing:
+	case o == nil || len(faults) > 0 || names.Missing:
 		return
 	case names.Order == nil:
 		x.Order = fmt.Sprintf("not known: what %s says is %s, so it is not judged", o.By, names.Ordered)

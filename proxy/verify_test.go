@@ -127,7 +127,7 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 	} {
 		diagnosed = false
 		x := rules.Explain(&Sample{Method: tt.method, Target: tt.target}, 4096, time.Now())
-		if x.Signature != tt.signature || x.Handshake != tt.handshake || (x.Rejection != nil) != tt.refused || diagnosed != (tt.method == "POST") {
+		if x.Signature != tt.signature || x.Handshake != tt.handshake || (x.Refusals != nil) != tt.refused || diagnosed != (tt.method == "POST") {
 			t.Errorf("%s %s: %+v, diagnosed %v", tt.method, tt.target, x, diagnosed)
 		}
 	}

@@ -119,15 +119,17 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("order", x.Order)
 	row("note", x.Note)
 	row(string(idem.DecisionParked), x.Park)
-	noRoute := x.Route == "" && (x.Rejection == nil || x.Rejection.Status == http.StatusNotFound)
+	noRoute := x.Route == "" && (len(x.Refusals) == 0 || x.Refusals[0].Status == http.StatusNotFound)
 	if noRoute {
 		row("unmatched", string(loaded.Config.Unmatched))
 		for _, n := range loaded.Notes {
 			row("", n.String())
 		}
 	}
-	if x.Rejection != nil {
-		row("refused", fmt.Sprintf("%d %s: %s", x.Rejection.Status, x.Rejection.Code, x.Rejection.Detail))
+	refused := "refused"
+	for _, bad := range x.Refusals {
+		row(refused, fmt.Sprintf("%d %s: %s", bad.Status, bad.Code, bad.Detail))
+		refused = "and after that"
 	}
 	if len(x.Answers) > 0 {
 		fmt.Fprintln(w, "\nanswers")
@@ -142,7 +144,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	switch {
 	case noRoute:
 		return errNoRoute
-	case x.Rejection != nil:
+	case len(x.Refusals) > 0:
 		return errNotNamed
 	}
 	return nil

@@ -62,7 +62,7 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := rules.Explain(sampleOf(r), maxHead, at)
-			if x.Rejection != nil || x.Handshake != "" || x.Preset != name || strings.Contains(x.Note, "payload") != (p.PayloadRetention > 0) {
+			if x.Refusals != nil || x.Handshake != "" || x.Preset != name || strings.Contains(x.Note, "payload") != (p.PayloadRetention > 0) {
 				t.Errorf("%s: %+v", name, x)
 			}
 			if x.Workflow == "" || strings.HasSuffix(x.Workflow, "/other") && name != "mailgun" {
@@ -155,7 +155,7 @@ func TestWhatCannotBeVerifiedIsRefusedWithAWayOut(t *testing.T) {
 func TestWithoutItsSecretARouteAcceptsNothing(t *testing.T) {
 	rules := rulesOf(t, "routes: [{name: x, path: /x, preset: stripe, verify: {secret_file: /nonexistent}}]")
 	x := rules.Explain(&proxy.Sample{Method: "POST", Target: "/x", Body: []byte(`{"id":"e"}`)}, maxHead, time.Now())
-	if x.Rejection == nil || x.Rejection.Code != "signature_invalid" || !strings.Contains(x.Signature, "could not be read here") || !rules.Table.Routes[0].Policy.Verified {
+	if len(x.Refusals) == 0 || x.Refusals[0].Code != "signature_invalid" || !strings.Contains(x.Signature, "could not be read here") || !rules.Table.Routes[0].Policy.Verified {
 		t.Errorf("%+v", x)
 	}
 }

@@ -158,13 +158,41 @@ func (k *Keys) Name(m *Message) (Names, error) {
 	if err != nil || names.Missing {
 		return names, err
 	}
+	k.annotate(m, &names)
+	return names, nil
+}
+
+// NameAll returns the names of m as far as it has them, and each reason why it cannot be named, of which Name returns the first. It is for people
+// who try a template.
+func (k *Keys) NameAll(m *Message) (Names, []*NameError) {
+	names, err := k.name(m)
+	var faults []*NameError
+	if err != nil {
+		m.scratch.begin(k.route)
+		var workflow, limits error
+		names.Workflow, workflow = k.nameWorkflow(m)
+		names.Limits, limits = k.limits(m)
+		for _, err := range []error{workflow, limits, k.nameEvent(m, &names)} {
+			if bad, is := errors.AsType[*NameError](err); is {
+				faults = append(faults, bad)
+			}
+		}
+		names.Key = ""
+	}
+	if !names.Missing {
+		k.annotate(m, &names)
+	}
+	return names, faults
+}
+
+// annotate adds what names do not need: the order and the labels.
+func (k *Keys) annotate(m *Message, names *Names) {
 	if k.order != nil {
-		k.order.read(m, &names)
+		k.order.read(m, names)
 	}
 	if len(k.labels) > 0 {
 		names.Labels = readLabels(m, k.labels)
 	}
-	return names, err
 }
 
 func (k *Keys) name(m *Message) (Names, error) {
@@ -173,12 +201,8 @@ func (k *Keys) name(m *Message) (Names, error) {
 	s.fingerprint = FingerprintOf(m, k.open)
 	names := Names{Fingerprint: s.fingerprint, Parts: partsOf(m, k.open)}
 
-	var failed *failure
-	if s.workflow, failed = k.workflow.read(m, s.workflow); failed != nil {
-		return names, failed.nameError(PartWorkflow, CodeWorkflowMissing)
-	}
 	var err error
-	if names.Workflow, err = s.text(s.workflow, PartWorkflow); err != nil {
+	if names.Workflow, err = k.nameWorkflow(m); err != nil {
 		return names, err
 	}
 	if len(k.uses) > 0 {
@@ -186,6 +210,23 @@ func (k *Keys) name(m *Message) (Names, error) {
 			return names, err
 		}
 	}
+	err = k.nameEvent(m, &names)
+	return names, err
+}
+
+func (k *Keys) nameWorkflow(m *Message) (string, error) {
+	s := &m.scratch
+	var failed *failure
+	if s.workflow, failed = k.workflow.read(m, s.workflow); failed != nil {
+		return "", failed.nameError(PartWorkflow, CodeWorkflowMissing)
+	}
+	return s.text(s.workflow, PartWorkflow)
+}
+
+// nameEvent fills in the event ID, or what stands for it, and the key.
+func (k *Keys) nameEvent(m *Message, names *Names) (err error) {
+	s := &m.scratch
+	var failed *failure
 	switch {
 	case k.event != nil:
 		s.event, failed = k.event.read(m, s.event)
@@ -195,17 +236,17 @@ func (k *Keys) name(m *Message) (Names, error) {
 		failed = &failure{result: missing}
 	}
 	if failed != nil && failed.result == missing {
-		return k.withoutEventID(m, names, failed)
+		return k.nameWithoutEventID(m, names, failed)
 	}
 	if failed != nil {
-		return names, failed.nameError(PartEventID, CodeEventIDMissing)
+		return failed.nameError(PartEventID, CodeEventIDMissing)
 	}
 	if names.EventID, err = s.text(s.event, PartEventID); err != nil {
-		return names, err
+		return err
 	}
 	names.Source, names.ByPayload = sourcesOf(s.event)
 	names.Key = s.key(names.EventID, k.request && !names.ByPayload)
-	return names, nil
+	return nil
 }
 
 // limits returns those that a delivery counts against. Two rules that make one name are one limit.
@@ -228,14 +269,14 @@ func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
 	return slots, nil
 }
 
-// withoutEventID names a delivery whose event ID is missing.
-func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, error) {
+// nameWithoutEventID names a delivery whose event ID is missing.
+func (k *Keys) nameWithoutEventID(m *Message, names *Names, why *failure) error {
 	switch k.missing {
 	case MissingReject:
-		return names, why.nameError(PartEventID, CodeEventIDMissing)
+		return why.nameError(PartEventID, CodeEventIDMissing)
 	case MissingPass:
 		names.Missing = true
-		return names, nil
+		return nil
 	}
 	value, _ := payload.reader.read(m)
 	s := &m.scratch
@@ -243,14 +284,14 @@ func (k *Keys) withoutEventID(m *Message, names Names, why *failure) (Names, err
 	names.Source, names.ByPayload = sourcesOf(s.event)
 	if len(m.Body) == 0 || k.missing == MissingRun { // all that is known is that it came
 		names.Source = ""
-		return names, nil
+		return nil
 	}
 	text, err := s.text(s.event, PartEventID)
 	if err != nil {
-		return names, err
+		return err
 	}
 	names.Key = s.key(text, false)
-	return names, nil
+	return nil
 }
 
 // payload is the source that replaces a missing event ID. It makes the same key as {fingerprint} in a template.
