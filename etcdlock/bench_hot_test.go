@@ -187,7 +187,7 @@ func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int)
 		if err := a.Execution.Begin(); err != nil {
 			return err
 		}
-		return a.Execution.Complete(idem.Answer{Status: 200}).Err
+		return a.Execution.End(guard.Tried{Answer: &idem.Answer{Status: 200}}).Err
 	}
 }
 
@@ -259,7 +259,7 @@ func hotRefused(b *testing.B, e *benchMember, replicas int, call time.Duration, 
 					return err
 				}
 				<-time.After(call)
-				return a.Execution.Complete(idem.Answer{Status: 200}).Err
+				return a.Execution.End(guard.Tried{Answer: &idem.Answer{Status: 200}}).Err
 			}
 			if a.Decision != idem.DecisionLocked {
 				return fmt.Errorf("%s: %w", a.Decision, a.Err)

@@ -81,7 +81,7 @@ func newQueuers(b *testing.B, s *Store, workflows, each int) *queuers {
 					return
 				}
 				c.ran.Add(1)
-				a.Execution.Release(idem.Failure{})
+				a.Execution.End(guard.Tried{})
 			})
 		}
 	}

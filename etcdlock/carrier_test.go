@@ -33,7 +33,7 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 		Try: func(x *guard.Execution, _ []byte) {
 			p.tries <- time.Now()
 			<-x.Context().Done()
-			x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "Hooklock was shut down before the upstream answered"})
+			x.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed", Detail: "Hooklock was shut down before the upstream answered"}})
 		},
 	})
 	p.cutOff = func() {

@@ -44,7 +44,7 @@ func mustRun(tb testing.TB, g *guard.Guard, r *idem.Request) idem.ExecutionID {
 	if run.Execution == nil {
 		tb.Fatalf("did not run: %+v", run)
 	}
-	if end := run.Execution.Complete(idem.Answer{Status: 200, Whole: true}); !end.Recorded {
+	if end := run.Execution.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}}); !end.Recorded {
 		tb.Fatalf("%+v", end)
 	}
 	return run.Execution.Lock().Execution
@@ -95,7 +95,7 @@ func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
 		eventually(t, name+" runs it again", func() bool {
 			got := g.Admit(t.Context(), byPayload("one", retention))
 			if got.Execution != nil {
-				got.Execution.Release(idem.Failure{})
+				got.Execution.End(guard.Tried{})
 			}
 			return got.Execution != nil
 		})

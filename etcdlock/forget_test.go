@@ -33,7 +33,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 		t.Fatalf("%+v", run)
 	}
 	id := run.Execution.Lock().Execution
-	if end := run.Execution.Complete(idem.Answer{Status: 200, Whole: true}); !end.Recorded {
+	if end := run.Execution.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}}); !end.Recorded {
 		t.Fatalf("%+v", end)
 	}
 	for _, g := range []*guard.Guard{a, b, b} { // the second one of b is from its cache
@@ -50,7 +50,7 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 		if again.Execution.Lock().Attempt != 1 {
 			t.Errorf("attempt %d of an event that was forgotten", again.Execution.Lock().Attempt)
 		}
-		again.Execution.Release(idem.Failure{})
+		again.Execution.End(guard.Tried{})
 	}
 }
 

@@ -74,7 +74,7 @@ func TestADuplicateOfARunningOrHeldEventDoesNotRunUnderAnotherStrategy(t *testin
 		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionInFlight || got.Holder != id {
 			t.Errorf("while it runs: %+v", got)
 		}
-		if end := run.Hold(time.Minute); !end.Recorded {
+		if end := run.End(guard.Tried{Hold: time.Minute, Answer: &idem.Answer{Status: 202}}); !end.Recorded {
 			t.Fatalf("%+v", end)
 		}
 		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionInFlight || got.Holder != id {
@@ -99,11 +99,11 @@ func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
 		if got := r.deliver(t, r.locks, "three"); got.Decision != idem.DecisionLocked || got.Holder != whole.Lock().Execution {
 			t.Errorf("%+v", got)
 		}
-		whole.Release(idem.Failure{})
+		whole.End(guard.Tried{})
 		whole = r.mustRun(t, r.locks, "four")
-		alone.Release(idem.Failure{})
+		alone.End(guard.Tried{})
 	}
-	whole.Release(idem.Failure{})
+	whole.End(guard.Tried{})
 }
 
 func TestADuplicateAttachesToAnExecutionUnderAnotherStrategy(t *testing.T) {
@@ -113,7 +113,7 @@ func TestADuplicateAttachesToAnExecutionUnderAnotherStrategy(t *testing.T) {
 		answers := make(chan guard.Admission, 1)
 		go func() { answers <- r.deliver(t, after, "one") }()
 		eventually(t, "the copy waits", func() bool { n, _ := after.Waiting(); return n == 1 })
-		run.Complete(idem.Answer{Status: 200, Whole: true})
+		run.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 		if got := <-answers; got.Decision != idem.DecisionAttached || got.Holder != run.Lock().Execution {
 			t.Errorf("%+v", got)
 		}
@@ -130,12 +130,12 @@ func TestADuplicateOfAWaitingEventDoesNotRunUnderStrategyNone(t *testing.T) {
 	if got := r.deliver(t, r.none, "one"); got.Decision != idem.DecisionInFlight || got.Holder == "" {
 		t.Errorf("while it waits: %+v", got)
 	}
-	other.Release(idem.Failure{})
+	other.End(guard.Tried{})
 	got := <-waited
 	if got.Execution == nil {
 		t.Fatalf("%+v", got)
 	}
-	got.Execution.Complete(idem.Answer{Status: 200, Whole: true})
+	got.Execution.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 	if got := r.deliver(t, r.none, "one"); got.Decision != idem.DecisionReplayed {
 		t.Errorf("after it ran: %+v", got)
 	}
@@ -149,11 +149,11 @@ func TestADuplicateDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 	if got := r.deliver(t, r.locks, "one"); got.Decision != idem.DecisionInFlight || got.Holder != run.Lock().Execution {
 		t.Errorf("%+v", got)
 	}
-	run.Complete(idem.Answer{Status: 200, Whole: true})
+	run.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 	if got := r.deliver(t, r.locks, "one"); got.Decision != idem.DecisionReplayed {
 		t.Errorf("%+v", got)
 	}
-	other.Release(idem.Failure{})
+	other.End(guard.Tried{})
 }
 
 func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *testing.T) {
@@ -166,7 +166,7 @@ func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *tes
 			dies = r.noneStore
 		}
 		endSession(t, r.etcd, currentSession(t, dies))
-		run.Abandon(idem.Failure{Code: "test"})
+		run.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "test"}})
 		r.policy.Strategy = idem.Wait // also who would wait is refused: there is no queue before the other lock
 		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionLocked && got.Decision != idem.DecisionInFlight {
 			t.Errorf("%+v", got)
@@ -185,11 +185,11 @@ func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *tes
 func TestAnEventThatRunsUnderAnotherStrategyIsNotForgotten(t *testing.T) {
 	each(t, func(t *testing.T, r *strategies, before, after *guard.Guard) {
 		first := r.mustRun(t, before, "one")
-		first.Complete(idem.Answer{Status: 500, Whole: true}) // may run again
+		first.End(guard.Tried{Answer: &idem.Answer{Status: 500, Whole: true}}) // may run again
 		second := r.mustRun(t, after, "one")
 		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err == nil {
 			t.Error("its record was forgotten while it runs")
 		}
-		second.Release(idem.Failure{})
+		second.End(guard.Tried{})
 	})
 }

@@ -1,12 +1,17 @@
 package idem
 
-// Situation is what decides what an accepted execution does now, at the process that has it. All of
-// it is about this moment: what waits asks again when something has changed. The zero value is an
-// execution that may be tried.
+// Situation is what decides what an execution does now, at the process that has it. All of it is
+// about this moment: what waits asks again when something has changed. The zero value is an
+// accepted execution that may be tried.
 type Situation struct {
+	// Attached: its sender waits for the outcome, and repeats the event. Of the other fields only
+	// After, Storable and Stale count then.
+	Attached bool
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
-	// ledger has everything.
+	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
 	After Disposition
+	// Storable: its event may be accepted instead of telling its sender how the try ended.
+	Storable bool
 	// Stop is why the process has to stop with it.
 	Stop Stop
 	// Ending: the process shuts down. Unrouted: it does not have the route of the execution.
@@ -35,7 +40,7 @@ const (
 	StopSkip                    // the same, and its request is to be kept
 )
 
-// Staleness is what a route says of an accepted event that is older than what went through.
+// Staleness is what a route says of an event that is older than what went through.
 type Staleness uint8
 
 // The zero value: it runs.
@@ -44,12 +49,13 @@ const (
 	StaleRefused                      // a person has to see it
 )
 
-// Action is what an accepted execution does now, at the process that has it.
+// Action is what an execution does now, at the process that has it.
 type Action uint8
 
-// The actions. After the first ten this process has nothing more to do with it.
+// The actions. After the first eleven this process has nothing more to do with it.
 const (
 	ActLeave      Action = iota + 1 // nothing: it is not this process's any more
+	ActRelease                      // its lock is given back, and the event is as if it had not come
 	ActSettle                       // it ends with the answer of its try
 	ActLetGo                        // its lock outlives the answer
 	ActAbort                        // it ends as cancelled
@@ -60,6 +66,7 @@ const (
 	ActExpire                       // the same, because it is too old
 	ActRefuse                       // the same, because a newer event went through
 
+	ActStore       // its request is stored, and its sender told that the event is accepted
 	ActRest        // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
 	ActFreeSlots   // others get the slots of its limits
@@ -72,17 +79,19 @@ const (
 
 // afterTry are the actions that write down what follows a try.
 var afterTry = [...]Action{
-	ToSettle: ActSettle, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock, ToDeadLetter: ActDeadLetter,
+	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock, ToDeadLetter: ActDeadLetter,
 }
 
-// Next says what an accepted execution does now.
+// Next says what an execution does now.
 //
-// What a try showed is written down before anything else, for it is known here alone. A process
-// that ends begins nothing: the one that takes it carries a cancel out. Then come a cancel, the
-// reasons to leave it to others, its age, and what it waits for. The age does not count during a
-// pause, in which it could not run.
+// Of an accepted one, what a try showed is written down before anything else, for it is known here
+// alone. A process that ends begins nothing: the one that takes it carries a cancel out. Then come
+// a cancel, the reasons to leave it to others, its age, and what it waits for. The age does not
+// count during a pause, in which it could not run.
 func Next(s *Situation) Action {
 	switch {
+	case s.Attached:
+		return s.whileAttached()
 	case s.Stop == StopLost:
 		return ActLeave
 	case s.After != 0:
@@ -103,7 +112,24 @@ func Next(s *Situation) Action {
 	return s.untilCall()
 }
 
-// untilCall is Next of an execution that is to be tried.
+// whileAttached is Next of an execution whose sender waits. It has the lock, and one try: how that
+// ended is told to the sender, or the event is accepted and need not come again. A stale event that
+// is refused leaves no trace, as any refusal does.
+func (s *Situation) whileAttached() Action {
+	switch {
+	case s.After != 0 && s.Storable:
+		return ActStore
+	case s.After != 0:
+		return afterTry[s.After]
+	case s.Stale == StaleSkipped:
+		return ActSupersede
+	case s.Stale == StaleRefused:
+		return ActRelease
+	}
+	return ActCall
+}
+
+// untilCall is Next of an accepted execution that is to be tried.
 func (s *Situation) untilCall() Action {
 	waits := s.Paused || s.Blocked || s.Full
 	switch {

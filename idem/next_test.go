@@ -6,37 +6,44 @@ import (
 	"hooklock/idem"
 )
 
-func TestWhatAnAcceptedExecutionDoes(t *testing.T) {
+func TestWhatAnExecutionDoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		now  idem.Situation
 		does idem.Action
 	}{
-		"nothing is in the way":               {idem.Situation{}, idem.ActCall},
-		"the same, and it has slots":          {idem.Situation{HasSlots: true}, idem.ActCall},
-		"another process has it":              {idem.Situation{Stop: idem.StopLost, After: idem.ToSettle}, idem.ActLeave},
-		"an answer came":                      {idem.Situation{After: idem.ToSettle, Ending: true}, idem.ActSettle},
-		"the service goes on":                 {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
-		"a try failed, and it was cancelled":  {idem.Situation{After: idem.ToTryAgain, Stop: idem.StopAbort}, idem.ActRest},
-		"a person has to see how it ended":    {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
-		"no further try is allowed":           {idem.Situation{After: idem.ToDeadLetter, TooOld: true}, idem.ActDeadLetter},
-		"the process ends":                    {idem.Situation{Ending: true, Stop: idem.StopAbort}, idem.ActPutDown},
-		"it was cancelled":                    {idem.Situation{Stop: idem.StopAbort, Unrouted: true}, idem.ActAbort},
-		"it was skipped":                      {idem.Situation{Stop: idem.StopSkip, Paused: true}, idem.ActSkip},
-		"the session has ended":               {idem.Situation{Stop: idem.StopUnheard, TooOld: true}, idem.ActAwaitLock},
-		"the route is gone":                   {idem.Situation{Unrouted: true, TooOld: true}, idem.ActPutDown},
-		"it is too old":                       {idem.Situation{TooOld: true, Blocked: true}, idem.ActExpire},
-		"it is too old and paused":            {idem.Situation{TooOld: true, Paused: true}, idem.ActAwaitChange},
-		"it waits for a person":               {idem.Situation{Blocked: true, Early: true}, idem.ActAwaitChange},
-		"a limit is full":                     {idem.Situation{Full: true}, idem.ActAwaitChange},
-		"it is paused, and has slots":         {idem.Situation{Paused: true, HasSlots: true}, idem.ActFreeSlots},
-		"it is not due":                       {idem.Situation{Early: true, OutOfTurn: true}, idem.ActAwaitTime},
-		"it is not due, and has slots":        {idem.Situation{Early: true, HasSlots: true}, idem.ActFreeSlots},
-		"the process makes no more tries":     {idem.Situation{OutOfTurn: true, HasSlots: true}, idem.ActAwaitTurn},
-		"a newer event counts for it":         {idem.Situation{Stale: idem.StaleSkipped}, idem.ActSupersede},
-		"a newer event went through":          {idem.Situation{Stale: idem.StaleRefused}, idem.ActRefuse},
-		"the same, but it has not its turn":   {idem.Situation{Stale: idem.StaleSkipped, OutOfTurn: true}, idem.ActAwaitTurn},
-		"a newer event, and it is not due":    {idem.Situation{Stale: idem.StaleRefused, Early: true}, idem.ActAwaitTime},
-		"a newer event, and it was cancelled": {idem.Situation{Stale: idem.StaleRefused, Stop: idem.StopAbort}, idem.ActAbort},
+		"its sender waits":                                   {idem.Situation{Attached: true}, idem.ActCall},
+		"its sender waits, and a newer event counts":         {idem.Situation{Attached: true, Stale: idem.StaleSkipped}, idem.ActSupersede},
+		"its sender waits, and a newer one went through":     {idem.Situation{Attached: true, Stale: idem.StaleRefused}, idem.ActRelease},
+		"its sender gets an answer":                          {idem.Situation{Attached: true, After: idem.ToSettle}, idem.ActSettle},
+		"its sender learns that nothing was sent":            {idem.Situation{Attached: true, After: idem.ToRelease}, idem.ActRelease},
+		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToLetGo}, idem.ActLetGo},
+		"its sender is told that it is accepted":             {idem.Situation{Attached: true, After: idem.ToSettle, Storable: true}, idem.ActStore},
+		"nothing is in the way":                              {idem.Situation{}, idem.ActCall},
+		"the same, and it has slots":                         {idem.Situation{HasSlots: true}, idem.ActCall},
+		"another process has it":                             {idem.Situation{Stop: idem.StopLost, After: idem.ToSettle}, idem.ActLeave},
+		"an answer came":                                     {idem.Situation{After: idem.ToSettle, Ending: true}, idem.ActSettle},
+		"the service goes on":                                {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
+		"a try failed, and it was cancelled":                 {idem.Situation{After: idem.ToTryAgain, Stop: idem.StopAbort}, idem.ActRest},
+		"a person has to see how it ended":                   {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
+		"no further try is allowed":                          {idem.Situation{After: idem.ToDeadLetter, TooOld: true}, idem.ActDeadLetter},
+		"the process ends":                                   {idem.Situation{Ending: true, Stop: idem.StopAbort}, idem.ActPutDown},
+		"it was cancelled":                                   {idem.Situation{Stop: idem.StopAbort, Unrouted: true}, idem.ActAbort},
+		"it was skipped":                                     {idem.Situation{Stop: idem.StopSkip, Paused: true}, idem.ActSkip},
+		"the session has ended":                              {idem.Situation{Stop: idem.StopUnheard, TooOld: true}, idem.ActAwaitLock},
+		"the route is gone":                                  {idem.Situation{Unrouted: true, TooOld: true}, idem.ActPutDown},
+		"it is too old":                                      {idem.Situation{TooOld: true, Blocked: true}, idem.ActExpire},
+		"it is too old and paused":                           {idem.Situation{TooOld: true, Paused: true}, idem.ActAwaitChange},
+		"it waits for a person":                              {idem.Situation{Blocked: true, Early: true}, idem.ActAwaitChange},
+		"a limit is full":                                    {idem.Situation{Full: true}, idem.ActAwaitChange},
+		"it is paused, and has slots":                        {idem.Situation{Paused: true, HasSlots: true}, idem.ActFreeSlots},
+		"it is not due":                                      {idem.Situation{Early: true, OutOfTurn: true}, idem.ActAwaitTime},
+		"it is not due, and has slots":                       {idem.Situation{Early: true, HasSlots: true}, idem.ActFreeSlots},
+		"the process makes no more tries":                    {idem.Situation{OutOfTurn: true, HasSlots: true}, idem.ActAwaitTurn},
+		"a newer event counts for it":                        {idem.Situation{Stale: idem.StaleSkipped}, idem.ActSupersede},
+		"a newer event went through":                         {idem.Situation{Stale: idem.StaleRefused}, idem.ActRefuse},
+		"the same, but it has not its turn":                  {idem.Situation{Stale: idem.StaleSkipped, OutOfTurn: true}, idem.ActAwaitTurn},
+		"a newer event, and it is not due":                   {idem.Situation{Stale: idem.StaleRefused, Early: true}, idem.ActAwaitTime},
+		"a newer event, and it was cancelled":                {idem.Situation{Stale: idem.StaleRefused, Stop: idem.StopAbort}, idem.ActAbort},
 	} {
 		if does := idem.Next(&c.now); does != c.does {
 			t.Errorf("%s: %d, want %d", name, does, c.does)
@@ -44,7 +51,7 @@ func TestWhatAnAcceptedExecutionDoes(t *testing.T) {
 	}
 }
 
-// eachSituation calls visit with all there are.
+// eachSituation calls visit with all of an accepted execution.
 func eachSituation(visit func(s idem.Situation, does idem.Action)) {
 	for n := range 1 << 9 {
 		is := func(bit int) bool { return n>>bit&1 != 0 }
@@ -109,5 +116,27 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 				t.Fatalf("%s: broken by action %d in %+v", promise, does, s)
 			}
 		})
+	}
+}
+
+func TestEachPromiseAboutAnExecutionWhoseSenderWaitsHoldsInEverySituation(t *testing.T) {
+	for after := range idem.ToLetGo + 1 {
+		for stale := range idem.StaleRefused + 1 {
+			for stop := range idem.StopSkip + 1 {
+				for _, storable := range []bool{false, true} {
+					s := idem.Situation{Attached: true, After: after, Stale: stale, Stop: stop, Storable: storable}
+					does := idem.Next(&s)
+					if (does == idem.ActCall) != (after == 0 && stale == 0) {
+						t.Errorf("it is tried once, unless it is stale: action %d in %+v", does, s)
+					}
+					if (does == idem.ActStore) != (after != 0 && storable) {
+						t.Errorf("it is accepted rather than ended, if it can be: action %d in %+v", does, s)
+					}
+					if does == idem.ActRest || does == idem.ActBlock || does == 0 {
+						t.Errorf("its sender waits for the outcome, so it does not rest: action %d in %+v", does, s)
+					}
+				}
+			}
+		}
 	}
 }

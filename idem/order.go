@@ -81,8 +81,16 @@ func (s *Stale) Reason() string {
 	return "superseded: " + s.By + " older than " + string(s.Than) + ", which went through"
 }
 
-// StopsStale reports whether an event that is older than what went through does not run.
-func (p *Policy) StopsStale() bool { return p.Order != nil && p.Order.OnStale != StaleAnnotate }
+// StalenessOf returns what p says of an event; stale is nil if no newer one went through.
+func (p *Policy) StalenessOf(stale *Stale) Staleness {
+	switch {
+	case stale == nil || p.Order == nil || p.Order.OnStale == StaleAnnotate:
+		return 0
+	case p.Order.OnStale == StaleReject:
+		return StaleRefused
+	}
+	return StaleSkipped
+}
 
 // Position is a number or a time, spelled so that the order of the bytes is the order of the values: "n" and digits, or "t" and a time. Equal
 // values have equal spellings.

@@ -59,10 +59,9 @@ func (c *call) cut() {
 // attempt is the call of the upstream for an admitted delivery, with the evidence of how far it came. Its execution ends with that.
 type attempt struct {
 	*delivery
-	err    error // nil: an answer came
-	sent   bool  // the upstream may have a byte of the request
-	why    failure
-	unsure bool // it is unknown whether it was parked: it may run
+	err  error // nil: an answer came
+	sent bool  // the upstream may have a byte of the request
+	why  failure
 }
 
 // execute sends an admitted delivery to the upstream once, and settles.

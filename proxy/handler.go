@@ -139,9 +139,6 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 		if p := recover(); p != nil {
 			d.logPanic(p)
 			d.abandon()
-			if d.execution.Parked() {
-				d.report.Outcome = idem.Unknown
-			}
 			end = d.refuse(idem.DecisionInternalError)
 		}
 	}()

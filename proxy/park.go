@@ -1,13 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"hooklock/idem"
-	"hooklock/idem/guard"
 	"hooklock/proxy/kept"
 )
 
@@ -67,67 +64,3 @@ func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 	end.refusal.execution = id
 	return end
 }
-
-// park returns the ending of a delivery whose call did not bring the answer that its sender should get, if it could be parked; nil otherwise.
-func (a *attempt) park() *ending {
-	x := a.execution
-	if a.accepted || a.asked.Parking == nil || x.Parked() {
-		return nil
-	}
-	on, last := a.parkedOn()
-	if on == "" || !x.MayPark(a.asked, on) {
-		return nil
-	}
-	if cause := context.Cause(x.Context()); cause != nil && !errors.Is(cause, guard.ErrShutdown) && !errors.Is(cause, guard.ErrMaxDuration) {
-		return nil // it was cancelled, or belongs to another process
-	}
-	if a.route.Observe {
-		a.report.Would = idem.DecisionParked
-		return nil
-	}
-	if err := x.Park(a.asked, on, last); err != nil {
-		a.report.Err, a.unsure = errors.Join(a.report.Err, err), errors.Is(err, idem.ErrNotRecorded)
-		return nil
-	}
-	a.handOver()
-	return a.parkedAs(x.Lock().Execution, on)
-}
-
-// judge says what the call means for its event.
-func (a *attempt) judge() idem.Judgement {
-	p, answer := &a.route.Policy, &a.call.answer
-	if a.err != nil {
-		return idem.Judge(p, idem.Try{Sent: a.sent})
-	}
-	hold, _ := holdFor(p, answer)
-	return idem.Judge(p, idem.Try{Status: answer.Status, Sent: true, Held: hold > 0, Challenge: isChallenge(&a.req, answer)})
-}
-
-// parkedOn returns the reason to park such a delivery, and what is known of its call; "": there is none.
-func (a *attempt) parkedOn() (idem.ParkOn, *idem.Evidence) {
-	answer := &a.call.answer
-	if a.err == nil && !answer.Whole {
-		return "", nil
-	}
-	j := a.judge()
-	last := &idem.Evidence{Outcome: j.Outcome, At: a.h.o.Now(), Code: string(a.why.decision), Detail: a.why.cause}
-	if a.err == nil {
-		last.Status, last.Code, last.Detail = answer.Status, idem.CodeUpstreamStatus, ""
-	}
-	return j.ParkOn, last
-}
-
-// handOver reports to the park worker how the call of the execution ended.
-func (a *attempt) handOver() {
-	if a.err != nil {
-		a.giveUp()
-		return
-	}
-	answer := &a.call.answer
-	a.settleAnswered(idem.Answer{
-		Status: answer.Status, Bytes: int64(len(answer.Body)), Whole: true, Header: a.call.replayHeader(), Body: bytes.Clone(answer.Body),
-	})
-}
-
-// noteTry notes for the report how a try ended.
-func (a *attempt) noteTry() { a.report.Outcome = a.judge().Outcome }

@@ -103,11 +103,14 @@ func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 		return
 	}
 	r.Stale = stale.By
-	if order := route.Policy.Order; order != nil && route.Observe && order.OnStale != idem.StaleAnnotate {
+	if !route.Observe {
+		return
+	}
+	switch route.Policy.StalenessOf(stale) {
+	case idem.StaleSkipped:
 		r.Would = idem.DecisionSuperseded
-		if order.OnStale == idem.StaleReject {
-			r.Would = idem.DecisionStale
-		}
+	case idem.StaleRefused:
+		r.Would = idem.DecisionStale
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"time"
 
 	"hooklock/idem"
 	"hooklock/idem/guard"
@@ -14,12 +15,6 @@ func (a *attempt) settle() *ending {
 	if a.err == nil {
 		a.report.UpstreamStatus = answer.Status
 	}
-	if a.execution.Parked() {
-		a.noteTry()
-	}
-	if end := a.park(); end != nil {
-		return end
-	}
 	switch {
 	case a.err != nil:
 		return a.settleUnanswered()
@@ -28,8 +23,11 @@ func (a *attempt) settle() *ending {
 		return &a.end
 	}
 	body := a.takeAnswer()
-	end := a.settleAnswered(idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body})
+	end := a.finishCall(&idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body}, false)
 	a.settled(end)
+	if end.On != "" {
+		return a.parkedAs(a.report.Execution, end.On)
+	}
 	a.end = ending{decision: a.answered(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
 	return &a.end
 }
@@ -42,27 +40,38 @@ func (a *attempt) answered() idem.Decision {
 	return idem.DecisionExecuted
 }
 
-// settleAnswered ends an execution whose whole answer came, or lets go of it if the upstream goes on.
-func (a *attempt) settleAnswered(answer idem.Answer) guard.Ending {
+// finishCall ends the execution with what its call brought. answer is nil if none came. told: the sender has a part of it.
+func (a *attempt) finishCall(answer *idem.Answer, told bool) guard.Ending {
+	t := guard.Tried{Answer: answer, Sent: a.sent, Told: told}
+	if answer == nil {
+		t.Failure = a.why.recorded()
+	} else {
+		t.Hold, t.Challenge = a.heldFor(), isChallenge(&a.req, &a.call.answer)
+	}
+	end := a.execution.End(t)
+	if end.WouldPark {
+		a.report.Would = idem.DecisionParked
+	}
+	return end
+}
+
+// heldFor returns for how long the upstream goes on after its answer.
+func (a *attempt) heldFor() time.Duration {
 	p := &a.route.Policy
 	ttl, err := holdFor(p, &a.call.answer)
 	if err != nil {
 		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 	}
-	switch {
-	case ttl > 0:
-		return a.execution.Hold(ttl)
-	case isChallenge(&a.req, &a.call.answer):
-		return a.execution.Challenged(answer)
-	}
-	return a.execution.Complete(answer)
+	return ttl
 }
 
 // settleUnanswered ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
 func (a *attempt) settleUnanswered() *ending {
-	end := a.giveUp()
+	end := a.finishCall(nil, false)
 	mayForward := false
 	switch {
+	case end.On != "":
+		return a.parkedAs(a.report.Execution, end.On)
 	case end.Cancelled: // cancelled in the last moment: the sender gets what the ledger says
 		a.why = stopOf(idem.ErrCancelled, a.sent)
 	case a.why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run
@@ -74,20 +83,12 @@ func (a *attempt) settleUnanswered() *ending {
 	told := a.tell(a.why, a.sent)
 	told.refusal.execution, told.unrecorded = a.report.Execution, !end.Recorded
 	switch {
-	case a.unsure:
+	case end.Unsure:
 		told.refusal.effect = idem.EffectUnknown
 	case mayForward:
 		told.forward = forwardByRule
 	}
 	return told
-}
-
-// giveUp ends the execution without an answer.
-func (a *attempt) giveUp() guard.Ending {
-	if a.judge().Attached == idem.ToRelease {
-		return a.execution.Release(a.why.recorded())
-	}
-	return a.execution.Abandon(a.why.recorded())
 }
 
 // tell returns the ending of a delivery whose call brought no answer.
@@ -132,10 +133,13 @@ func stopOf(cause error, sent bool) failure {
 
 // settled records for the report, and logs, how the execution ended.
 func (d *delivery) settled(end guard.Ending) {
-	if end.Parked {
-		return // nothing has ended
-	}
 	x, r := d.execution, &d.report
+	if end.Parked { // nothing has ended
+		if end.On == "" {
+			r.Outcome = end.Outcome
+		}
+		return
+	}
 	r.Held = d.h.o.Now().Sub(x.Lock().StartedAt)
 	r.Recorded = end.Recorded
 	if end.Err != nil {
@@ -195,6 +199,6 @@ func lossOf(cause error, end guard.Ending) Loss {
 // abandon ends an execution that was not settled, on whatever way the delivery ended.
 func (d *delivery) abandon() {
 	if x := d.execution; x != nil && !x.Ended() {
-		d.settled(x.Abandon(idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}))
+		d.settled(x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}}))
 	}
 }

@@ -96,8 +96,7 @@ func (r *slowRun) park() (parked bool) {
 			r.front.logPanic(p)
 		}
 	}()
-	d := r.back
-	return d.execution.MayPark(d.asked, idem.ParkSlow) && d.execution.Park(d.asked, idem.ParkSlow, nil) == nil
+	return r.back.execution.Park() == nil
 }
 
 // Wait waits for the calls that go on after their senders were answered, at most until ctx ends.

@@ -177,20 +177,16 @@ func (s *answerStream) settle(cut error) {
 	a := attempt{delivery: s.d, err: cut, sent: true}
 	var end guard.Ending
 	if cut == nil {
-		end = a.settleAnswered(idem.Answer{Status: s.d.call.answer.Status, Bytes: s.total})
+		end = a.finishCall(&idem.Answer{Status: s.d.call.answer.Status, Bytes: s.total}, true)
 	} else {
 		a.why = failureOf(idem.DecisionUpstreamFailed, "the answer was cut off: "+cut.Error())
 		if cause := context.Cause(s.x.Context()); cause != nil {
 			a.why = stopOf(cause, true)
 		}
-		end = a.giveUp()
 		s.d.report.Err, s.d.report.Decision = cut, a.why.decision // the sender sees a cut connection
-		if end.Cancelled {
+		if end = a.finishCall(nil, true); end.Cancelled {
 			s.d.report.Decision = idem.DecisionAborted
 		}
-	}
-	if s.x.Parked() { // what its head promised was not the end
-		a.noteTry()
 	}
 	s.d.noteCall()
 	s.d.settled(end)

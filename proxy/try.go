@@ -24,11 +24,11 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 	defer d.finish()
 	d.contained(func() *ending {
 		if err := (parkedTry{d}).restore(value); err != nil {
-			x.Release(idem.Failure{Code: "request_unavailable", Detail: err.Error()})
+			x.End(guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}})
 			return nil
 		}
 		if err := d.req.renew(d.route.Renewer, h.o.Now()); err != nil {
-			x.GiveUp(idem.Failure{Code: "signature_not_renewed", Detail: err.Error()})
+			x.End(guard.Tried{Hopeless: true, Failure: idem.Failure{Code: "signature_not_renewed", Detail: err.Error()}})
 			return nil
 		}
 		end := d.execute()

@@ -24,7 +24,7 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 			p.Unknown.Add(502, 502)
 			p.Unknown.Add(201, 201)
 		})
-		x.Complete(idem.Answer{Status: status, Whole: true})
+		x.End(Tried{Answer: &idem.Answer{Status: status, Whole: true}})
 		if len(o.settled) != 1 {
 			t.Fatalf("%d: settled %d times", status, len(o.settled))
 		}
@@ -37,7 +37,7 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 
 func TestWithoutIdempotencyNoAnswerSettlesAnything(t *testing.T) {
 	o, clock := &oneLock{}, noon
-	admitted(t, o, &clock, func(p *idem.Policy) { p.Idempotency = false }).Complete(idem.Answer{Status: 200, Whole: true})
+	admitted(t, o, &clock, func(p *idem.Policy) { p.Idempotency = false }).End(Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 	if o.settled[0].Kept {
 		t.Errorf("%+v", o.settled[0])
 	}
@@ -57,7 +57,7 @@ func TestReplayBodyBoundsWhatIsKeptOfAnAnswer(t *testing.T) {
 	} {
 		o, clock := &oneLock{}, noon
 		x := admitted(t, o, &clock, func(p *idem.Policy) { p.ReplayBody, p.InFlight = 8, c.inFlight })
-		x.Complete(idem.Answer{Status: c.status, Whole: true, Bytes: int64(c.bytes), Header: []idem.HeaderField{{Name: "A", Value: "b"}}, Body: make([]byte, c.bytes)})
+		x.End(Tried{Answer: &idem.Answer{Status: c.status, Whole: true, Bytes: int64(c.bytes), Header: []idem.HeaderField{{Name: "A", Value: "b"}}, Body: make([]byte, c.bytes)}})
 		a := o.settled[0].Answer
 		if a.Status != c.status || a.Bytes != int64(c.bytes) {
 			t.Errorf("%s: %+v", name, a)

@@ -88,7 +88,7 @@ func TestWithoutIdempotencyEachDeliveryIsItsOwnEvent(t *testing.T) {
 		if a.Execution == nil {
 			t.Fatalf("%+v", a)
 		}
-		a.Execution.Complete(idem.Answer{Status: 200})
+		a.Execution.End(Tried{Answer: &idem.Answer{Status: 200}})
 	}
 	if l.locks[0].Scope.Key == l.locks[1].Scope.Key || l.locks[0].Scope.Key == keyA {
 		t.Errorf("%q, %q", l.locks[0].Scope.Key, l.locks[1].Scope.Key)

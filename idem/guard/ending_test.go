@@ -46,13 +46,13 @@ func (s *slow) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	return s.rec, s.err
 }
 
-// endings are the ways in which a process ends an execution, or lets go of it.
-var endings = map[string]func(*Execution) Ending{
-	"complete":   func(x *Execution) Ending { return x.Complete(idem.Answer{Status: 200, Whole: true}) },
-	"abandon":    func(x *Execution) Ending { return x.Abandon(idem.Failure{Code: "upstream_failed", Detail: "d"}) },
-	"release":    func(x *Execution) Ending { return x.Release(idem.Failure{}) },
-	"challenged": func(x *Execution) Ending { return x.Challenged(idem.Answer{Status: 401, Whole: true}) },
-	"hold":       func(x *Execution) Ending { return x.Hold(time.Minute) },
+// endings are the ways in which the call of an execution ends.
+var endings = map[string]Tried{
+	"answered":   {Answer: &idem.Answer{Status: 200, Whole: true}},
+	"broken off": {Sent: true, Failure: idem.Failure{Code: "upstream_failed", Detail: "d"}},
+	"not sent":   {},
+	"challenged": {Challenge: true, Answer: &idem.Answer{Status: 401, Whole: true}},
+	"held":       {Hold: time.Minute, Answer: &idem.Answer{Status: 202, Whole: true}},
 }
 
 func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {
@@ -69,11 +69,11 @@ func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {
 				l := &slow{clock: &clock, err: c.err, rec: c.rec}
 				x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
 				clock = clock.Add(time.Minute)
-				got := end(x)
+				got := x.End(end)
 				if got.Recorded != c.recorded || got.Lost != c.lost || !errors.Is(got.Err, c.err) || got.Took != time.Second || got.Cancelled {
 					t.Errorf("%s, %v: %+v", name, c.err, got)
 				}
-				if settles := name == "complete" || name == "abandon"; settles && (got.Record != c.rec || !l.settled[0].FinishedAt.Equal(noon.Add(time.Minute))) {
+				if settles := name == "answered" || name == "broken off"; settles && (got.Record != c.rec || !l.settled[0].FinishedAt.Equal(noon.Add(time.Minute))) {
 					t.Errorf("%s, %v: %+v, settled %+v", name, c.err, got, l.settled)
 				}
 				if len(l.bounds) != 1 || l.bounds[0] != 2*time.Second {
@@ -93,8 +93,8 @@ func TestOnlyTheFirstEndingCounts(t *testing.T) {
 			clock := noon
 			l := &slow{clock: &clock, rec: &idem.Record{}}
 			x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
-			end(x)
-			if got := again(x); !got.Recorded || got.Err != nil || got.Lost || got.Record != nil || got.Hold != 0 || got.Took != 0 || len(l.bounds) != 1 {
+			x.End(end)
+			if got := x.End(again); !got.Recorded || got.Err != nil || got.Lost || got.Record != nil || got.Hold != 0 || got.Took != 0 || len(l.bounds) != 1 {
 				t.Errorf("%s, then %s: %+v; the ledger was asked %d times", first, second, got, len(l.bounds))
 			}
 		}
@@ -107,7 +107,7 @@ func TestAfterItsEndTheNextDeliveryAsksTheLedger(t *testing.T) {
 			clock := noon
 			l := &slow{clock: &clock, err: err, rec: &idem.Record{}}
 			g := guardOf(t, l, &clock)
-			end(admittedBy(t, g, testPolicy()))
+			admittedBy(t, g, testPolicy()).End(end)
 			if admittedBy(t, g, testPolicy()); l.claims != 2 {
 				t.Errorf("%s, %v: %d claims", name, err, l.claims)
 			}
@@ -129,7 +129,7 @@ func TestAnAnswerThatIsNotKeptIsNotRemembered(t *testing.T) {
 		if a.Execution == nil {
 			t.Fatalf("%+v", a)
 		}
-		a.Execution.Complete(idem.Answer{Status: 500, Whole: true})
+		a.Execution.End(Tried{Answer: &idem.Answer{Status: 500, Whole: true}})
 	}
 }
 
@@ -145,7 +145,7 @@ func TestWhatEndsAnExecutionIsTheCauseOfItsContext(t *testing.T) {
 		if err := x.Begin(); !errors.Is(context.Cause(x.Context()), cause) || !errors.Is(err, cause) {
 			t.Errorf("%s: %v; it may begin: %v", name, context.Cause(x.Context()), err)
 		}
-		if x.Abandon(idem.Failure{Code: "upstream_failed"}); l.settled[0].Status != idem.Failed || l.settled[0].Outcome != idem.Unknown || l.settled[0].Error.Code != "upstream_failed" || l.settled[0].Abort != nil {
+		if x.End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); l.settled[0].Status != idem.Failed || l.settled[0].Outcome != idem.Unknown || l.settled[0].Error.Code != "upstream_failed" || l.settled[0].Abort != nil {
 			t.Errorf("%s: %+v", name, l.settled[0])
 		}
 	}
@@ -169,7 +169,7 @@ func TestAnExecutionEndsAtItsMaxDuration(t *testing.T) {
 			if ended := errors.Is(context.Cause(x.Context()), ErrMaxDuration); ended != (most > 0) {
 				t.Errorf("%s: %v", most, context.Cause(x.Context()))
 			}
-			got := x.Abandon(idem.Failure{Code: "upstream_failed"})
+			got := x.End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}})
 			end := l.settled[0]
 			if most == 0 {
 				if end.Status != idem.Failed || end.Abort != nil {
@@ -197,7 +197,7 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 		299: {},
 	} {
 		o, clock := &oneLock{}, noon
-		admitted(t, o, &clock, func(p *idem.Policy) { p.Unknown.Add(502, 502) }).Complete(idem.Answer{Status: status})
+		admitted(t, o, &clock, func(p *idem.Policy) { p.Unknown.Add(502, 502) }).End(Tried{Answer: &idem.Answer{Status: status}})
 		switch got := o.settled[0]; {
 		case want.Code == "" && (got.Error != nil || got.Status != idem.Success):
 			t.Errorf("%d: %+v", status, got)

@@ -17,15 +17,16 @@ var (
 	ErrShutdown = errors.New("hooklock shuts down")
 )
 
-// Execution is a delivery that was admitted. It ends in one of three ways: Complete (a whole answer came), Release (provably nothing reached
-// the upstream) or Abandon (the outcome is unknown). With Hold this process lets go of it, because the upstream goes on. Only the first of
-// these calls counts; Abandon is the one to defer.
+// Execution is a delivery that was admitted, or one try of an accepted event. End ends it; only the first call counts, and one is deferred, for
+// whatever else happens.
 type Execution struct {
 	guard  *Guard
 	policy *idem.Policy
-	held   idem.Held
-	spot   *spot
-	began  time.Time // by the guard's clock; MaxDuration is counted from here
+	// request is what was admitted; nil: its event was accepted before, and this is one of its tries.
+	request *idem.Request
+	held    idem.Held
+	spot    *spot
+	began   time.Time // by the guard's clock; MaxDuration is counted from here
 	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
 	CallbackKey string
 
@@ -40,8 +41,9 @@ type Execution struct {
 	tried   chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
 }
 
-func newExecution(g *Guard, p *idem.Policy, held idem.Held, at *spot, callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: p, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
+// newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
+func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.Held, at *spot, callbackKey string) *Execution {
+	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
 	if d := p.MaxDuration; d > 0 {
@@ -58,7 +60,7 @@ func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
 // execution's life and not the sender's.
 func (x *Execution) Context() context.Context { return x.ctx }
 
-// Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller must call Release.
+// Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller ends the execution.
 func (x *Execution) Begin() error {
 	if err := context.Cause(x.ctx); err != nil {
 		return err
@@ -83,52 +85,77 @@ type Ending struct {
 	Cancelled bool
 	// Hold is how long the lock outlives the answer; 0 = it does not.
 	Hold time.Duration
-	// Parked: the park worker decides what follows, and the execution has not ended yet.
-	Parked bool
-	Err    error // why the outcome was not recorded, for the log
+
+	// Parked: its event is accepted, the park worker decides what follows, and the execution has not ended yet. Outcome is what is known of this
+	// try. On is why the event was accepted with its end; "" = it was before.
+	Parked  bool
+	Outcome idem.Outcome
+	On      idem.ParkOn
+	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under Observe, it would have been accepted.
+	Unsure, WouldPark bool
+
+	Err error // why the outcome was not recorded, or the event not accepted, for the log
 }
 
-// Complete records that a whole answer came. The policy decides what is stored of it. The Guard takes over the memory of answer: the caller
-// must not change it afterwards.
-func (x *Execution) Complete(answer idem.Answer) Ending {
-	if w := x.guard.worker; w != nil {
-		w.Reached()
+// End says how the call of the upstream ended, if one was made, and writes down what follows. The Guard takes over the memory of the answer.
+func (x *Execution) End(t Tried) Ending {
+	x.complete(&t)
+	j := idem.Judge(x.policy, t.Try())
+	if x.handBack(&t) {
+		return Ending{Recorded: true, Parked: true, Outcome: j.Outcome}
 	}
-	if x.endTry(Tried{Answer: &answer, RetryAfter: retryAfter(&answer, x.guard.o.Now())}) {
-		return Ending{Recorded: true, Parked: true}
+	now := idem.Situation{Attached: true, After: j.Attached, Storable: x.isStorable(j.ParkOn, &t)}
+	var unstored Ending
+	if idem.Next(&now) == idem.ActStore {
+		if unstored = x.store(j.ParkOn, &t); unstored.Parked {
+			return unstored
+		}
+		now.Storable = false
 	}
-	return x.complete(answer)
+	var end Ending
+	switch idem.Next(&now) {
+	case idem.ActRelease:
+		end = x.release()
+	case idem.ActLetGo:
+		end = x.hold(t.Hold)
+	default:
+		end = x.settle(x.endOf(&j, &t))
+	}
+	end.Unsure, end.WouldPark, end.Err = unstored.Unsure, unstored.WouldPark, errors.Join(unstored.Err, end.Err)
+	return end
 }
 
-// Challenged gives the lock back after an answer that asks the sender for credentials: the event is as if it had not
-// come. The Guard takes over the memory of answer.
-func (x *Execution) Challenged(answer idem.Answer) Ending {
-	if w := x.guard.worker; w != nil {
-		w.Reached()
+// complete adds to t what the guard knows.
+func (x *Execution) complete(t *Tried) {
+	switch {
+	case t.Answer == nil && !t.Hopeless:
+		t.Stopped = context.Cause(x.ctx)
+	case t.Answer == nil:
+	default:
+		if w := x.guard.worker; w != nil {
+			w.Reached()
+		}
+		if !t.Challenge {
+			t.RetryAfter = retryAfter(t.Answer, x.guard.o.Now())
+		}
 	}
-	if x.endTry(Tried{Answer: &answer, Challenge: true}) {
-		return Ending{Recorded: true, Parked: true}
-	}
-	return x.release()
 }
 
-func (x *Execution) complete(answer idem.Answer) Ending {
-	judged := idem.Judge(x.policy, idem.Try{Status: answer.Status, Sent: true})
-	end := idem.End{Status: judged.Status, Outcome: judged.Outcome, Kept: judged.Kept, Error: judged.AnswerFailure(answer.Status), Answer: &answer}
-	if !end.Kept && x.policy.InFlight != idem.Attach || answer.Bytes > int64(x.policy.ReplayBody) {
-		answer.Whole, answer.Header, answer.Body = false, nil, nil
+// endOf returns the end of an execution that its latest try settles.
+func (x *Execution) endOf(j *idem.Judgement, t *Tried) idem.End {
+	end := idem.End{Status: j.Status, Outcome: j.Outcome, Kept: j.Kept, Answer: t.Answer, Error: &t.Failure}
+	if a := t.Answer; a != nil {
+		if end.Error = j.AnswerFailure(a.Status); !end.Kept && x.policy.InFlight != idem.Attach || a.Bytes > int64(x.policy.ReplayBody) {
+			a.Whole, a.Header, a.Body = false, nil, nil
+		}
+	} else if errors.Is(t.Stopped, ErrMaxDuration) {
+		end.Status, end.Error = idem.Aborted, nil
+		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached", At: x.guard.o.Now()}
 	}
-	return x.settle(end)
+	return end
 }
 
-// Release gives the lock back: provably nothing reached the upstream, so the event may run later. why is kept of a parked one.
-func (x *Execution) Release(why idem.Failure) Ending {
-	if x.endTry(Tried{Failure: why, Stopped: context.Cause(x.ctx)}) {
-		return Ending{Recorded: true, Parked: true}
-	}
-	return x.release()
-}
-
+// release gives the lock back: the event is as if it had not come.
 func (x *Execution) release() Ending {
 	if !x.finish() {
 		return Ending{Recorded: true}
@@ -151,16 +178,9 @@ const minHold = 2 * time.Second
 // maxHold is the longest one, for a policy without MaxDuration.
 const maxHold = 10 * 365 * 24 * time.Hour
 
-// Hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
+// hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
 // for ttl unless it is renewed: in whole seconds, at least minHold, and no longer than what is left of the policy's MaxDuration. If the hold
 // cannot be written, this process keeps the lock until it can be, or until its session ends.
-func (x *Execution) Hold(ttl time.Duration) Ending {
-	if x.endTry(Tried{Sent: true, Hold: ttl}) {
-		return Ending{Recorded: true, Parked: true}
-	}
-	return x.hold(ttl)
-}
-
 func (x *Execution) hold(ttl time.Duration) Ending {
 	if !x.finish() {
 		return Ending{Recorded: true}
@@ -175,19 +195,6 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	defer cancel()
 	err := x.held.Hold(ctx, ttl)
 	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
-}
-
-// Abandon records an unknown outcome. It does nothing if the execution has ended.
-func (x *Execution) Abandon(why idem.Failure) Ending {
-	if x.endTry(Tried{Sent: true, Failure: why, Stopped: context.Cause(x.ctx)}) {
-		return Ending{Recorded: true, Parked: true}
-	}
-	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &why}
-	if errors.Is(context.Cause(x.ctx), ErrMaxDuration) {
-		end.Status, end.Error = idem.Aborted, nil
-		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached", At: x.guard.o.Now()}
-	}
-	return x.settle(end)
 }
 
 func (x *Execution) settle(end idem.End) Ending {

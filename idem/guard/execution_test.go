@@ -79,7 +79,7 @@ func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
 		o, clock := &oneLock{}, noon
 		x := admitted(t, o, &clock, func(p *idem.Policy) { p.MaxDuration = c.most })
 		clock = noon.Add(c.age)
-		if end := x.Hold(c.asked); end.Hold != c.want || o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
+		if end := x.End(Tried{Hold: c.asked, Answer: &idem.Answer{Status: 202}}); end.Hold != c.want || o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
 			t.Errorf("%+v: held for %s, %+v", c, o.ttl, end)
 		}
 	}
@@ -89,12 +89,12 @@ func TestAHeldExecutionNoLongerBelongsToItsProcess(t *testing.T) {
 	o, clock := &oneLock{}, noon
 	g := New(Options{Ledger: o, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return clock }})
 	x := admittedBy(t, g, testPolicy())
-	x.Hold(time.Minute)
+	x.End(Tried{Hold: time.Minute, Answer: &idem.Answer{Status: 202}})
 	if x.Context().Err() == nil {
 		t.Error("its context still runs")
 	}
-	x.Abandon(idem.Failure{})
-	x.Complete(idem.Answer{Status: 200})
+	x.End(Tried{Sent: true})
+	x.End(Tried{Answer: &idem.Answer{Status: 200}})
 	if len(o.settled) != 0 {
 		t.Errorf("it was ended as well: %+v", o.settled)
 	}
@@ -110,7 +110,7 @@ func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
 		lost bool
 	}{{idem.ErrNotRecorded, false}, {idem.ErrLockLost, true}} {
 		o, clock := &oneLock{hold: c.err}, noon
-		if end := admitted(t, o, &clock, nil).Hold(time.Minute); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
+		if end := admitted(t, o, &clock, nil).End(Tried{Hold: time.Minute, Answer: &idem.Answer{Status: 202}}); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
 			t.Errorf("%v: %+v", c.err, end)
 		}
 	}
@@ -118,36 +118,55 @@ func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
 
 func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	o, clock := &oneLock{release: idem.ErrCancelled}, noon
-	if end := admitted(t, o, &clock, nil).Release(idem.Failure{}); !end.Recorded || !end.Cancelled || end.Err != nil {
+	if end := admitted(t, o, &clock, nil).End(Tried{}); !end.Recorded || !end.Cancelled || end.Err != nil {
 		t.Errorf("released: %+v", end)
 	}
 	o = &oneLock{record: &idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}
-	if end := admitted(t, o, &clock, nil).Abandon(idem.Failure{Code: "upstream_failed"}); !end.Recorded || !end.Cancelled {
+	if end := admitted(t, o, &clock, nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || !end.Cancelled {
 		t.Errorf("abandoned: %+v", end)
 	}
 	o = &oneLock{}
-	if end := admitted(t, o, &clock, nil).Abandon(idem.Failure{Code: "upstream_failed"}); !end.Recorded || end.Cancelled {
+	if end := admitted(t, o, &clock, nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || end.Cancelled {
 		t.Errorf("abandoned, and nobody cancelled: %+v", end)
 	}
 }
+
+// storing is an execution whose event may be accepted for any reason, with a request that keep stores.
+func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.ExecutionID) (idem.Kept, error)) *Execution {
+	t.Helper()
+	g := New(Options{
+		Ledger: o, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
+	})
+	g.SetWorker(idle{})
+	p := testPolicy()
+	p.Park = &idem.ParkPolicy{After: time.Minute, Slow: true, Unreachable: true, Unknown: true, Failed: true, MaxWaiting: 10}
+	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{Keep: keep}})
+	if a.Execution == nil {
+		t.Fatalf("not admitted: %+v", a)
+	}
+	return a.Execution
+}
+
+// idle is a worker that does nothing.
+type idle struct{}
+
+func (idle) TakeOver(*ParkedExecution, Tried) {}
+func (idle) Reached()                         {}
 
 // TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
 func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
-			clock := time.Now()
-			o := &oneLock{}
-			x := admitted(t, o, &clock, nil)
 			asked, over := make(chan struct{}), make(chan error, 1)
-			go func() {
-				over <- x.Park(&idem.Request{Parking: &idem.Parking{Keep: func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) {
-					close(asked)
-					<-ctx.Done() // a store that is called off, or a disk that goes on all the same
-					return idem.Kept{}, nil
-				}}}, idem.ParkSlow, nil)
-			}()
+			x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) {
+				close(asked)
+				<-ctx.Done() // a store that is called off, or a disk that goes on all the same
+				return idem.Kept{}, nil
+			})
+			go func() { over <- x.Park() }()
 			<-asked
-			if e := end(x); !e.Recorded || e.Parked {
+			end.Told = true
+			if e := x.End(end); !e.Recorded || e.Parked {
 				t.Errorf("it ended with %+v", e)
 			}
 			if err := <-over; !errors.Is(err, errEnded) || x.Parked() {
@@ -159,11 +178,11 @@ func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 
 // TestWhatIsToldToStopIsStillParked: a process that ends hands over what it may.
 func TestWhatIsToldToStopIsStillParked(t *testing.T) {
-	clock := time.Now()
-	x := admitted(t, &oneLock{}, &clock, nil)
-	x.stop(ErrShutdown)
-	err := x.Park(&idem.Request{Parking: &idem.Parking{Keep: func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, ctx.Err() }}}, idem.ParkUnknown, &idem.Evidence{})
-	if err != nil || !x.Parked() {
-		t.Errorf("parked: %v, %v", x.Parked(), err)
+	for cause, parked := range map[error]bool{ErrShutdown: true, ErrMaxDuration: true, idem.ErrCancelled: false, idem.ErrLockLost: false} {
+		x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, ctx.Err() })
+		x.stop(cause)
+		if end := x.End(Tried{Sent: true}); end.Parked != parked || x.Parked() != parked || parked && end.On != idem.ParkUnknown {
+			t.Errorf("%v: %+v", cause, end)
+		}
 	}
 }

@@ -224,18 +224,20 @@ func (g *Guard) admit(r *idem.Request) Admission {
 		return Admission{Verdict: v}
 	}
 	g.live.won(mine, held.Lock())
-	return g.judged(newExecution(g, r.Policy, held, mine, callbackKey), r)
+	return g.judged(newExecution(g, r.Policy, r, held, mine, callbackKey), r)
 }
 
 // judged ends an execution at once that is older than what went through, if its route does not let it run.
 func (g *Guard) judged(x *Execution, r *idem.Request) Admission {
 	stale := x.Lock().Stale
-	if stale == nil || !r.Policy.StopsStale() || r.Policy.Observe {
+	now := idem.Situation{Attached: true, Stale: r.Policy.StalenessOf(stale)}
+	does := idem.Next(&now)
+	if does == idem.ActCall || r.Policy.Observe {
 		return Admission{Execution: x}
 	}
 	v := idem.Verdict{Decision: idem.DecisionStale, Holder: x.Lock().Execution, Stale: stale}
-	if r.Policy.Order.OnStale == idem.StaleReject { // as any refusal, it leaves no trace
-		return Admission{Verdict: v, Err: x.Release(idem.Failure{}).Err}
+	if does == idem.ActRelease {
+		return Admission{Verdict: v, Err: x.release().Err}
 	}
 	v.Decision = idem.DecisionSuperseded
 	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.o.Now())})

@@ -121,12 +121,43 @@ func (w *waiter) Stays(place idem.Place, lock idem.Lock) bool {
 	return err == nil
 }
 
-// errEnded: the execution ended before it was to be parked.
-var errEnded = errors.New("the execution has ended")
+// Why an execution is not parked.
+var (
+	errEnded    = errors.New("the execution has ended")
+	errMayNotBe = errors.New("it may not be parked now")
+)
 
-// Park lets an execution outlive its delivery. last is how its only try ended; nil: the try still goes on, and its end is reported with Tried.
-// After an error the execution is unchanged.
-func (x *Execution) Park(r *idem.Request, on idem.ParkOn, last *idem.Evidence) error {
+// Park lets an execution whose call goes on outlive its sender. After an error it is unchanged: its sender waits on.
+func (x *Execution) Park() error {
+	if !x.guard.MayPark(x.request, idem.ParkSlow) {
+		return errMayNotBe
+	}
+	return x.park(idem.ParkSlow, nil)
+}
+
+// isStorable reports whether the event may be accepted for that reason, instead of telling its sender how its call ended.
+func (x *Execution) isStorable(on idem.ParkOn, t *Tried) bool {
+	if on == "" || t.Told || x.request == nil || !x.guard.MayPark(x.request, on) {
+		return false
+	}
+	cause := context.Cause(x.ctx) // it may have been cancelled, or belong to another process
+	return cause == nil || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrMaxDuration)
+}
+
+// store accepts the event of an execution whose call has ended. If it is not Parked, what follows its call is still to be written down.
+func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
+	if x.policy.Observe {
+		return Ending{WouldPark: true}
+	}
+	if err := x.park(on, t.Evidence(x.policy, x.guard.o.Now())); err != nil {
+		return Ending{Unsure: errors.Is(err, idem.ErrNotRecorded), Err: err}
+	}
+	x.handBack(t)
+	return Ending{Recorded: true, Parked: true, On: on}
+}
+
+// park makes it an accepted one. last is how its only try ended; nil: the try still goes on.
+func (x *Execution) park(on idem.ParkOn, last *idem.Evidence) error {
 	x.keeping.Lock()
 	defer x.keeping.Unlock()
 	if x.ended.Load() {
@@ -135,7 +166,7 @@ func (x *Execution) Park(r *idem.Request, on idem.ParkOn, last *idem.Evidence) e
 	if x.parked.Load() {
 		return nil
 	}
-	kept, err := x.keep(r)
+	kept, err := x.keep()
 	if err != nil {
 		return err
 	}
@@ -159,7 +190,7 @@ func (x *Execution) Park(r *idem.Request, on idem.ParkOn, last *idem.Evidence) e
 }
 
 // keep stores the request, which may take as long as a disk takes. The end of the execution does not wait for that, and cancels it.
-func (x *Execution) keep(r *idem.Request) (idem.Kept, error) {
+func (x *Execution) keep() (idem.Kept, error) {
 	ctx, cancel := x.bounded()
 	defer cancel()
 	defer context.AfterFunc(x.ctx, func() {
@@ -167,17 +198,14 @@ func (x *Execution) keep(r *idem.Request) (idem.Kept, error) {
 			cancel()
 		}
 	})()
-	return r.Parking.Keep(ctx, x.Lock().Execution)
+	return x.request.Parking.Keep(ctx, x.Lock().Execution)
 }
 
 // Parked reports whether the response said that the event is accepted. The park worker then judges its end.
 func (x *Execution) Parked() bool { return x.parked.Load() }
 
-// GiveUp ends the try of a parked execution of which nothing was sent and that no other try can bring further: it becomes a dead letter.
-func (x *Execution) GiveUp(why idem.Failure) { x.endTry(Tried{Failure: why, Hopeless: true}) }
-
-// endTry reports the end of a try to the worker of a parked execution; false: it is not parked, or has ended.
-func (x *Execution) endTry(t Tried) bool {
+// handBack gives the end of a try to the worker of a parked execution. It returns false if it is not parked, or has ended.
+func (x *Execution) handBack(t *Tried) bool {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	if !x.parked.Load() || !x.ended.CompareAndSwap(false, true) {
@@ -186,16 +214,11 @@ func (x *Execution) endTry(t Tried) bool {
 	x.deadline()
 	x.stop(nil)
 	if x.tried != nil {
-		x.tried <- t
+		x.tried <- *t
 	} else {
-		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, t)
+		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, *t)
 	}
 	return true
-}
-
-// MayPark reports whether the execution may be parked for that reason now.
-func (x *Execution) MayPark(r *idem.Request, on idem.ParkOn) bool {
-	return r != nil && x.guard.MayPark(r, on)
 }
 
 // finish returns true to the first caller that ends the execution. It waits while the execution is being parked.

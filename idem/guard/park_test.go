@@ -55,13 +55,18 @@ func (p *parkingLock) Park(_ context.Context, as idem.Parked, _ idem.Kept) error
 // TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried: a process that finds the lock of one that died before it had judged the try would try again at once,
 // whatever on_unknown says.
 func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
-	for outcome, trying := range map[idem.Outcome]bool{idem.Unknown: true, idem.NotExecuted: false, idem.Executed: false} {
+	for on, c := range map[idem.ParkOn]struct {
+		end    Tried
+		trying bool
+	}{
+		idem.ParkUnknown:     {Tried{Sent: true}, true},
+		idem.ParkUnreachable: {Tried{}, false},
+		idem.ParkFailed:      {Tried{Answer: &idem.Answer{Status: 503, Whole: true}}, false},
+	} {
 		held := &parkingLock{}
-		g := New(Options{Ledger: held, Base: t.Context(), Cache: NewCache(0)})
-		x := admittedBy(t, g, testPolicy())
-		r := &idem.Request{Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil }}}
-		if err := x.Park(r, idem.ParkUnknown, &idem.Evidence{Outcome: outcome}); err != nil || held.as.Trying != trying || held.as.Tries != 1 {
-			t.Errorf("%s: parked as %+v, %v", outcome, held.as, err)
+		x := storing(t, held, func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil })
+		if end := x.End(c.end); !end.Parked || end.On != on || held.as.Trying != c.trying || held.as.Tries != 1 {
+			t.Errorf("%s: %+v, parked as %+v", on, end, held.as)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -19,25 +17,6 @@ type Worker interface {
 
 // SetWorker sets the park worker, before the Guard admits anything. Without one nothing may be parked.
 func (g *Guard) SetWorker(w Worker) { g.worker = w }
-
-// Tried is how one try of a parked execution ended.
-type Tried struct {
-	// Answer is the upstream's whole answer; nil: none came. The worker takes over its memory.
-	Answer *idem.Answer
-	// Challenge: Answer asks the sender for credentials.
-	Challenge bool
-	// Hold is for how long the upstream asks to go on after its answer; 0 = it is done.
-	Hold time.Duration
-	// Sent: the upstream may have a byte of the request.
-	Sent    bool
-	Failure idem.Failure // why no answer came
-	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
-	Hopeless bool
-	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.
-	RetryAfter time.Duration
-	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it was not.
-	Stopped error
-}
 
 // ParkedExecution is a parked execution that this process runs. It is the Held of its lock, and keeps what the Guard decides from in step with
 // it. Its owner is the park worker, which ends with Leave.
@@ -74,7 +53,7 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 	}
 	p.guard.live.replace(p.spot, p.Lock())
 	tried := make(chan Tried, 1)
-	x := newExecution(p.guard, policy, p.Held, p.spot, callbackKey)
+	x := newExecution(p.guard, policy, nil, p.Held, p.spot, callbackKey)
 	x.parked.Store(true)
 	x.tried = tried
 	send(x)
@@ -83,34 +62,13 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 
 // End ends the execution with the answer of a try, or lets go of it if the upstream goes on. The policy decides what is stored of the answer.
 func (p *ParkedExecution) End(policy *idem.Policy, t *Tried) Ending {
-	x := newExecution(p.guard, policy, p.Held, nil, "")
+	x := newExecution(p.guard, policy, nil, p.Held, nil, "")
 	if t.Hold > 0 {
 		return x.hold(t.Hold)
 	}
-	return x.complete(*t.Answer)
+	j := idem.Judge(policy, t.Try())
+	return x.settle(x.endOf(&j, t))
 }
 
 // Leave is called when this process does not run the execution any more. The next delivery of its workflow asks the ledger.
 func (p *ParkedExecution) Leave() { p.guard.live.leave(p.spot) }
-
-// retryAfter returns for how long an upstream wants no request; 0 = it does not say. A date is compared with now, the clock of this process.
-func retryAfter(a *idem.Answer, now time.Time) time.Duration {
-	for _, f := range a.Header {
-		if !strings.EqualFold(f.Name, "Retry-After") {
-			continue
-		}
-		text := strings.TrimSpace(f.Value)
-		if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-			return time.Duration(n) * time.Second
-		}
-		for _, layout := range httpDates {
-			if at, err := time.Parse(layout, text); err == nil {
-				return max(at.Sub(now), 0)
-			}
-		}
-	}
-	return 0
-}
-
-// httpDates are the three ways to write a date in HTTP (RFC 9110, section 5.6.7). Each is in UTC.
-var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}

@@ -153,7 +153,7 @@ func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 		if copied := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Policy: testPolicy()}); copied.Decision != idem.DecisionInFlight || copied.Holder != l.enqueued[0].Execution {
 			t.Errorf("%+v", copied)
 		}
-		a.Execution.Release(idem.Failure{})
+		a.Execution.End(Tried{})
 		if next := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); next.Holder != "exec_holder" {
 			t.Errorf("after its end, this process still knows of it: %+v", next)
 		}
@@ -296,7 +296,7 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 					if claim.Attempt != c.attempt || len(claim.Earlier) != min(c.attempt-1, 1) || c.attempt == 4 && l.prevs[len(l.prevs)-1] != 9 {
 						t.Errorf("it claims as %+v over %v", claim, l.prevs)
 					}
-					a.Execution.Release(idem.Failure{})
+					a.Execution.End(Tried{})
 				}
 				if c.want == idem.DecisionAborted && (a.Holder != "exec_own" || !a.WhileWaiting || a.Record != cancelled) {
 					t.Errorf("%+v", a)
@@ -328,7 +328,7 @@ func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 		if at := a.Execution.Lock().StartedAt; !at.Equal(began.Add(time.Second)) {
 			t.Errorf("it began %s after it came", at.Sub(began))
 		}
-		a.Execution.Release(idem.Failure{})
+		a.Execution.End(Tried{})
 	})
 }
 
@@ -352,7 +352,7 @@ func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
 				if next := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "other", Key: idem.Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: policy}); next.Decision != c.next {
 					t.Errorf("the next new event: %+v", next)
 				}
-				a.Execution.Release(idem.Failure{})
+				a.Execution.End(Tried{})
 			})
 		})
 	}
@@ -388,7 +388,7 @@ func TestADeliveryThatIsRefusedAnEntryWaitsBehindAnotherEventAlone(t *testing.T)
 					t.Errorf("it waits behind %v", l.behind)
 				}
 				if a.Execution != nil {
-					a.Execution.Release(idem.Failure{})
+					a.Execution.End(Tried{})
 				}
 			})
 		})

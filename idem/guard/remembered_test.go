@@ -104,7 +104,7 @@ func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *tes
 			if a.Execution == nil {
 				t.Fatalf("%+v", a)
 			}
-			a.Execution.Complete(idem.Answer{Status: 200, Whole: true})
+			a.Execution.End(Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 		}
 		if g.cache.get(rec.Scope.Key, noon.Add(c.life-1)) == nil {
 			t.Errorf("%s: forgotten too early", name)

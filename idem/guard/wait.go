@@ -118,7 +118,7 @@ func (g *Guard) wait(ctx context.Context, r *idem.Request, first idem.Verdict) A
 	held, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: first.Behind})
 	switch {
 	case held != nil:
-		return g.judged(newExecution(g, r.Policy, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+		return g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
 	case v.Decision == idem.DecisionWaitTimeout:
 		return w.gaveUp(err)
 	case v.Decision != "":

@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -29,38 +28,10 @@ type nextStep struct {
 	code   string
 }
 
-// evidenceOf returns what the ledger stores of t.
-func evidenceOf(t *guard.Tried, p *idem.Policy, now time.Time) *idem.Evidence {
-	e := &idem.Evidence{Outcome: judge(p, 0, t).Outcome, At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
-	if t.Answer != nil {
-		e.Status, e.Text = t.Answer.Status, failedText(p.Park, t.Answer.Body)
-	}
-	return e
-}
-
-// maxFailedText bounds what is kept of a failed answer; bytes.
-const maxFailedText = 512
-
-// failedText returns what is kept of the body of a failed answer; "" if it is not text.
-func failedText(p *idem.ParkPolicy, body []byte) string {
-	if p == nil || !p.FailedAnswers {
-		return ""
-	}
-	body = body[:min(len(body), maxFailedText)]
-	for _, c := range body {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return ""
-		}
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
-}
-
 // judge says what a try means of an execution of which so many had failed before.
 func judge(p *idem.Policy, failures int, t *guard.Tried) idem.Judgement {
-	try := idem.Try{Sent: t.Sent, Held: t.Hold > 0, Challenge: t.Challenge, Hopeless: t.Hopeless, Last: p.Park != nil && failures+1 >= p.Park.Attempts}
-	if t.Answer != nil {
-		try.Status, try.Sent = t.Answer.Status, true
-	}
+	try := t.Try()
+	try.Last = p.Park != nil && failures+1 >= p.Park.Attempts
 	return idem.Judge(p, try)
 }
 

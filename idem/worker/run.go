@@ -64,7 +64,9 @@ func (r *run) next() idem.Action {
 		Early:     r.due.After(r.w.o.Now()),
 		HasSlots:  lock.HasSlot(),
 		OutOfTurn: !r.hasTurn(),
-		Stale:     staleness(policy, lock.Stale),
+	}
+	if policy != nil {
+		now.Stale = policy.StalenessOf(lock.Stale)
 	}
 	if r.ended != nil {
 		now.After = r.ended.next.kind
@@ -94,17 +96,6 @@ func (r *run) stopOf(lock *idem.Lock) idem.Stop {
 		return idem.StopSkip
 	}
 	return idem.StopAbort
-}
-
-// staleness is what p says of an event that is stale; p may be nil.
-func staleness(p *idem.Policy, stale *idem.Stale) idem.Staleness {
-	switch {
-	case p == nil || stale == nil || !p.StopsStale():
-		return 0
-	case p.Order.OnStale == idem.StaleReject:
-		return idem.StaleRefused
-	}
-	return idem.StaleSkipped
 }
 
 // do does one thing. over: this process has nothing more to do with the execution.
@@ -355,7 +346,7 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	var last *idem.Evidence
 	p := *r.held.Lock().Parked
 	if policy := r.w.o.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
-		last = evidenceOf(t, policy, r.w.o.Now())
+		last = t.Evidence(policy, r.w.o.Now())
 		p = p.AfterTry(last)
 	}
 	ctx, cancel := r.bounded()
@@ -388,7 +379,7 @@ func (r *run) superseded(by *idem.Stale) bool {
 
 // rest writes down what the execution waits for.
 func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
-	last := evidenceOf(t, orNone(policy), r.w.o.Now())
+	last := t.Evidence(orNone(policy), r.w.o.Now())
 	for {
 		now := r.w.o.Now()
 		p := *r.held.Lock().Parked

@@ -150,7 +150,7 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 			Policy: func(string) *idem.Policy { return policy },
 			Try: func(x *guard.Execution, request []byte) {
 				sent = string(request)
-				x.Complete(idem.Answer{Status: 200, Whole: true})
+				x.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 			},
 		})
 		began := time.Now()
@@ -179,7 +179,7 @@ func TestAProcessThatTakesAnEventOverTriesItWhenItWasPlanned(t *testing.T) {
 			Policy: func(string) *idem.Policy { return policy },
 			Try: func(x *guard.Execution, _ []byte) {
 				tried = append(tried, time.Now())
-				x.Complete(idem.Answer{Status: map[int]int{1: 503, 2: 200}[len(tried)], Whole: true})
+				x.End(guard.Tried{Answer: &idem.Answer{Status: map[int]int{1: 503, 2: 200}[len(tried)], Whole: true}})
 			},
 		})
 		began := time.Now()

@@ -191,7 +191,7 @@ func (p *process) run(r *idem.Request, e *event, x *guard.Execution, began time.
 		case got := <-ended:
 			return got
 		case <-timer.C:
-			if x.MayPark(r, idem.ParkSlow) && x.Park(r, idem.ParkSlow, nil) == nil && !p.net.isDead() {
+			if x.Park() == nil && !p.net.isDead() {
 				p.w.say(p.name, "%s: parked while it runs", e.id)
 				p.w.judge.accepted(e, x.Lock().Execution)
 				return reply{idem.DecisionParked, 202, false}
@@ -218,16 +218,13 @@ func (p *process) call(e *event, x *guard.Execution) called {
 
 // settle writes down how a call ended.
 func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got called) reply {
-	defer x.Abandon(idem.Failure{Code: "internal_error"})
-	if on, last := parkedOn(r.Policy, got); r.Parking != nil && on != "" && !x.Parked() && x.MayPark(r, on) && mayGoOn(x) {
-		if x.Park(r, on, last) == nil && !p.net.isDead() {
-			p.w.judge.accepted(e, x.Lock().Execution)
-			p.finish(x, got)
-			return reply{idem.DecisionParked, 202, false}
-		}
+	defer x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: "internal_error"}})
+	end := x.End(got.tried())
+	if end.On != "" && !p.net.isDead() {
+		p.w.judge.accepted(e, x.Lock().Execution)
+		return reply{idem.DecisionParked, 202, false}
 	}
-	end := p.finish(x, got)
-	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, status(got), end.Recorded, end.Lost, end.Parked, end.Err)
+	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, got.status(), end.Recorded, end.Lost, end.Parked, end.Err)
 	switch {
 	case p.net.isDead() || end.Parked:
 		return reply{}
@@ -242,37 +239,24 @@ func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got call
 	return reply{idem.DecisionExecuted, got.answer.Status, end.Recorded}
 }
 
-func (p *process) finish(x *guard.Execution, got called) guard.Ending {
+// tried is the evidence for the guard.
+func (c *called) tried() guard.Tried {
+	t := guard.Tried{Answer: c.answer, Sent: c.sent, Hold: c.hold, Challenge: c.status() == challenged}
 	switch {
-	case got.hold > 0:
-		return x.Hold(got.hold)
-	case status(got) == challenged:
-		return x.Challenged(*got.answer)
-	case got.answer != nil:
-		return x.Complete(*got.answer)
-	case got.sent:
-		return x.Abandon(idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: got.cause})
+	case c.answer != nil:
+	case c.sent:
+		t.Failure = idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: c.cause}
+	default:
+		t.Failure = idem.Failure{Code: string(idem.DecisionUpstreamUnreachable), Detail: c.cause}
 	}
-	return x.Release(idem.Failure{Code: string(idem.DecisionUpstreamUnreachable), Detail: got.cause})
+	return t
 }
 
-// mayGoOn reports whether an execution that was told to stop may be parked all the same.
-func mayGoOn(x *guard.Execution) bool {
-	cause := context.Cause(x.Context())
-	return cause == nil || errors.Is(cause, guard.ErrShutdown) || errors.Is(cause, guard.ErrMaxDuration)
-}
-
-func status(got called) int {
-	if got.answer == nil {
+func (c *called) status() int {
+	if c.answer == nil {
 		return 0
 	}
-	return got.answer.Status
-}
-
-// parkedOn is what a delivery may be parked for after such a call, and what is known of it.
-func parkedOn(policy *idem.Policy, got called) (idem.ParkOn, *idem.Evidence) {
-	j := idem.Judge(policy, idem.Try{Status: status(got), Sent: got.sent || got.answer != nil, Held: got.hold > 0, Challenge: status(got) == challenged})
-	return j.ParkOn, &idem.Evidence{Outcome: j.Outcome, At: time.Now(), Status: status(got), Detail: got.cause}
+	return c.answer.Status
 }
 
 // try is one try of a parked event. It implements worker.Options.Try.
@@ -282,5 +266,6 @@ func (p *process) try(x *guard.Execution, request []byte) {
 		p.w.t.Errorf("the request that was kept: %q: %v", request, err)
 	}
 	e := p.w.judge.event(id)
-	p.finish(x, p.call(e, x))
+	got := p.call(e, x)
+	x.End(got.tried())
 }
