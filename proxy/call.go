@@ -83,7 +83,11 @@ func (a *attempt) callUpstream() {
 	}
 	c.begin(a.h.o.Now(), a.h.o.Timeout)
 	c.Follow(x.Context())
+	a.early.start()
+	defer a.early.stop() // also after a panic
 	a.err = a.send(x)
+	a.early.stop()
+	a.noteCall()
 	if a.err == nil && !c.answer.Whole {
 		return
 	}
@@ -102,9 +106,7 @@ func (a *attempt) callUpstream() {
 func (d *delivery) send(x *guard.Execution) error {
 	keeps := d.h.o.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
-	err := d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
-	d.noteCall()
-	return err
+	return d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 }
 
 // headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.

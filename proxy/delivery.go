@@ -39,10 +39,10 @@ type course struct {
 	execution *guard.Execution // nil until it was admitted
 	asked     *idem.Request    // the request for the gate; nil before
 	end       ending
-	detached  bool          // an answer is still being streamed, and its end ends the delivery
-	answered  chan struct{} // of a front: closed when it has ended (slow.go)
-	accepted  bool          // its sender was answered before
-	broken    bool          // a panic cut it short
+	early     *earlyAnswer // nil: its sender waits for the end of the call (slow.go)
+	detached  bool         // an answer is still being streamed, and its end ends the delivery
+	accepted  bool         // its sender was answered before
+	broken    bool         // a panic cut it short
 }
 
 // deliveryPool pools deliveries with their buffers; large ones are left to the collector.

@@ -40,7 +40,9 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 // bypass forwards a delivery of a route.
 func (d *delivery) bypass() *ending {
 	p := d.pass(d.h.o.Now())
-	return p.ended(d.send(nil))
+	err := d.send(nil)
+	d.noteCall()
+	return p.ended(err)
 }
 
 // upgrade forwards a request for another protocol, and then that.

@@ -59,7 +59,7 @@ type Handler struct {
 	pool    *deliveryPool
 	tunnels wire.Tunnels
 	passing passing
-	calls   sync.WaitGroup // those that go on after their senders were answered
+	leaving sync.WaitGroup // the ends of connections whose senders were answered during the call
 	parsers chan struct{}  // has room for as many long bodies as are parsed at a time
 }
 
@@ -111,25 +111,24 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.DisableNormalizing()
 	end := d.serve(ctx)
 	if end == nil {
-		d, end = d.run()
+		end = d.run(ctx)
 	}
-	d.answer(ctx, end)
+	if end != nil {
+		d.answer(ctx, end)
+	}
 }
 
 // contain ends a delivery; p is the panic that cut it short, nil without one.
 func (d *delivery) contain(ctx *fasthttp.RequestCtx, p any) {
 	if p != nil {
 		d.logPanic(p)
+	}
+	if p != nil && !d.accepted {
 		ctx.SetConnectionClose() // how much of the request was read is unknown
 		d.answer(ctx, d.refuse(idem.DecisionInternalError))
 	}
-	if d.detached {
-		return
-	}
-	answered := d.answered
-	d.finish()
-	if answered != nil {
-		close(answered)
+	if !d.detached {
+		d.finish()
 	}
 }
 

@@ -87,9 +87,6 @@ func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := r.handler.Wait(ctx); err != nil {
-		t.Errorf("its call goes on: %v", err)
-	}
 	if err := r.server.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}

@@ -105,7 +105,7 @@ func (s *Server) Serve(ln *wire.Listener) error {
 // again, while fasthttp waits only once, for its connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx), tunnels)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx), awaitAll(ctx, &s.o.Handler.leaving), tunnels)
 }
 
 // awaitAll waits for all of g, at most until ctx ends.

@@ -2,52 +2,33 @@ package proxy
 
 import (
 	"context"
-	"runtime"
+	"sync"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"hooklock/idem"
+	"hooklock/proxy/wire"
 )
 
-// run calls the upstream for an admitted delivery, and settles. It returns the delivery that answers, and its ending: that is another delivery if
-// the sender stops waiting before the call ends.
-func (d *delivery) run() (*delivery, *ending) {
-	if !d.parksSlow() {
-		return d, d.execute()
+// run calls the upstream for an admitted delivery, and settles. It returns nil if its sender was answered meanwhile.
+func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
+	if d.parksSlow() {
+		d.early = &earlyAnswer{d: d, ctx: ctx}
 	}
-	r := slowRun{back: d, front: d.h.pool.get(d.h), ended: make(chan *ending), answered: make(chan struct{})}
-	f := r.front
-	f.route, f.trace, f.report, f.names, f.answered = d.route, d.trace, d.report, d.names, r.answered
-	f.req.peer = append(f.req.peer, d.req.peer...)
-	d.h.calls.Go(r.call)
-	return r.wait()
+	end := d.execute()
+	if !d.accepted {
+		return end
+	}
+	d.report.Trace = nil // it was reported with the answer
+	end.readAlone()
+	return nil
 }
 
 // parksSlow reports whether the route parks what is slow, and this delivery can be.
 func (d *delivery) parksSlow() bool {
 	p := d.route.Policy.Park
 	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
-}
-
-// slowRun is a run whose call may go on without its sender. back makes the call, in a goroutine of its own; if the sender stops waiting, back is
-// parked, and front answers. They share no memory that changes.
-type slowRun struct {
-	back, front *delivery
-	ended       chan *ending  // of back, if the sender still waits
-	answered    chan struct{} // closed when front has answered
-}
-
-// call makes the call, and ends back if front has answered.
-func (r *slowRun) call() {
-	growStack()
-	d := r.back
-	end := d.contained(d.execute)
-	select {
-	case r.ended <- end:
-	case <-r.answered:
-		d.accepted, d.report.Trace = true, nil // front has reported both
-		end.readAlone()
-		d.finish()
-	}
 }
 
 // readAlone reads an answer that is too long to be read whole, if no stream does: its end is the outcome.
@@ -57,47 +38,110 @@ func (e *ending) readAlone() {
 	}
 }
 
-// growStack makes room on the stack of a new goroutine for a call of the upstream at once. Bit by bit, the stack is copied with all that is on it,
-// which took 5 % of a delivery's CPU.
-//
-//go:noinline
-func growStack() {
-	var room [20 << 10]byte
-	runtime.KeepAlive(&room)
+// earlyAnswer tells a sender whose patience ends during the call of the upstream that its event is accepted. The call goes on in the goroutine
+// of the delivery, which touches neither its report nor fasthttp's request between start and stop. A timer writes the answer, because fasthttp
+// does so only when its handler returns; it is the last one of its connection.
+type earlyAnswer struct {
+	d     *delivery
+	ctx   *fasthttp.RequestCtx
+	began time.Time
+	timer *time.Timer
+
+	mu     sync.Mutex
+	over   bool
+	cancel context.CancelFunc // of what stores the request
+	trying chan struct{}      // closed when that is over and the sender answered; nil: nothing is stored now
 }
 
 // parkAgain is how often parking is tried again for a delivery whose sender has stopped waiting: there may be room, or a store, again.
 const parkAgain = time.Second
 
-// wait waits for the end of the call, or until back is parked.
-func (r *slowRun) wait() (*delivery, *ending) {
-	h, began := r.back.h, r.back.h.o.Now()
-	timer := time.NewTimer(r.back.patience())
-	defer timer.Stop()
-	for {
-		select {
-		case end := <-r.ended:
-			h.pool.put(r.front)
-			return r.back, end
-		case <-timer.C:
-		}
-		if r.park() {
-			r.front.report.Upstream = h.o.Now().Sub(began) // so far
-			return r.front, r.front.parkedAs(r.back.execution.Lock().Execution, idem.ParkSlow)
-		}
-		timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
+// start waits for the end of the sender's patience. e may be nil.
+func (e *earlyAnswer) start() {
+	if e != nil {
+		e.began = e.d.h.o.Now()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.timer = time.AfterFunc(e.d.patience(), e.try)
 	}
 }
 
-// park parks back if it can be. A panic is front's: back is in use by its call.
-func (r *slowRun) park() (parked bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.front.logPanic(p)
-		}
-	}()
-	return r.back.execution.Park() == nil
+// stop ends the wait, when the call has ended. Afterwards d.accepted says whether the sender was answered. It may be called again, or without a
+// start. e may be nil.
+func (e *earlyAnswer) stop() {
+	if e == nil || e.timer == nil {
+		return
+	}
+	e.timer.Stop()
+	e.mu.Lock()
+	e.over = true
+	trying := e.trying
+	if trying != nil {
+		e.cancel()
+	}
+	e.mu.Unlock()
+	if trying != nil {
+		<-trying
+	}
 }
 
-// Wait waits for the calls that go on after their senders were answered, at most until ctx ends.
-func (h *Handler) Wait(ctx context.Context) error { return awaitAll(ctx, &h.calls) }
+// try accepts the event, if that is possible.
+func (e *earlyAnswer) try() {
+	e.mu.Lock()
+	if e.over {
+		e.mu.Unlock()
+		return
+	}
+	trying := make(chan struct{})
+	var ctx context.Context
+	ctx, e.cancel = context.WithCancel(context.Background())
+	e.trying = trying
+	e.mu.Unlock()
+	defer close(trying)
+	accepted := e.accept(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cancel()
+	if e.trying = nil; !e.over && !accepted {
+		e.timer.Reset(parkAgain) // it is about to end, or its sender waits as on any route
+	}
+}
+
+// accept parks the execution and answers its sender. ctx ends with the call of the upstream. A panic is that of front: d is in use by its call.
+func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
+	d := e.d
+	front := d.h.pool.get(d.h)
+	defer func() {
+		if p := recover(); p != nil {
+			front.logPanic(p)
+		}
+		if !d.accepted {
+			d.h.pool.put(front)
+			return
+		}
+		accepted = true
+		front.finish()
+		conn := e.ctx.Conn()
+		d.h.leaving.Go(func() { _ = conn.Close() })
+	}()
+	if d.execution.Park(ctx) != nil {
+		return false
+	}
+	d.accepted = true
+	wire.Answered(e.ctx)
+	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
+	front.req.peer = append(front.req.peer, d.req.peer...)
+	front.report.Upstream = d.h.o.Now().Sub(e.began) // so far
+	front.answer(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
+	e.send()
+	return true
+}
+
+// send writes the answer as fasthttp would.
+func (e *earlyAnswer) send() {
+	answer, conn := &e.ctx.Response, e.ctx.Conn()
+	answer.SkipBody = e.ctx.IsHead()
+	answer.Header.SetConnectionClose()
+	wire.LingerOnClose(conn) // a sender may have sent its next request
+	_, _ = answer.WriteTo(conn)
+}

@@ -2,6 +2,6 @@
 // ran.
 //
 // Guard.Admit asks what this process remembers (Cache, the executions that run here, the quota of the route), then the idem.Ledger. The decision itself
-// is idem.Decide. An Admission has either an Execution or the verdict for the sender. An Execution ends with Complete, Release, Hold or Abandon, and
-// each returns an Ending. Once it is parked, the park worker judges its tries: package idem/worker, which runs a ParkedExecution.
+// is idem.Decide. An Admission has either an Execution or the verdict for the sender. Execution.End takes what the call of the
+// upstream showed, and returns an Ending. Once its event is accepted, package idem/worker runs it, as a ParkedExecution.
 package guard

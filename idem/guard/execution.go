@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"hooklock/idem"
@@ -18,7 +17,7 @@ var (
 )
 
 // Execution is a delivery that was admitted, or one try of an accepted event. End ends it; only the first call counts, and one is deferred, for
-// whatever else happens.
+// whatever else happens. Its methods are not safe for concurrent use, but for Context, Lock and Begin.
 type Execution struct {
 	guard  *Guard
 	policy *idem.Policy
@@ -34,16 +33,14 @@ type Execution struct {
 	stop     context.CancelCauseFunc
 	deadline context.CancelFunc
 
-	keeping ioMutex // held while the request is stored for parking; taken before gate
-	gate    ioMutex // held while parking is written, or the end
-	ended   atomic.Bool
-	parked  atomic.Bool
-	tried   chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
+	ended  bool
+	parked bool
+	tried  chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
 }
 
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
 func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.Held, at *spot, callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey, keeping: newIOMutex(), gate: newIOMutex()}
+	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
 	if d := p.MaxDuration; d > 0 {
@@ -69,7 +66,7 @@ func (x *Execution) Begin() error {
 }
 
 // Ended reports whether it has ended, or this process has let go of it.
-func (x *Execution) Ended() bool { return x.ended.Load() }
+func (x *Execution) Ended() bool { return x.ended }
 
 // Ending is the outcome of an execution.
 type Ending struct {
@@ -99,6 +96,9 @@ type Ending struct {
 
 // End says how the call of the upstream ended, if one was made, and writes down what follows. The Guard takes over the memory of the answer.
 func (x *Execution) End(t Tried) Ending {
+	if x.ended {
+		return Ending{Recorded: true}
+	}
 	x.complete(&t)
 	j := idem.Judge(x.policy, t.Try())
 	if x.handBack(&t) {
@@ -228,15 +228,3 @@ func (x *Execution) close() {
 	x.deadline()
 	x.stop(nil)
 }
-
-// ioMutex is a mutex that may be held during a request to the ledger. It is a channel, because a goroutine that waits for it waits for the network,
-// and a test in virtual time has to see that. Make one with newIOMutex.
-type ioMutex chan struct{}
-
-func newIOMutex() ioMutex { return make(ioMutex, 1) }
-
-// Lock implements sync.Locker.
-func (m ioMutex) Lock() { m <- struct{}{} }
-
-// Unlock implements sync.Locker.
-func (m ioMutex) Unlock() { <-m }

@@ -157,20 +157,18 @@ func (idle) Reached()                         {}
 func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
-			asked, over := make(chan struct{}), make(chan error, 1)
+			called, over := context.WithCancel(t.Context())
 			x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) {
-				close(asked)
+				over()
 				<-ctx.Done() // a store that is called off, or a disk that goes on all the same
 				return idem.Kept{}, nil
 			})
-			go func() { over <- x.Park() }()
-			<-asked
+			if err := x.Park(called); !errors.Is(err, context.Canceled) || x.Parked() {
+				t.Errorf("parked: %v, %v", x.Parked(), err)
+			}
 			end.Told = true
 			if e := x.End(end); !e.Recorded || e.Parked {
 				t.Errorf("it ended with %+v", e)
-			}
-			if err := <-over; !errors.Is(err, errEnded) || x.Parked() {
-				t.Errorf("parked: %v, %v", x.Parked(), err)
 			}
 		})
 	}

@@ -121,18 +121,16 @@ func (w *waiter) Stays(place idem.Place, lock idem.Lock) bool {
 	return err == nil
 }
 
-// Why an execution is not parked.
-var (
-	errEnded    = errors.New("the execution has ended")
-	errMayNotBe = errors.New("it may not be parked now")
-)
+// errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.
+var errMayNotBeParked = errors.New("it may not be parked now")
 
-// Park lets an execution whose call goes on outlive its sender. After an error it is unchanged: its sender waits on.
-func (x *Execution) Park() error {
+// Park lets an execution whose call goes on outlive its sender. The end of ctx calls off what stores the request; the ledger is given its time all
+// the same. After an error the execution is unchanged: its sender waits on.
+func (x *Execution) Park(ctx context.Context) error {
 	if !x.guard.MayPark(x.request, idem.ParkSlow) {
-		return errMayNotBe
+		return errMayNotBeParked
 	}
-	return x.park(idem.ParkSlow, nil)
+	return x.park(ctx, idem.ParkSlow, nil)
 }
 
 // isStorable reports whether the event may be accepted for that reason, instead of telling its sender how its call ended.
@@ -149,7 +147,7 @@ func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 	if x.policy.Observe {
 		return Ending{WouldPark: true}
 	}
-	if err := x.park(on, t.Evidence(x.policy, x.guard.o.Now())); err != nil {
+	if err := x.park(context.WithoutCancel(x.ctx), on, t.Evidence(x.policy, x.guard.o.Now())); err != nil {
 		return Ending{Unsure: errors.Is(err, idem.ErrNotRecorded), Err: err}
 	}
 	x.handBack(t)
@@ -157,58 +155,36 @@ func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 }
 
 // park makes it an accepted one. last is how its only try ended; nil: the try still goes on.
-func (x *Execution) park(on idem.ParkOn, last *idem.Evidence) error {
-	x.keeping.Lock()
-	defer x.keeping.Unlock()
-	if x.ended.Load() {
-		return errEnded
+func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidence) error {
+	keeping, cancel := context.WithTimeout(ctx, x.guard.o.RequestTimeout) // as long as a disk takes
+	kept, err := x.request.Parking.Keep(keeping, x.Lock().Execution)
+	cancel()
+	if err == nil {
+		err = context.Cause(ctx) // the stored request belongs to no execution, and is swept
 	}
-	if x.parked.Load() {
-		return nil
-	}
-	kept, err := x.keep()
 	if err != nil {
 		return err
 	}
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	if x.ended.Load() { // the stored request belongs to no execution, and is swept
-		return errEnded
-	}
-	ctx, cancel := x.bounded()
+	writing, cancel := x.bounded()
 	defer cancel()
 	p := (&idem.Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
 	// The park worker gets the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is
 	// the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
-	if err := x.held.Park(ctx, p, kept); err != nil {
+	if err := x.held.Park(writing, p, kept); err != nil {
 		return err
 	}
-	x.parked.Store(true)
+	x.parked = true
 	x.guard.live.replace(x.spot, x.held.Lock())
 	return nil
 }
 
-// keep stores the request, which may take as long as a disk takes. The end of the execution does not wait for that, and cancels it.
-func (x *Execution) keep() (idem.Kept, error) {
-	ctx, cancel := x.bounded()
-	defer cancel()
-	defer context.AfterFunc(x.ctx, func() {
-		if x.ended.Load() { // and was not only told to stop
-			cancel()
-		}
-	})()
-	return x.request.Parking.Keep(ctx, x.Lock().Execution)
-}
-
 // Parked reports whether the response said that the event is accepted. The park worker then judges its end.
-func (x *Execution) Parked() bool { return x.parked.Load() }
+func (x *Execution) Parked() bool { return x.parked }
 
 // handBack gives the end of a try to the worker of a parked execution. It returns false if it is not parked, or has ended.
 func (x *Execution) handBack(t *Tried) bool {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	if !x.parked.Load() || !x.ended.CompareAndSwap(false, true) {
+	if !x.parked || !x.finish() {
 		return false
 	}
 	x.deadline()
@@ -221,11 +197,11 @@ func (x *Execution) handBack(t *Tried) bool {
 	return true
 }
 
-// finish returns true to the first caller that ends the execution. It waits while the execution is being parked.
+// finish returns true to the first caller that ends the execution.
 func (x *Execution) finish() bool {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	return x.ended.CompareAndSwap(false, true)
+	first := !x.ended
+	x.ended = true
+	return first
 }
 
 // BusyFor returns for how much longer deliveries are taken to come whose senders wait for the

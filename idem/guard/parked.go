@@ -54,8 +54,7 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 	p.guard.live.replace(p.spot, p.Lock())
 	tried := make(chan Tried, 1)
 	x := newExecution(p.guard, policy, nil, p.Held, p.spot, callbackKey)
-	x.parked.Store(true)
-	x.tried = tried
+	x.parked, x.tried = true, tried
 	send(x)
 	return <-tried
 }

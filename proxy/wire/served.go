@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // served is an accepted connection.
@@ -27,6 +29,7 @@ type served struct {
 	between atomic.Bool           // two requests; see Between
 	rested  atomic.Bool           // no request came for a while: the next Close sets it aside
 	evicted atomic.Bool           // it made room for another one
+	closing atomic.Bool           // Close was called, and does the rest
 	left    atomic.Bool           // it counts no more
 	fault   atomic.Pointer[error] // why a Read failed; the first one stays
 	once    sync.Once
@@ -125,6 +128,7 @@ func (c *served) Close() error {
 	}
 	err := net.ErrClosed
 	c.once.Do(func() {
+		c.closing.Store(true)
 		c.l.occupied(c)
 		if c.linger.Load() {
 			c.drain()
@@ -133,6 +137,15 @@ func (c *served) Close() error {
 		c.leave()
 	})
 	return err
+}
+
+// SetDeadline implements net.Conn. A connection that is being closed has a deadline of its own, and the server may set one on whatever it hands
+// on (fasthttp v1.78.0, a hijacked connection).
+func (c *served) SetDeadline(t time.Time) error {
+	if c.closing.Load() {
+		return nil
+	}
+	return c.Conn.SetDeadline(t)
 }
 
 // leave takes c out of the count of open connections, once.
@@ -159,6 +172,13 @@ func (c *served) drain() {
 func closeWrite(c net.Conn) bool {
 	half, ok := c.(interface{ CloseWrite() error })
 	return ok && half.CloseWrite() == nil
+}
+
+// Answered lets fasthttp write no answer when its handler returns, because another goroutine has written it. The connection is closed then, if it
+// is not before.
+func Answered(ctx *fasthttp.RequestCtx) {
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) {})
 }
 
 // LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that

@@ -179,19 +179,24 @@ func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, id
 
 // run calls the service and settles. A sender whose timeout comes first is told that the event is accepted.
 func (p *process) run(r *idem.Request, e *event, x *guard.Execution, began time.Time) reply {
-	ended := make(chan reply, 1)
-	p.calls.Go(func() { ended <- p.settle(r, e, x, p.call(e, x)) })
-	if park := r.Policy.Park; park == nil || !park.Slow {
-		return <-ended
+	ended := make(chan called, 1)
+	p.calls.Go(func() { ended <- p.call(e, x) })
+	park := r.Policy.Park
+	if park == nil || !park.Slow {
+		return p.settle(r, e, x, <-ended)
 	}
-	timer := time.NewTimer(r.Policy.Park.After - time.Since(began))
+	timer := time.NewTimer(park.After - time.Since(began))
 	defer timer.Stop()
 	for {
 		select {
 		case got := <-ended:
-			return got
+			return p.settle(r, e, x, got)
 		case <-timer.C:
-			if x.Park() == nil && !p.net.isDead() {
+			if x.Park(context.Background()) == nil {
+				p.calls.Go(func() { p.settle(r, e, x, <-ended) })
+				if p.net.isDead() {
+					return reply{}
+				}
 				p.w.say(p.name, "%s: parked while it runs", e.id)
 				p.w.judge.accepted(e, x.Lock().Execution)
 				return reply{idem.DecisionParked, 202, false}

@@ -359,7 +359,7 @@ func (s *Service) sendElsewhere() {
 func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
-	err := errors.Join(server.Shutdown(timed), s.handler.Wait(timed))
+	err := server.Shutdown(timed)
 	s.stopBase(guard.ErrShutdown)
 	if err == nil {
 		return nil
@@ -367,7 +367,7 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: executions that still run are stopped and recorded as unknown")
 	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
 	defer cancel()
-	err = errors.Join(server.Shutdown(rest), s.handler.Wait(rest))
+	err = server.Shutdown(rest)
 	if n, _ := s.Store.Active(); n == 0 {
 		return nil // only requests that have not been read completely are left
 	}
