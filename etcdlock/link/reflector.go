@@ -11,14 +11,25 @@ import (
 type Reflector struct {
 	Pool *Pool
 	On   Stream
-	// List reads the keys, and returns the revision at which it did. Its error ends Run; it is that of ctx, or the owner's own.
-	List func(ctx context.Context) (revision int64, err error)
-	// Watches returns what is watched from a revision on.
-	Watches func(from int64) []Watch
-	// Idle is called in each Round while the keys are watched. Nil: they are watched until ctx ends.
-	Idle  func() bool
-	Round time.Duration
+	Source
+	Round time.Duration // 0 = Idle is not asked
 }
+
+// Source are the keys of a Reflector, and its owner's picture of them.
+type Source interface {
+	// List reads the keys, and returns the revision at which it did. Its error ends Run; it is that of ctx, or the owner's own.
+	List(ctx context.Context) (revision int64, err error)
+	// Watches returns what is watched from a revision on.
+	Watches(from int64) []Watch
+	// Idle is called in each Round while the keys are watched. It returns true when they need not be.
+	Idle() bool
+}
+
+// Needed is a Source that is watched until ctx ends.
+type Needed struct{}
+
+// Idle implements Source.
+func (Needed) Idle() bool { return false }
 
 // Run returns when ctx ends, when List fails, or when Idle has returned true in two rounds in a row. known is the revision as of which the owner knows
 // the keys, 0 = it does not: they are listed first.
@@ -39,7 +50,7 @@ func (r *Reflector) watch(ctx context.Context, from int64) (idle bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var rounds sync.WaitGroup
-	if r.Idle != nil {
+	if r.Round > 0 {
 		rounds.Go(func() {
 			defer cancel()
 			idle = r.untilIdle(ctx)

@@ -14,6 +14,10 @@ import (
 
 // picture is what a Reflector has told of the keys below /k/.
 type picture struct {
+	pool   *Pool
+	idle   []bool
+	rounds atomic.Int32
+
 	mu    sync.Mutex
 	keys  map[string]string
 	lists int
@@ -37,33 +41,39 @@ func reflect(t *testing.T, e *etcdtest.Etcd, wire *etcdtest.Wire) (*Reflector, *
 	}
 	t.Cleanup(func() { _ = pool.Close() })
 	p := &picture{keys: map[string]string{}}
-	return &Reflector{
-		Pool: pool, On: OfWaits,
-		List: func(ctx context.Context) (int64, error) {
-			answers, revision, err := pool.Read(ctx, clientv3.OpGet("/k/", clientv3.WithPrefix()))
-			if err != nil {
-				return 0, err
-			}
-			listed := map[string]string{}
-			for _, kv := range answers[0].GetResponseRange().Kvs {
-				listed[strings.TrimPrefix(string(kv.Key), "/k/")] = string(kv.Value)
-			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.keys, p.lists = listed, p.lists+1
-			return revision, nil
-		},
-		Watches: func(from int64) []Watch {
-			return []Watch{{Key: "/k/", Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				if p.keys[strings.TrimPrefix(string(e.Kv.Key), "/k/")] = string(e.Kv.Value); e.Type == clientv3.EventTypeDelete {
-					delete(p.keys, strings.TrimPrefix(string(e.Kv.Key), "/k/"))
-				}
-			}}}
-		},
-	}, p
+	p.pool = pool
+	return &Reflector{Pool: pool, On: OfWaits, Source: p}, p
 }
+
+// List implements Source.
+func (p *picture) List(ctx context.Context) (int64, error) {
+	answers, revision, err := p.pool.Read(ctx, clientv3.OpGet("/k/", clientv3.WithPrefix()))
+	if err != nil {
+		return 0, err
+	}
+	listed := map[string]string{}
+	for _, kv := range answers[0].GetResponseRange().Kvs {
+		listed[strings.TrimPrefix(string(kv.Key), "/k/")] = string(kv.Value)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys, p.lists = listed, p.lists+1
+	return revision, nil
+}
+
+// Watches implements Source.
+func (p *picture) Watches(from int64) []Watch {
+	return []Watch{{Key: "/k/", Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.keys[strings.TrimPrefix(string(e.Kv.Key), "/k/")] = string(e.Kv.Value); e.Type == clientv3.EventTypeDelete {
+			delete(p.keys, strings.TrimPrefix(string(e.Kv.Key), "/k/"))
+		}
+	}}}
+}
+
+// Idle implements Source: in each round as idle says.
+func (p *picture) Idle() bool { return p.idle[p.rounds.Add(1)-1] }
 
 func TestAReflectorListsOnceAndAgainWhenItsWatchBreaks(t *testing.T) {
 	e := etcdtest.Start(t)
@@ -123,11 +133,9 @@ func TestAReflectorThatKnowsTheKeysAsOfARevisionDoesNotListThem(t *testing.T) {
 func TestAReflectorEndsAfterTwoIdleRoundsInARow(t *testing.T) {
 	e := etcdtest.Start(t)
 	r, p := reflect(t, e, etcdtest.NewWire(t, e.Endpoint))
-	idle := []bool{false, true, false, true, true}
-	var rounds atomic.Int32
-	r.Round, r.Idle = 1, func() bool { return idle[rounds.Add(1)-1] }
+	r.Round, p.idle = 1, []bool{false, true, false, true, true}
 	r.Run(t.Context(), 0)
-	if n := int(rounds.Load()); n != len(idle) || !p.is("", 1) {
+	if n := int(p.rounds.Load()); n != len(p.idle) || !p.is("", 1) {
 		t.Errorf("it ended after %d rounds and %d lists", n, p.lists)
 	}
 }

@@ -15,14 +15,17 @@ import (
 const indexPage = 1000
 
 // follower keeps an Index as etcd has it.
-type follower struct{ index *Index }
-
-func (f *follower) run(ctx context.Context) {
-	(&link.Reflector{Pool: f.index.o.Pool, On: link.OfWaits, List: f.list, Watches: f.watches}).Run(ctx, 0)
+type follower struct {
+	link.Needed
+	index *Index
 }
 
-// list reads the whole index. It returns the error of ctx.
-func (f *follower) list(ctx context.Context) (int64, error) {
+func (f *follower) run(ctx context.Context) {
+	(&link.Reflector{Pool: f.index.o.Pool, On: link.OfWaits, Source: f}).Run(ctx, 0)
+}
+
+// List reads the whole index. It returns the error of ctx.
+func (f *follower) List(ctx context.Context) (int64, error) {
 	seen := map[idem.ExecutionID]*entry{}
 	young := map[idem.ExecutionID]bool{}
 	index := link.Below(f.index.o.Layout.All(protocol.KindParked), indexPage)
@@ -39,7 +42,7 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	case ctx.Err() != nil:
 		return 0, err
 	case err != nil: // the revision is compacted
-		return f.list(ctx)
+		return f.List(ctx)
 	}
 	f.index.mu.Lock()
 	defer f.index.mu.Unlock()
@@ -81,7 +84,8 @@ func (f *follower) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
 	return &entry{ParkedEntry: *v, lock: f.index.o.Layout.Lock(v.Scope), revision: kv.ModRevision}
 }
 
-func (f *follower) watches(from int64) []link.Watch {
+// Watches implements link.Source.
+func (f *follower) Watches(from int64) []link.Watch {
 	watch := func(prefix string, changed func(id idem.ExecutionID, e *clientv3.Event)) link.Watch {
 		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
 			changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)

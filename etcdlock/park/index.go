@@ -65,7 +65,7 @@ func (x *Index) Run(ctx context.Context) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	f := &follower{x}
+	f := &follower{index: x}
 	wg.Go(func() { f.lookRound(ctx) })
 	wg.Go(func() { x.sweepRound(ctx) })
 	f.run(ctx)

@@ -14,10 +14,21 @@ import (
 // follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. In quiet
 // times it sees one key for each process, so its cost does not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
-	list := func(ctx context.Context) (int64, error) { return k.list(ctx, s) }
-	watches := func(from int64) []link.Watch { return k.watches(s, from) }
-	(&link.Reflector{Pool: k.o.Pool, On: link.OfSession, List: list, Watches: watches}).Run(ctx, revision)
+	(&link.Reflector{Pool: k.o.Pool, On: link.OfSession, Source: &followed{k: k, s: s}}).Run(ctx, revision)
 }
+
+// followed is what a session follows.
+type followed struct {
+	link.Needed
+	k *Keeper
+	s *Session
+}
+
+// List implements link.Source.
+func (f *followed) List(ctx context.Context) (int64, error) { return f.k.list(ctx, f.s) }
+
+// Watches implements link.Source.
+func (f *followed) Watches(from int64) []link.Watch { return f.k.watches(f.s, from) }
 
 func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {

@@ -24,7 +24,7 @@ const roundsToCome = 3
 // Run follows all slots and slot waiters while an execution waits for a slot, until ctx ends.
 func (p *Slots) Run(ctx context.Context) {
 	f := &following{p}
-	keys := &link.Reflector{Pool: p.o.Pool, On: link.OfWaits, List: f.list, Watches: f.watches, Idle: f.lookAfter, Round: slotsRound}
+	keys := &link.Reflector{Pool: p.o.Pool, On: link.OfWaits, Source: f, Round: slotsRound}
 	for link.Woken(ctx, p.wanted) {
 		keys.Run(ctx, 0)
 		f.end()
@@ -42,8 +42,8 @@ func (f *following) end() {
 	}
 }
 
-// list reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
-func (f *following) list(ctx context.Context) (int64, error) {
+// List reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
+func (f *following) List(ctx context.Context) (int64, error) {
 	p := f.p
 	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.All(protocol.KindSlots), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
 	if err != nil {
@@ -65,9 +65,9 @@ func (f *following) list(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
-// watches returns one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
+// Watches returns one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
 // before the other reports its slot: then the next one would try that slot.
-func (f *following) watches(from int64) []link.Watch {
+func (f *following) Watches(from int64) []link.Watch {
 	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns)))
 	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.heard}}
 }
@@ -88,6 +88,9 @@ func (f *following) heard(e *clientv3.Event) {
 }
 
 func (f *following) idleLocked() bool { return len(f.p.waiters) == 0 && len(f.p.again) == 0 }
+
+// Idle implements link.Source.
+func (f *following) Idle() bool { return f.lookAfter() }
 
 // lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed, and removes slot waiters that no execution
 // here waits with.

@@ -194,13 +194,29 @@ const round = time.Second
 
 // run watches while there are waiters or something is parked, until ctx ends.
 func (h *Watcher) run(ctx context.Context) {
-	keys := &link.Reflector{Pool: h.v.o.Pool, On: link.OfWaits, List: h.list, Watches: h.watches, Idle: h.idle, Round: round}
+	keys := &link.Reflector{Pool: h.v.o.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
 	for link.Woken(ctx, h.wanted) {
 		if !h.idle() {
 			keys.Run(ctx, h.known())
 		}
 		h.restart(0)
 	}
+}
+
+// watched are the keys of a Watcher.
+type watched struct{ h *Watcher }
+
+// Idle implements link.Source.
+func (w *watched) Idle() bool { return w.h.idle() }
+
+// List reads at which revision the next watch begins. The waiters read the rest.
+func (w *watched) List(ctx context.Context) (int64, error) {
+	_, revision, err := w.h.v.o.Pool.Read(ctx, clientv3.OpGet(w.h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	if err == nil {
+		w.h.restart(revision)
+		w.h.v.Parked.MarkAll()
+	}
+	return revision, err
 }
 
 func (h *Watcher) idle() bool {
@@ -222,17 +238,9 @@ func (h *Watcher) known() int64 {
 	return h.begin
 }
 
-// list reads at which revision the next watch begins. The waiters read the rest.
-func (h *Watcher) list(ctx context.Context) (int64, error) {
-	_, revision, err := h.v.o.Pool.Read(ctx, clientv3.OpGet(h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
-	if err == nil {
-		h.restart(revision)
-		h.v.Parked.MarkAll()
-	}
-	return revision, err
-}
-
-func (h *Watcher) watches(from int64) []link.Watch {
+// Watches implements link.Source.
+func (w *watched) Watches(from int64) []link.Watch {
+	h := w.h
 	h.mu.Lock()
 	n := h.watch
 	h.mu.Unlock()
