@@ -355,7 +355,7 @@ func TestUnlockSaysThatTheHoldWasCancelled(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := mustAcquire(t, s, "w")
-	cancelIn(t, e, l.owned)
+	cancelIn(t, e, s.own.Of(l.Execution()))
 	if err := l.Unlock(within(t, patience)); !errors.Is(err, idem.ErrCancelled) {
 		t.Fatalf("got %v", err)
 	}

@@ -85,7 +85,7 @@ func whileTheyWait(b *testing.B, stores []*Store, runs time.Duration, lock func(
 					b.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := inTurn(within(b, patience), p.(*Place), l)
+				held, err := inTurn(within(b, patience), &inQueue{Place: p, store: s, lock: l}, l)
 				if err != nil {
 					b.Error(err)
 					return

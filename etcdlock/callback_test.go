@@ -124,33 +124,6 @@ func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 	}
 }
 
-func TestACallbackNeedsTheKeyTheWorkflowAndTheTokenOfItsExecution(t *testing.T) {
-	own := idem.Entry{Scope: idem.Scope{Workflow: "w"}, Token: 5, CallbackHash: idem.HashCallbackKey("key")}
-	event, waits, keyless := own, own, own
-	event.PerEvent, waits.Token, keyless.CallbackHash = true, 0, ""
-	for name, c := range map[string]struct {
-		cb   idem.Callback
-		e    *idem.Entry
-		want error
-	}{
-		"all of it":                           {idem.Callback{Workflow: "w", Token: 5, Key: "key"}, &own, nil},
-		"no workflow":                         {idem.Callback{Token: 5, Key: "key"}, &own, nil},
-		"a token of the API":                  {idem.Callback{Token: 5, AnyKey: true}, &own, nil},
-		"another key":                         {idem.Callback{Token: 5, Key: "other"}, &own, idem.ErrCallbackKey},
-		"the key of none":                     {idem.Callback{Token: 5, Key: ""}, &keyless, idem.ErrCallbackKey},
-		"another workflow":                    {idem.Callback{Workflow: "v", Token: 5, Key: "key"}, &own, idem.ErrNoExecution},
-		"no token":                            {idem.Callback{Key: "key"}, &own, idem.ErrStaleToken},
-		"another token":                       {idem.Callback{Token: 4, Key: "key"}, &own, idem.ErrStaleToken},
-		"no token, of one that has none yet":  {idem.Callback{Key: "key"}, &waits, idem.ErrStaleToken},
-		"no token, where the event is locked": {idem.Callback{Key: "key"}, &event, nil},
-		"a wrong one there":                   {idem.Callback{Token: 4, Key: "key"}, &event, idem.ErrStaleToken},
-	} {
-		if err := allowed(&c.cb, c.e); !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
 	_, a, b := replicas(t)
 	first := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
@@ -169,6 +142,9 @@ func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// roomToEnd is how many bytes steps leave free in a lock.
+const roomToEnd = 16 << 10
 
 func TestStepsAreBounded(t *testing.T) {
 	_, a, b := replicas(t)

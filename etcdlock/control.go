@@ -3,6 +3,7 @@ package etcdlock
 import (
 	"context"
 
+	"hooklock/etcdlock/callback"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/operate"
 	"hooklock/etcdlock/reap"
@@ -10,14 +11,14 @@ import (
 )
 
 // Control is for operators and upstreams, at any process: it finds executions and locks in all processes, and ends them. The methods for operators are in
-// packages history and operate, whose caller has to know that it may; those for upstreams and clients of the lock API ask for the callback key of an execution.
+// packages history and operate, whose caller has to know that it may; those for upstreams and clients of the lock API, in package callback, ask for the callback
+// key of an execution.
 type Control struct {
 	*core
 	*history.Reader
 	*operate.Finder
 	*operate.Operator
-	locker   *Locker
-	guarded  lastSeen
+	*callback.Callbacks
 	holdings *reap.Holdings
 }
 

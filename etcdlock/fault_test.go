@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/claim"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
@@ -223,7 +224,9 @@ func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
 	client := etcdtest.Dial(t, e.Endpoint)
 	kv := newLateKV(client)
 	s := openStore(t, Options{Client: client})
-	s.unfenced = unfenced
+	o := s.claimOptions()
+	o.Unfenced = unfenced
+	s.claims = claim.New(o)
 	kv.armed.Store(true)
 	if _, _, err := s.Claim(within(t, patience), lockFor("w", "one"), 0); !errors.Is(err, idem.ErrNotClaimed) {
 		t.Fatalf("claim without an answer: %v", err)

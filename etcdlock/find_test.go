@@ -132,7 +132,7 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 		ids = append(ids, mustClaim(t, s, l, 0).Lock().Execution)
 	}
 	for i := range 3 * history.FindValues {
-		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).entry.Execution)
+		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).lock.Execution)
 	}
 	for i, id := range ids {
 		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.Place != (i >= 3*history.FindValues) {

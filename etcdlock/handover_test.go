@@ -18,16 +18,16 @@ import (
 )
 
 // first waits until nobody is before p, and that is known here.
-func firstInLine(t *testing.T, p *Place) {
+func firstInLine(t *testing.T, p *inQueue) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		known := p.store.view.Queues.Known(p.store.layout.Lock(p.entry.Scope), protocol.Line{}).Places
-		return len(known) > 0 && known[0].Place == p.entry.Revision && known[0].Key == p.store.layout.Queued(p.entry.Scope)
+		known := p.store.view.Queues.Known(p.store.layout.Lock(p.lock.Scope), protocol.Line{}).Places
+		return len(known) > 0 && known[0].Place == p.revision && known[0].Key == p.store.layout.Queued(p.lock.Scope)
 	})
 }
 
 // waitsAt lets p wait, and tells of the lock that it gets.
-func waitsAt(t *testing.T, p *Place, l idem.Lock) <-chan idem.Held {
+func waitsAt(t *testing.T, p *inQueue, l idem.Lock) <-chan idem.Held {
 	t.Helper()
 	got := make(chan idem.Held, 1)
 	ctx := within(t, patience)
@@ -158,10 +158,10 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 }
 
 func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
-	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *Place){
-		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *Place) { endSession(t, e, currentSession(t, s)) },
-		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *Place) {
-			if _, _, err := s.Cancel(within(t, patience), p.entry.Execution, byOps(false), nil); err != nil {
+	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *inQueue){
+		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *inQueue) { endSession(t, e, currentSession(t, s)) },
+		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *inQueue) {
+			if _, _, err := s.Cancel(within(t, patience), p.lock.Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -172,7 +172,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 			holder := mustClaim(t, s, lockFor("w", "first"), 0)
 			l := lockFor("w", "goes")
 			p := mustEnqueue(t, other, l)
-			known, err := (&reading{p}).run(within(t, patience), func() bool { return false })
+			known, err := p.look(within(t, patience))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	if err != nil || seen != nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	held, err := inTurn(within(t, patience), p.(*Place), l)
+	held, err := inTurn(within(t, patience), &inQueue{Place: p, store: s, lock: l}, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,9 +367,9 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 }
 
 // knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by then.
-func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *Place) {
+func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *inQueue) {
 	t.Helper()
-	known, err := (&reading{p}).run(within(t, patience), func() bool { return false })
+	known, err := p.look(within(t, patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,6 +516,6 @@ func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) 
 		if err != nil || p == nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
-		return inTurn(ctx, p.(*Place), l)
+		return inTurn(ctx, &inQueue{Place: p, store: s, lock: l}, l)
 	}
 }

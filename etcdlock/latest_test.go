@@ -34,7 +34,7 @@ func mustBeReplaced(tb testing.TB, s *Store, l, by idem.Lock) {
 }
 
 // mustHear fails where the waiter of p is not told of the record with which its place ended.
-func mustHear(tb testing.TB, p *Place, by idem.Lock) {
+func mustHear(tb testing.TB, p *inQueue, by idem.Lock) {
 	tb.Helper()
 	seen, err := p.Await(within(tb, patience), 0)
 	if !errors.Is(err, idem.ErrCancelled) || seen.Record.Superseded() != by.Execution {
@@ -116,7 +116,7 @@ func TestASlotWaiterIsNotReplacedAndTheEntryBehindItIs(t *testing.T) {
 	s := limitedStore(t, e, n)
 	other := mustClaim(t, s, limitedLock("other", "x"), 0)
 	var locks []idem.Lock
-	var places []*Place
+	var places []*inQueue
 	for _, event := range []string{"first", "second", "third"} {
 		l := limitedLock("w", event)
 		l.Latest = &idem.Series{}

@@ -2,25 +2,51 @@ package etcdlock
 
 import (
 	"context"
-	"fmt"
 	"time"
-	"unicode/utf8"
 
-	"hooklock/etcdlock/commit"
-	"hooklock/etcdlock/history"
-	"hooklock/etcdlock/link"
-	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/carry"
+	"hooklock/etcdlock/claim"
+	"hooklock/etcdlock/queue"
 	"hooklock/idem"
 )
 
 // Ledger is the store of locks and records as package idem/guard needs it.
-type Ledger struct{ *core }
+type Ledger struct {
+	*core
+	claims  *claim.Claims
+	places  *queue.Places
+	carrier *carry.Carrier
+}
 
 var (
 	_ idem.Ledger     = (*Ledger)(nil)
 	_ idem.ParkLedger = (*Ledger)(nil)
 )
+
+// Claim implements idem.Ledger.
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+	return s.claims.Claim(ctx, l, prev)
+}
+
+// Enqueue implements idem.Ledger.
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+	return s.places.Enqueue(ctx, l, prev, behind)
+}
+
+// EnqueueParked implements idem.Ledger.
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+	return s.places.EnqueueParked(ctx, l, prev, behind, kept)
+}
+
+// Follow implements idem.Ledger.
+func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
+	return s.places.Follow(ctx, l)
+}
+
+// Take implements idem.ParkLedger.
+func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
+	return s.carrier.Take(ctx, scope, mine)
+}
 
 // Reap implements idem.Ledger.
 func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.reaper.Reap(ctx, dead) }
@@ -40,23 +66,7 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 }
 
 // Drop implements idem.Ledger.
-func (s *Ledger) Drop(r *idem.Record) {
-	k, at := s.layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Record: r.Revision}
-	s.tasks.Help(func(life context.Context) {
-		for pause := link.NewBackoff(); at.Record != 0; {
-			news, err := s.leases.Notice(life, commit.NoticeLife)
-			if err == nil {
-				dropping := commit.NewRequest(k.Lock, protocol.Forget(k, at, news, nil, false), len(news.Value))
-				dropping.SharedLease = news.Lease
-				err = s.sender.Do(life, dropping).Err
-				s.leases.DropIfGone(news.Lease, err)
-			}
-			if err == nil || pause.Wait(life) != nil {
-				return
-			}
-		}
-	})
-}
+func (s *Ledger) Drop(r *idem.Record) { s.places.Drop(r) }
 
 // Duplicate counts one copy of an execution that was answered without running. It never blocks. Readers in this process know of it at once, others within a
 // second. The count lives for retention after the copy. While more than 100,000 executions have unwritten copies, further ones are not counted.
@@ -70,72 +80,30 @@ func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival
 	s.duplicates.Arrived(event, route, eventID, a, retention)
 }
 
-// Follow implements idem.Ledger.
-func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
-	k := s.layout.Keys(l)
-	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
-	for {
-		st, err := history.Look(ctx, s.pool, k)
-		if err != nil {
-			return nil, commit.Unavailable(err)
-		}
-		switch {
-		case st.Runs(l.Execution):
-			ran = st.Revision
-			if st.Lock.Dead, err = s.reaper.IsDead(ctx, st.Lock); err != nil {
-				return nil, commit.Unavailable(err)
-			}
-			if st.Lock.Dead {
-				return st.Seen(l.Scope.Key), nil
-			}
-			s.pool.AwaitChange(ctx, st.Revision, k.Lock, s.layout.Alive(st.Lock.Alive))
-		case st.Waits(l.Execution):
-			s.pool.AwaitChange(ctx, st.Revision, k.Entry)
-		case st.Unread != nil:
-			return nil, commit.Unavailable(st.Unread)
-		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and it cannot be known any more
-			return st.Seen(l.Scope.Key), nil
-		default:
-			seen, _, err := history.LookBack(ctx, s.pool, k, l.Execution, ran)
-			if err != nil {
-				return nil, commit.Unavailable(err)
-			}
-			return seen, nil
-		}
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("follow %s: %w", l.Execution, context.Cause(ctx))
-		}
-	}
+// Parked implements idem.ParkLedger.
+func (s *Ledger) Parked() idem.ParkedCount { return s.view.Parked.Count() }
+
+// ParkedRoutes counts the parked executions of each route that matches, over all processes.
+func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
+	return s.view.Parked.Routes(match)
 }
 
-// prepare makes l the lock of the live session, and its value.
-func (s *core) prepare(l *idem.Lock) (*session.Session, []byte, error) {
-	session, err := s.assign(l)
-	if err != nil {
-		return nil, nil, err
-	}
-	value, err := protocol.EncodeLock(l)
-	if err != nil {
-		return nil, nil, commit.Unavailable(err)
-	}
-	return session, value, nil
+// Waiting implements idem.ParkLedger.
+func (s *Ledger) Waiting(scope idem.Scope) int { return s.view.Parked.Waiting(s.layout.Lock(scope)) }
+
+// Old implements idem.ParkLedger.
+func (s *Ledger) Old(id idem.ExecutionID) bool { return s.view.Parked.Old(id) }
+
+// NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
+func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string, err error) {
+	return s.view.Parked.Next(ctx)
 }
 
-// assign makes l the lock of the live session.
-func (s *core) assign(l *idem.Lock) (*session.Session, error) {
-	session, _, err := s.keeper.Current()
-	if err != nil {
-		return nil, commit.Unavailable(err)
+// MarkReady implements idem.ParkLedger.
+func (s *Ledger) MarkReady(scope idem.Scope) {
+	if scope == (idem.Scope{}) {
+		s.view.Parked.MarkAll()
+		return
 	}
-	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
-		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
-	}
-	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
-		return nil, commit.Unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
-	}
-	l.Alive = protocol.SessionAlive(session.Name)
-	if l.Holder == "" {
-		l.Holder = session.Holder()
-	}
-	return session, nil
+	s.view.Parked.Mark(s.layout.Lock(scope))
 }

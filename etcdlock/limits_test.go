@@ -168,7 +168,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 	if err := <-turn; err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := place.ClaimHead(within(t, patience), place.lock(), 0); err != nil {
+	if _, _, err := place.ClaimHead(within(t, patience), place.lock, 0); err != nil {
 		t.Fatal(err)
 	}
 }

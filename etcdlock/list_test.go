@@ -61,7 +61,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 		mustClaim(t, s, running, 0)
 		want[running.Execution] = idem.Running
 		for j := range i % 3 {
-			want[mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j))).entry.Execution] = idem.Pending
+			want[mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j))).lock.Execution] = idem.Pending
 		}
 		for j := range 3 {
 			ended := lockFor(name, fmt.Sprintf("ended %d", j))

@@ -66,7 +66,7 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 		l := lockFor(fmt.Sprintf("w%d", i), "runs")
 		mustClaim(t, s, l, 0)
 		running = append(running, l.Execution)
-		waiting = append(waiting, mustEnqueue(t, s, lockFor(fmt.Sprintf("w%d", i), "waits")).entry.Execution)
+		waiting = append(waiting, mustEnqueue(t, s, lockFor(fmt.Sprintf("w%d", i), "waits")).lock.Execution)
 	}
 	slices.Reverse(waiting)
 	slices.Reverse(running)

@@ -106,7 +106,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "event")
-	session, value, err := s.prepare(&l)
+	session, value, err := s.claims.Prepare(&l)
 	if err != nil {
 		t.Fatal(err)
 	}

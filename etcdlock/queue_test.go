@@ -23,7 +23,9 @@ func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	first, second := lockFor("w", "first"), lockFor("w", "second")
 	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
 	got := waitsAt(t, p, first)
-	eventually(t, "it knows both", func() bool { return here.view.Queues.IsHead(&p.entry) })
+	eventually(t, "it knows both", func() bool {
+		return len(here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Line{}).Places) == 2
+	})
 	mustSettle(t, held)
 	next := waitsAt(t, q, second)
 	mustSettle(t, <-got)
@@ -121,12 +123,12 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		s.view.Watcher.Wait(watching, nil, nil, q.entry.Revision, "somebody else waits")
+		s.view.Watcher.Wait(watching, nil, nil, q.revision, "somebody else waits")
 	}()
 	defer func() { stop(); <-watched }()
 	settled(t, s, 1)
 	mustCancel(t, other, two.Execution, byOps(false))
-	eventually(t, "its place is heard to be gone", func() bool { return s.view.Watcher.GoneAt(s.layout.Queued(two.Scope), q.entry.Revision) != 0 })
+	eventually(t, "its place is heard to be gone", func() bool { return s.view.Watcher.GoneAt(s.layout.Queued(two.Scope), q.revision) != 0 })
 	mustSettle(t, held) // to one, at a later revision
 	if p.store.own.Of(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")
@@ -141,7 +143,7 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	e := etcdtest.Start(t)
 	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, here, lockFor("w", "holder"), 0)
-	places, runs := map[string]*Place{}, map[string]<-chan idem.Held{}
+	places, runs := map[string]*inQueue{}, map[string]<-chan idem.Held{}
 	comes := func(s *Store, event string, waits bool) {
 		l := lockFor("w", event)
 		places[event] = mustEnqueue(t, s, l)
@@ -152,8 +154,8 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	known := func(events ...string) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
-			known := here.view.Queues.Known(here.layout.Lock(places["b"].entry.Scope), protocol.Line{}).Places
-			return slices.EqualFunc(known, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].entry.Revision })
+			known := here.view.Queues.Known(here.layout.Lock(places["b"].lock.Scope), protocol.Line{}).Places
+			return slices.EqualFunc(known, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].revision })
 		})
 	}
 	comes(here, "a", true)
@@ -197,7 +199,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	runs := waitsAt(t, p, first)
 	firstInLine(t, p)
 	var after []<-chan idem.Held
-	enqueue := func(l idem.Lock) *Place {
+	enqueue := func(l idem.Lock) *inQueue {
 		q := mustEnqueue(t, elsewhere, l)
 		after = append(after, waitsAt(t, q, l))
 		return q
@@ -211,13 +213,13 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the watch has told of both", func() bool {
-		return here.view.Watcher.GoneAt(here.layout.Queued(left.entry.Scope), left.entry.Revision) != 0
+		return here.view.Watcher.GoneAt(here.layout.Queued(left.lock.Scope), left.revision) != 0
 	})
-	at, err := (&reading{enqueue(read)}).run(within(t, patience), func() bool { return false })
+	at, err := enqueue(read).look(within(t, patience))
 	if err != nil {
 		t.Fatal(err)
 	}
-	here.view.Queues.Sees(&p.entry, at.State)
+	here.view.Queues.Changed(here.layout.Lock(first.Scope), at.Lock, at.Revision, at.Line)
 	enqueue(comes)
 	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
 	for i, l := range []idem.Lock{first, heard, read, comes} {

@@ -70,11 +70,12 @@ func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(1))
 	first := mustClaim(t, s, limitedLock("w", "first"), 0)
-	place, _, err := s.Enqueue(within(t, patience), limitedLock("w", "second"), 0, first.Lock().Revision)
+	waits := limitedLock("w", "second")
+	place, _, err := s.Enqueue(within(t, patience), waits, 0, first.Lock().Revision)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.view.Slots.Ask(place.(*Place).turn.lock(), "")
+	s.view.Slots.Ask(&waits, "")
 	gone, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {

@@ -14,13 +14,18 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/callback"
+	"hooklock/etcdlock/carry"
+	"hooklock/etcdlock/claim"
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/locker"
 	"hooklock/etcdlock/operate"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/view"
@@ -143,11 +148,25 @@ type Store struct {
 	*Locker
 }
 
-// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
-type Locker struct {
-	*core
-	ledger *Ledger
-}
+// The lock for Go programs that know nothing of webhooks is package locker.
+type (
+	// Locker takes locks: one holder for each workflow, over all processes.
+	Locker = locker.Locker
+	// Lock is the lock of a workflow, held.
+	Lock = locker.Lock
+	// HeldError says why Locker.TryAcquire has no lock.
+	HeldError = locker.HeldError
+)
+
+// What the methods of Locker and Lock return, beside the context's error; see package locker.
+var (
+	ErrLockLost    = locker.ErrLockLost
+	ErrUnavailable = locker.ErrUnavailable
+	ErrNotReleased = locker.ErrNotReleased
+)
+
+// Token is the token of the lock that Locker.Do runs its function under; see locker.Token.
+func Token(ctx context.Context) int64 { return locker.Token(ctx) }
 
 // core is what the faces of a Store share. Its methods are for this package alone.
 type core struct {
@@ -159,7 +178,6 @@ type core struct {
 	sender   *commit.Sender
 	keeper   *session.Keeper
 	view     *view.View
-	looks    chan struct{} // has a token for each place that is reading
 	leases   *commit.Leases
 	finisher *finish.Finisher
 	reaper   *reap.Reaper
@@ -177,9 +195,6 @@ type core struct {
 	closing sync.Once
 
 	own *owned.Locks
-
-	// unfenced is for the test that shows what the fence is for.
-	unfenced bool
 }
 
 // Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
@@ -189,7 +204,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(), looks: make(chan struct{}, maxLooks),
+		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(),
 	}
 	target := s.o.Target()
 	target.OnBack = s.wentBack
@@ -220,24 +235,48 @@ func Open(o Options) (*Store, error) {
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
 		View: s.view, Listener: around,
 	})
-	ledger := &Ledger{s}
-	locker := &Locker{s, ledger}
+	ledger := s.newLedger(claim.New(s.claimOptions()))
+	locks := &locker.Locks{Ledger: ledger, Keeper: s.keeper, Clock: s.clock, Pool: p}
 	asked := &operate.Options{
 		Finisher: s.finisher, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Audits: s.audits, Reaper: s.reaper,
 		Parked: s.view.Parked, Process: around,
 	}
 	s.finder = operate.NewFinder(asked)
 	control := &Control{
-		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked), locker: locker,
+		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked),
+		Callbacks: callback.New(&callback.Options{
+			Claims: ledger.claims, Locks: locks, Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock, Finisher: s.finisher,
+			Reader: asked.Reader, Reaper: s.reaper, Own: s.own,
+		}),
 	}
 	s.follower = history.NewFollower(asked.Reader)
-	control.holdings = reap.NewHoldings(s.reaper, s.keeper.WaitReady, s.finder.Execution)
+	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
 		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
 	}
-	return &Store{s, ledger, control, locker}, nil
+	return &Store{s, ledger, control, locker.New(locks)}, nil
+}
+
+func (s *core) claimOptions() *claim.Options {
+	return &claim.Options{
+		Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Keeper: s.keeper, View: s.view, Own: s.own, Reaper: s.reaper,
+	}
+}
+
+func (s *core) newLedger(claims *claim.Claims) *Ledger {
+	return &Ledger{
+		core: s, claims: claims,
+		places: queue.New(&queue.Options{
+			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: s.clock, View: s.view, Own: s.own,
+			Reaper: s.reaper, Writer: s.writer,
+		}),
+		carrier: carry.New(&carry.Options{
+			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock, Keeper: s.keeper, View: s.view, Own: s.own,
+			Reaper: s.reaper,
+		}),
+	}
 }
 
 func (s *core) newKeeper() *session.Keeper {

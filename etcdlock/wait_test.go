@@ -17,19 +17,43 @@ import (
 	"hooklock/idem"
 )
 
-func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *Place {
+// inQueue is a place, with the Store that has it.
+type inQueue struct {
+	idem.Place
+	store    *Store
+	lock     idem.Lock // as it was enqueued
+	revision int64     // of its entry; 0 = not known
+}
+
+// look reads how things stand around p, with its queue.
+func (p *inQueue) look(ctx context.Context) (*protocol.State, error) {
+	answers, revision, err := p.store.pool.ReadOps(ctx, protocol.LockRecordAndLine(p.store.layout.Keys(&p.lock)))
+	if err != nil {
+		return nil, err
+	}
+	return protocol.ReadState(answers, revision)
+}
+
+func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *inQueue {
 	tb.Helper()
 	p, seen, err := placeOf(within(tb, patience), s, l)
 	if err != nil || p == nil {
 		tb.Fatalf("enqueue: %+v %v", seen, err)
 	}
+	st, err := history.Look(within(tb, patience), s.pool, s.layout.Keys(&l))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.revision = st.Place
 	return p
 }
 
-func placeOf(ctx context.Context, s *Store, l idem.Lock) (p *Place, seen *idem.Seen, err error) {
+func placeOf(ctx context.Context, s *Store, l idem.Lock) (p *inQueue, seen *idem.Seen, err error) {
 	err = applied(func() error {
 		place, what, err := s.Enqueue(ctx, l, 0, 0)
-		p, _ = place.(*Place)
+		if place != nil {
+			p = &inQueue{Place: place, store: s, lock: l}
+		}
 		seen = what
 		return err
 	})
@@ -38,7 +62,7 @@ func placeOf(ctx context.Context, s *Store, l idem.Lock) (p *Place, seen *idem.S
 
 // myTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
 // all that wait do: it reaps it, is refused, and waits on.
-func myTurn(ctx context.Context, p *Place) error {
+func myTurn(ctx context.Context, p *inQueue) error {
 	for {
 		seen, err := p.Await(ctx, 0)
 		if err != nil || seen.Lock == nil {
@@ -51,7 +75,7 @@ func myTurn(ctx context.Context, p *Place) error {
 }
 
 // inTurn has the lock for p as soon as it is its turn.
-func inTurn(ctx context.Context, p *Place, l idem.Lock) (held idem.Held, err error) {
+func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (held idem.Held, err error) {
 	for held == nil && err == nil {
 		if err = myTurn(ctx, p); err == nil {
 			held, _, err = p.ClaimHead(ctx, l, 0)
@@ -282,7 +306,7 @@ func TestAwaitEndsWithItsContextAndKeepsTheEntry(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := history.Look(within(t, patience), s.pool, p.keys()); err != nil || st.Place != p.entry.Revision {
+	if st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&p.lock)); err != nil || st.Place != p.revision {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {

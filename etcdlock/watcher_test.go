@@ -15,15 +15,15 @@ import (
 )
 
 // takeTurns lets all places have the lock, each as soon as it is its turn, and calls ran for each.
-func takeTurns(tb testing.TB, places []*Place, ran func(*Place)) (wait func()) {
+func takeTurns(tb testing.TB, places []*inQueue, ran func(*inQueue)) (wait func()) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	var wg sync.WaitGroup
 	for _, p := range places {
 		wg.Go(func() {
-			held, err := inTurn(ctx, p, p.lock())
+			held, err := inTurn(ctx, p, p.lock)
 			if err != nil {
-				tb.Errorf("%s: %v", p.entry.Scope.Key, err)
+				tb.Errorf("%s: %v", p.lock.Scope.Key, err)
 				return
 			}
 			ran(p)
@@ -39,10 +39,10 @@ func takeTurns(tb testing.TB, places []*Place, ran func(*Place)) (wait func()) {
 }
 
 // crowd is waiters on some workflows, behind one holder each.
-func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned.Lock, places []*Place) {
+func crowd(tb testing.TB, s *Store, workflows, each int) (holders []*owned.Lock, places []*inQueue) {
 	tb.Helper()
 	var wg sync.WaitGroup
-	holders, places = make([]*owned.Lock, workflows), make([]*Place, workflows*each)
+	holders, places = make([]*owned.Lock, workflows), make([]*inQueue, workflows*each)
 	for w := range workflows {
 		wg.Go(func() {
 			name := fmt.Sprintf("workflow %d", w)
@@ -86,13 +86,13 @@ func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
 	var mu sync.Mutex
 	last := map[string]int64{}
 	total := 0
-	wait := takeTurns(t, places, func(p *Place) {
+	wait := takeTurns(t, places, func(p *inQueue) {
 		mu.Lock()
 		defer mu.Unlock()
-		if w := p.entry.Scope.Workflow; p.entry.Revision < last[w] {
-			t.Errorf("%s: place %d ran after %d", w, p.entry.Revision, last[w])
+		if w := p.lock.Scope.Workflow; p.revision < last[w] {
+			t.Errorf("%s: place %d ran after %d", w, p.revision, last[w])
 		} else {
-			last[w] = p.entry.Revision
+			last[w] = p.revision
 		}
 		total++
 	})
@@ -112,7 +112,7 @@ func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{proxy.Endpoint}, SessionTTL: 10 * time.Second})
 	holders, places := crowd(t, s, 4, 5)
 	var ran atomic.Int32
-	wait := takeTurns(t, places, func(*Place) { ran.Add(1) })
+	wait := takeTurns(t, places, func(*inQueue) { ran.Add(1) })
 	settled(t, s, len(places))
 	s.view.Watcher.Break(0)
 	settled(t, s, len(places))

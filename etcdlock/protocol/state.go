@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -73,6 +74,19 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 func First(answer *pb.ResponseOp) *mvccpb.KeyValue {
 	if kvs := answer.GetResponseRange().Kvs; len(kvs) > 0 {
 		return kvs[0]
+	}
+	return nil
+}
+
+// MarkIn returns the mark in the answers of a transaction that took a lock; nil = there is none.
+func MarkIn(k Keys, won []*pb.ResponseOp) *mvccpb.KeyValue {
+	if k.Mark == "" {
+		return nil
+	}
+	for _, answer := range slices.Backward(won) { // its writes are before and behind, and the first waiter is read before
+		if answer.GetResponseRange() != nil {
+			return First(answer)
+		}
 	}
 	return nil
 }

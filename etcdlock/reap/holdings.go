@@ -10,6 +10,7 @@ import (
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -20,7 +21,7 @@ const holdingsPeriod = 15 * time.Second
 // Holdings knows how many holds there are. It is safe for concurrent use.
 type Holdings struct {
 	reaper *Reaper
-	ready  func(context.Context) error
+	keeper *session.Keeper
 	find   func(context.Context, idem.ExecutionID) (*idem.Found, error)
 
 	mu     sync.Mutex
@@ -29,10 +30,9 @@ type Holdings struct {
 	since  time.Time // when the oldest one's execution began
 }
 
-// NewHoldings returns holdings that know nothing before Run. ready waits until a session is live, and find returns where an execution is now. ready returns
-// the error of its context, or that the Store is closed.
-func NewHoldings(r *Reaper, ready func(context.Context) error, find func(context.Context, idem.ExecutionID) (*idem.Found, error)) *Holdings {
-	return &Holdings{reaper: r, ready: ready, find: find}
+// NewHoldings returns holdings that know nothing before Run. find returns where an execution is now.
+func NewHoldings(r *Reaper, k *session.Keeper, find func(context.Context, idem.ExecutionID) (*idem.Found, error)) *Holdings {
+	return &Holdings{reaper: r, keeper: k, find: find}
 }
 
 // Seen returns the number of holds at the last look, and when the oldest of their executions began; the zero time if there is none.
@@ -45,7 +45,7 @@ func (h *Holdings) Seen() (n int, since time.Time) {
 // Run looks from time to time, until ctx ends.
 func (h *Holdings) Run(ctx context.Context) {
 	for {
-		if err := h.ready(ctx); err != nil {
+		if err := h.keeper.WaitReady(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
 		looking, cancel := context.WithTimeout(ctx, h.reaper.o.Pool.Txn)

@@ -68,9 +68,23 @@ var Rules = []Rule{
 		Why:      "the way to etcd is the same whatever travels on it: it knows no lock and no execution",
 	},
 	{
-		Packages: []string{"hooklock/etcdlock/commit", "hooklock/etcdlock/finish", "hooklock/etcdlock/history", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/view"},
-		Never:    []string{"hooklock/etcdlock"},
-		Why:      "the parts of the ledger get what they use through constructors: none knows the Store that is made of them",
+		Packages: []string{
+			"hooklock/etcdlock/callback", "hooklock/etcdlock/carry", "hooklock/etcdlock/claim", "hooklock/etcdlock/commit", "hooklock/etcdlock/finish",
+			"hooklock/etcdlock/history", "hooklock/etcdlock/locker", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park",
+			"hooklock/etcdlock/queue", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/view",
+		},
+		Never: []string{"hooklock/etcdlock"},
+		Why:   "the parts of the ledger get what they use through constructors: none knows the Store that is made of them",
+	},
+	{
+		Packages: []string{"hooklock/etcdlock/claim"},
+		Never:    []string{"hooklock/etcdlock/queue", "hooklock/etcdlock/carry", "hooklock/etcdlock/locker", "hooklock/etcdlock/callback"},
+		Why:      "a claim is one transaction and its answers: waiting, carrying and the lock API are built on it",
+	},
+	{
+		Packages: []string{"hooklock/etcdlock/queue", "hooklock/etcdlock/carry", "hooklock/etcdlock/operate"},
+		Never:    []string{"hooklock/etcdlock/locker", "hooklock/etcdlock/callback"},
+		Why:      "what waits and what is parked does not depend on what a client or an upstream asks for",
 	},
 	{
 		Packages: []string{"hooklock/..."},

@@ -13,8 +13,9 @@ import (
 
 // codeDirs are where requests to etcd are made.
 var codeDirs = []string{
-	"../../etcdlock", "../../etcdlock/commit", "../../etcdlock/diagnose", "../../etcdlock/finish", "../../etcdlock/history", "../../etcdlock/link", "../../etcdlock/operate", "../../etcdlock/owned",
-	"../../etcdlock/park", "../../etcdlock/protocol", "../../etcdlock/reap", "../../etcdlock/session", "../../etcdlock/slots", "../../etcdlock/view",
+	"../../etcdlock", "../../etcdlock/callback", "../../etcdlock/carry", "../../etcdlock/claim", "../../etcdlock/commit", "../../etcdlock/diagnose",
+	"../../etcdlock/finish", "../../etcdlock/history", "../../etcdlock/link", "../../etcdlock/locker", "../../etcdlock/operate", "../../etcdlock/owned",
+	"../../etcdlock/park", "../../etcdlock/protocol", "../../etcdlock/queue", "../../etcdlock/reap", "../../etcdlock/session", "../../etcdlock/slots", "../../etcdlock/view",
 }
 
 // besideTheModel are transactions that touch keys which no transaction of a delivery compares, so

@@ -1,4 +1,4 @@
-package etcdlock
+package queue
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"hooklock/etcdlock/claim"
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -17,34 +18,29 @@ import (
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
 // is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
 // is set, as with Claim.
-func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
-	session, value, err := s.prepare(&l)
+func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+	session, value, err := s.o.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
+	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.core, &l)}
-	k := p.keys()
-	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
-		return e.request(life, k, at, value)
-	}
-	if e.mayBeHandedTheLock() {
-		if value, err = protocol.EncodePlace(&l, prev); err != nil {
+	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l)}
+	if e.handed = e.mayBeHandedTheLock(); e.handed {
+		if e.value, err = protocol.EncodePlace(&l, prev); err != nil {
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.entry.Prev, p.entry.Lock = prev, &l
-		s.view.Queues.Register(&p.entry)
-		e.build = func(_ context.Context, at protocol.Seen) (*commit.Request, error) { return e.come(k, at, value), nil }
+		s.o.View.Queues.Register(&p.entry)
 	}
 	type result struct {
 		seen *idem.Seen
 		err  error
 	}
-	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
+	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
-			p.store.view.Queues.Unregister(&p.entry)
+			p.o.View.Queues.Unregister(&p.entry)
 			p.turn.leave()
 		}
 		return result{seen, err}
@@ -56,9 +52,9 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	})
 	if err != nil {
 		if errors.Is(err, commit.ErrClosed) {
-			p.store.view.Queues.Unregister(&p.entry)
+			p.o.View.Queues.Unregister(&p.entry)
 		}
-		return nil, nil, commit.Unavailable(s.pool.Because(err))
+		return nil, nil, commit.Unavailable(s.o.Pool.Because(err))
 	}
 	if r.seen != nil || r.err != nil {
 		return nil, r.seen, r.err
@@ -70,11 +66,25 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 type enqueuing struct {
 	p         *Place
 	lock      *idem.Lock
+	keys      protocol.Keys
+	value     []byte        // of the entry
+	handed    bool          // it may be handed the lock
+	kept      *idem.Kept    // the request of one that is parked at once; nil = it is not
 	at        protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
 	replacing *replacing    // under strategy latest; nil = it has another one
 	behind    int64         // the revision of the lock that it was sent behind
 	seen      int64         // of the store, when it read that; 0 = it has not yet
-	build     func(life context.Context, at protocol.Seen) (*commit.Request, error)
+}
+
+// build makes the request that compares e.at.
+func (e *enqueuing) build(life context.Context) (*commit.Request, error) {
+	switch {
+	case e.kept != nil:
+		return e.parked(life)
+	case e.handed:
+		return e.come(), nil
+	}
+	return e.request(life)
 }
 
 // mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of the lock without asking it.
@@ -83,27 +93,27 @@ func (e *enqueuing) mayBeHandedTheLock() bool {
 }
 
 // request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
-func (e *enqueuing) request(life context.Context, k protocol.Keys, at protocol.Seen, value []byte) (*commit.Request, error) {
-	k, turn := e.p.turn.atOnce(k, at)
-	k, value, err := e.replace(life, k, value)
+func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
+	k, turn := e.p.turn.atOnce(e.keys, e.at)
+	k, value, err := e.replace(life, k, e.value)
 	if err != nil {
 		return nil, err
 	}
-	return commit.NewRequest(k.Lock, protocol.Enqueue(k, at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
+	return commit.NewRequest(k.Lock, protocol.Enqueue(k, e.at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
-func (e *enqueuing) come(k protocol.Keys, at protocol.Seen, value []byte) *commit.Request {
-	p := e.p
-	place := protocol.Leased{Value: value, Lease: p.entry.Session.Lease}
-	r := commit.NewRequest(k.Lock, nil, len(value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.store.view.Queues.OthersWait(&p.entry)
+func (e *enqueuing) come() *commit.Request {
+	p, k, at := e.p, e.keys, e.at
+	place := protocol.Leased{Value: e.value, Lease: p.entry.Session.Lease}
+	r := commit.NewRequest(k.Lock, nil, len(e.value))
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.o.View.Queues.OthersWait(&p.entry)
 	r.Build = func() protocol.Op {
-		at.Lock = p.store.view.Queues.Latest(&p.entry, at.Lock, e.seen)
+		at.Lock = p.o.View.Queues.Latest(&p.entry, at.Lock, e.seen)
 		e.behind = at.Lock
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.store.view.Queues.Enqueued(&p.entry, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.o.View.Queues.Enqueued(&p.entry, answer.Revision) }
 	return r
 }
 
@@ -112,15 +122,15 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 	if seen, err := e.lookAround(life, e.at.Lock); seen != nil || err != nil {
 		return seen, err
 	}
-	for until, refusals := e.p.store.clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
+	for until, refusals := e.p.o.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
 		e.at.Epoch = e.p.entry.Session.Epoch()
-		r, err := e.build(life, e.at)
+		r, err := e.build(life)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
 		r.HoldUntil, r.Refusals = until, refusals
-		answer := e.p.store.sender.Do(life, r)
-		e.p.store.leases.DropIfGone(r.SharedLease, answer.Err)
+		answer := e.p.o.Sender.Do(life, r)
+		e.p.o.Leases.DropIfGone(r.SharedLease, answer.Err)
 		switch {
 		case answer.Applied():
 			if r.OnApplied == nil { // else it knows
@@ -159,9 +169,9 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	}
-	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: kindOf(answer.Err)}) {
+	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: claim.AnswerOf(answer.Err)}) {
 	case protocol.Enter:
-		e.p.store.view.Queues.Recovered(&e.p.entry, st.Place)
+		e.p.o.View.Queues.Recovered(&e.p.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it
@@ -190,7 +200,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
-		if err = e.p.entry.Session.Moved(life, e.p.store.pool, e.at.Epoch); err != nil {
+		if err = e.p.entry.Session.Moved(life, e.p.o.Pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}
@@ -205,17 +215,6 @@ func (e *enqueuing) again(seen *idem.Seen, err error) (*idem.Seen, error) {
 	return seen, err
 }
 
-// kindOf is the kind of an answer that does not say that a transaction was applied.
-func kindOf(err error) protocol.Answer {
-	switch {
-	case err == nil:
-		return protocol.Refused
-	case link.Fencing(err):
-		return protocol.Missing
-	}
-	return protocol.Full
-}
-
 // inTheWay is why the execution may not wait.
 func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
 	if st.Unread != nil {
@@ -223,7 +222,7 @@ func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.
 	}
 	seen := st.Seen(e.p.entry.Scope.Key)
 	if l := seen.Lock; l != nil && l.Scope.Key == e.p.entry.Scope.Key {
-		if l.Dead, err = e.p.store.reaper.IsDead(life, l); err != nil {
+		if l.Dead, err = e.p.o.Reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -235,5 +234,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 	if answer.Err == nil {
 		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
-	return e.p.store.lookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
+	return e.p.o.Claims.LookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
 }

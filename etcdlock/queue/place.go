@@ -1,4 +1,4 @@
-package etcdlock
+package queue
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 //
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
 type Place struct {
-	store   *core
+	o       *Options
 	entry   view.Entry // registered if the lock may be handed to it
 	route   string
 	turn    *slotTurn   // nil = it counts against no limit
@@ -37,7 +37,7 @@ func (p *Place) lock() idem.Lock {
 
 func (p *Place) keys() protocol.Keys {
 	l := p.lock()
-	return p.store.layout.Keys(&l)
+	return p.o.Layout.Keys(&l)
 }
 
 // Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock is free, or its owner is dead and to be reaped first; or
@@ -87,7 +87,7 @@ type position struct {
 
 func (p *Place) position(err error) *position {
 	if p.won == nil {
-		p.won = p.store.own.Handed(&p.entry)
+		p.won = p.o.Own.Handed(&p.entry)
 	}
 	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil, TimeUp: err != nil}, err: err}
 }
@@ -99,7 +99,7 @@ func (p *Place) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	ahead := p.store.view.Queues.Ahead(&p.entry)
+	ahead := p.o.View.Queues.Ahead(&p.entry)
 	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil, ahead.Entry != ""
 	if at.Told = at.Locked || at.Preceded; at.Told {
 		at.state = &queueState{State: &protocol.State{Lock: ahead.Lock, Revision: ahead.Revision}, before: ahead.Entry}
@@ -111,13 +111,13 @@ func (p *Place) told(ctx context.Context) *position {
 func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 	st, err := p.look(ctx)
 	if err == nil && st.Place == p.entry.Revision && st.before == "" && st.Lock != nil {
-		st.Lock.Dead, err = p.store.reaper.IsDead(ctx, st.Lock)
+		st.Lock.Dead, err = p.o.Reaper.IsDead(ctx, st.Lock)
 	}
 	at := p.position(err)
 	if err != nil {
 		return at
 	}
-	at.state, at.news = st, p.store.view.Pauses.Change(p.route, p.entry.Scope.Workflow)
+	at.state, at.news = st, p.o.View.Pauses.Change(p.route, p.entry.Scope.Workflow)
 	at.Saw(st.State, p.entry.Execution, protocol.Seen{Entry: p.entry.Revision, Record: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
@@ -129,7 +129,7 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 	if step != protocol.AwaitLock {
 		return nil
 	}
-	p.store.view.Queues.Sees(&p.entry, st.State)
+	p.o.View.Queues.Sees(&p.entry, st.State)
 	return st.Seen(p.entry.Scope.Key)
 }
 
@@ -157,7 +157,7 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
 func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
-	p.store.view.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.store.layout.Queued(p.entry.Scope))...)
+	p.o.View.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.o.Layout.Queued(p.entry.Scope))...)
 }
 
 // outcome is what Await returns at the end of the wait.
@@ -187,15 +187,15 @@ func (p *Place) lost() error {
 
 // found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
 func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
-	if k := p.store.layout.Keys(st.Lock); k.Mark != "" {
-		if st, err = history.Look(ctx, p.store.pool, k); err != nil {
+	if k := p.o.Layout.Keys(st.Lock); k.Mark != "" {
+		if st, err = history.Look(ctx, p.o.Pool, k); err != nil {
 			return commit.Unavailable(err)
 		}
 		if !st.Runs(p.entry.Execution) {
 			return nil // another look finds out
 		}
 	}
-	p.won = p.store.own.Take(&p.entry, st)
+	p.won = p.o.Own.Take(&p.entry, st)
 	return nil
 }
 
@@ -212,11 +212,11 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 
 // awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
-	y := p.store.layout
+	y := p.o.Layout
 	keys := []string{y.Lock(st.Lock.Scope)}
 	if !st.Lock.IsParked() { // otherwise it ends with its lock, in whatever process
 		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
-		if !protocol.IsHold(st.Lock.Alive) && !p.store.own.Has(st.Lock.Execution) {
+		if !protocol.IsHold(st.Lock.Alive) && !p.o.Own.Has(st.Lock.Execution) {
 			keys = append(keys, y.Alive(st.Lock.Alive))
 		}
 	}
@@ -237,17 +237,13 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	if l.Holder == "" { // a client of the lock API has named itself
 		l.Holder = mine.Holder
 	}
-	c, err := p.store.claimHead(&l, p.entry.Session, prev, p.entry.Revision, p.turn.key())
-	if err != nil {
-		return nil, nil, err
-	}
-	held, seen, err := c.run(ctx)
+	held, seen, err := p.o.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
 	switch {
 	case held != nil:
 		p.turn.taken()
-		p.store.view.Queues.Unregister(&p.entry)
+		p.o.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
-		p.store.view.Queues.Unlearn(c.keys.Lock) // should another one be before it after all, it has to read that
+		p.o.View.Queues.Unlearn(p.o.Layout.Lock(l.Scope)) // should another one be before it after all, it has to read that
 	}
 	return held, seen, err
 }
@@ -258,12 +254,12 @@ func (p *Place) Leave(ctx context.Context) error {
 		p.turn.leave()
 		return nil
 	}
-	left, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
+	left, err := commit.InTime(ctx, p.o.Tasks.Start, func(life context.Context) error {
 		defer p.turn.leave()
 		return p.leave(life)
 	}, nil)
 	if err != nil {
-		return commit.Unavailable(p.store.pool.Because(err))
+		return commit.Unavailable(p.o.Pool.Because(err))
 	}
 	return left
 }
@@ -271,16 +267,16 @@ func (p *Place) Leave(ctx context.Context) error {
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
-	p.store.view.Queues.Unregister(&p.entry)
+	p.o.View.Queues.Unregister(&p.entry)
 	if p.won == nil {
-		p.won = p.store.own.Handed(&p.entry)
+		p.won = p.o.Own.Handed(&p.entry)
 	}
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
 	k.OldTurn = p.turn.key()
 	for pause := link.NewBackoff(); ; {
-		answer := p.store.sender.Do(life, commit.NewRequest(k.Lock, protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
+		answer := p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil
@@ -302,5 +298,5 @@ func (p *Place) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.entry.Execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	return p.store.own.Take(&p.entry, st).GiveBack(life)
+	return p.o.Own.Take(&p.entry, st).GiveBack(life)
 }

@@ -1,4 +1,5 @@
-package etcdlock
+// Package carry takes up the parked executions that no process runs: the head of a queue, and what is in a lock whose process is gone.
+package carry
 
 import (
 	"context"
@@ -9,12 +10,15 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/claim"
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -22,64 +26,55 @@ import (
 // process is gone, with one transaction that proves this (protocol.Carry). Where the lock names this process's session, but no call here has it,
 // that is an Adopt. Other processes may do the same at any moment: if a transaction is refused, another one has it.
 
-// Parked implements idem.ParkLedger.
-func (s *Ledger) Parked() idem.ParkedCount { return s.view.Parked.Count() }
-
-// ParkedRoutes counts the parked executions of each route that matches, over all processes.
-func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
-	return s.view.Parked.Routes(match)
+// Options are what a Carrier works with.
+type Options struct {
+	Claims *claim.Claims
+	Pool   *link.Pool
+	Sender *commit.Sender
+	Tasks  *commit.Tasks
+	Layout protocol.Layout
+	Clock  link.Clock
+	Keeper *session.Keeper
+	View   *view.View
+	Own    *owned.Locks
+	Reaper *reap.Reaper
 }
 
-// Waiting implements idem.ParkLedger.
-func (s *Ledger) Waiting(scope idem.Scope) int { return s.view.Parked.Waiting(s.layout.Lock(scope)) }
+// Carrier takes up parked executions that no process runs. It is safe for concurrent use.
+type Carrier struct{ o *Options }
 
-// Old implements idem.ParkLedger.
-func (s *Ledger) Old(id idem.ExecutionID) bool { return s.view.Parked.Old(id) }
+// New returns a carrier.
+func New(o *Options) *Carrier { return &Carrier{o} }
 
-// NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
-func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string, err error) {
-	return s.view.Parked.Next(ctx)
-}
-
-// MarkReady implements idem.ParkLedger.
-func (s *Ledger) MarkReady(scope idem.Scope) {
-	if scope == (idem.Scope{}) {
-		s.view.Parked.MarkAll()
-		return
-	}
-	s.view.Parked.Mark(s.layout.Lock(scope))
-}
-
-// Take implements idem.ParkLedger.
-func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
-	if !s.tasks.Enter() {
+// Take is that of idem.ParkLedger.
+func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
+	if !c.o.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.Leave()
-	key := s.layout.Lock(scope)
-	if !s.view.Parked.BeginLook(key) {
+	defer c.o.Tasks.Leave()
+	key := c.o.Layout.Lock(scope)
+	if !c.o.View.Parked.BeginLook(key) {
 		return nil, nil // another call of this process looks, and looks again
 	}
-	t := &taking{core: s.core, scope: scope, key: key, mine: mine}
+	t := &taking{o: c.o, scope: scope, key: key}
 	t.parts.Store(1)
 	defer t.over()
-	taken, err := t.take(ctx)
+	taken, err := t.take(ctx, mine)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // another process has it, or a new look finds out
-		s.view.Parked.Mark(key)
+		c.o.View.Parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
-		s.view.Parked.Owned(key, t.behind)
+		c.o.View.Parked.Owned(key, t.behind)
 	}
 	return taken, err
 }
 
 // taking is one look at a queue.
 type taking struct {
-	*core
+	o      *Options
 	scope  idem.Scope
-	key    string // of the lock
-	mine   func(string) bool
+	key    string       // of the lock
 	behind string       // what proves that the owner of the lock lives; "" = nothing does
 	parts  atomic.Int32 // of this look that are under way
 }
@@ -88,7 +83,7 @@ type taking struct {
 // answer may have taken the lock, and puts it down when it finds that out.
 func (t *taking) help(f func(context.Context)) bool {
 	t.parts.Add(1)
-	if t.tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
+	if t.o.Tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
 		return true
 	}
 	t.over()
@@ -98,21 +93,21 @@ func (t *taking) help(f func(context.Context)) bool {
 // over is the end of a part.
 func (t *taking) over() {
 	if t.parts.Add(-1) == 0 {
-		t.view.Parked.EndLook(t.key)
+		t.o.View.Parked.EndLook(t.key)
 	}
 }
 
-func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
-	session, _, err := t.keeper.Current()
+func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.Taken, error) {
+	session, _, err := t.o.Keeper.Current()
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	k := t.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
+	k := t.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
 	reads := []clientv3.Op{clientv3.OpGet(k.Lock), clientv3.OpGet(k.Queue, clientv3.WithFirstCreate()...)}
 	if t.scope.PerEvent {
 		reads = append(reads, clientv3.OpGet(k.OtherLock))
 	}
-	answers, _, err := t.pool.Read(ctx, reads...)
+	answers, _, err := t.o.Pool.Read(ctx, reads...)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -121,7 +116,7 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
-		return t.inLock(ctx, session, l)
+		return t.inLock(ctx, session, l, mine)
 	}
 	kv := protocol.First(answers[1])
 	if kv == nil {
@@ -136,18 +131,18 @@ func (t *taking) take(ctx context.Context) (*idem.Taken, error) {
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	case client != nil: // all queues of its workflow are looked at when that is gone
-		t.view.Slots.LeaveLine(head.Execution)
+		t.o.View.Slots.LeaveLine(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
-	case t.view.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
-		t.view.Slots.LeaveLine(head.Execution)
+	case t.o.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
+		t.o.View.Slots.LeaveLine(head.Execution)
 		return nil, nil
-	case head.Parked == nil, t.layout.Lock(head.Scope) != k.Lock, !t.mine(head.Route): // its own process, another queue or other processes are for it
+	case head.Parked == nil, t.o.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route): // its own process, another queue or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
-		if rests := head.Latest.Rests(t.clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.view.Parked.Mark(k.Lock) })
+		if rests := head.Latest.Rests(t.o.Clock.Now()); rests > 0 {
+			time.AfterFunc(rests, func() { t.o.View.Parked.Mark(k.Lock) })
 			return nil, nil
 		}
 	}
@@ -165,12 +160,12 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 }
 
 // inLock carries on what is in the lock, if no process does.
-func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
+func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock, mine func(route string) bool) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
 	switch {
-	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.view.Parked.Old(l.Execution) || !t.mine(l.Route)): // it waits for a person, or for another process
+	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution) || !mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
-	case !l.IsParked(), t.own.Has(l.Execution), t.view.Sessions.Has(l.Alive) && !own:
+	case !l.IsParked(), t.o.Own.Has(l.Execution), t.o.View.Sessions.Has(l.Alive) && !own:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -182,7 +177,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.view.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -193,8 +188,8 @@ type around struct {
 }
 
 func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
-	k := t.layout.Keys(l)
-	answers, _, err := t.pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()), clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
+	k := t.o.Layout.Keys(l)
+	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()), clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
 	if err != nil {
 		return a, commit.Unavailable(err)
 	}
@@ -215,23 +210,18 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		return nil, err
 	}
 	q := l.Created
-	if len(l.Slots) > 0 && !t.slotFor(ctx, session, t.layout.Keys(l), l, q) {
+	if len(l.Slots) > 0 && !t.slotFor(ctx, session, t.o.Layout.Keys(l), l, q) {
 		return nil, nil
 	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
-	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.clock.Now()
+	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.o.Clock.Now()
 	var turn string
-	if limit := t.view.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
-		turn = t.layout.Turn(limit, l.Execution)
+	if limit := t.o.View.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
+		turn = t.o.Layout.Turn(limit, l.Execution)
 	}
-	c, err := t.claimHead(l, session, around.prev, q, turn)
-	if err != nil {
-		return nil, err
-	}
-	c.help = t.help
-	held, seen, err := c.run(ctx)
+	held, seen, err := t.o.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.help)
 	if held != nil && len(l.Slots) > 0 {
-		t.view.Slots.Leave(l.Execution)
+		t.o.View.Slots.Leave(l.Execution)
 	}
 	switch {
 	case err == nil && seen != nil && seen.Full != nil: // it has a turn, or gets one at the next look
@@ -244,14 +234,14 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: t.view.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
-	planned := l.Parked.Resumed(t.clock.Now(), l.ReleaseDelay)
+	planned := l.Parked.Resumed(t.o.Clock.Now(), l.ReleaseDelay)
 	next.Parked = &planned
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
@@ -277,43 +267,43 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 
 // carryFor sends until the answer is definite.
 func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned.Lock, error) {
-	k, txn, adopts := t.layout.Keys(l), protocol.Carry, l.Alive == next.Alive
+	k, txn, adopts := t.o.Layout.Keys(l), protocol.Carry, l.Alive == next.Alive
 	if k.Session = session.Key; adopts {
 		txn = protocol.Adopt
 	}
 	for {
 		epoch := session.Epoch()
 		at := protocol.Seen{Epoch: epoch, LockCreated: l.Created, Lock: l.Revision}
-		answer := t.sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}), len(value)))
+		answer := t.o.Sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
 		case answer.Applied() && adopts && k.Mark != "": // it does not bring the mark
-			st, err := history.Look(life, t.pool, k)
+			st, err := history.Look(life, t.o.Pool, k)
 			return t.taken(session, next, st, err)
 		case answer.Applied():
 			next.Token, next.Revision = answer.Revision, answer.Revision
-			protocol.Judge(next, markIn(k, answer))
-			return t.own.Add(*next, t.layout.Keys(next), session), nil
+			protocol.Judge(next, protocol.MarkIn(k, answer.Responses))
+			return t.o.Own.Add(*next, t.o.Layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
-			st, err := t.lookAfter(life, answer.Err, session, epoch, k)
+			st, err := t.o.Claims.LookAfter(life, answer.Err, session, epoch, k)
 			held, err := t.taken(session, next, st, err)
 			if errors.Is(err, idem.ErrNotClaimed) && !link.Fencing(answer.Err) {
 				err = commit.Unavailable(answer.Err)
 			}
 			return held, err
 		case adopts: // nothing is read with that refusal
-			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.pool, epoch))
+			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.o.Pool, epoch))
 		}
 		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
 		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
-			t.reaper.Met(l.Alive, answer)
+			t.o.Reaper.Met(l.Alive, answer)
 			t.behind = l.Alive
 			return nil, nil
 		}
-		if err := session.Moved(life, t.pool, epoch); err != nil {
+		if err := session.Moved(life, t.o.Pool, epoch); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -328,7 +318,23 @@ func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.S
 		return nil, idem.ErrNotClaimed
 	}
 	protocol.Judge(st.Lock, st.Mark)
-	held := t.own.Add(*st.Lock, t.layout.Keys(next), session)
+	held := t.o.Own.Add(*st.Lock, t.o.Layout.Keys(next), session)
 	held.See(st.Lock)
 	return held, nil
+}
+
+// slotFor reports whether it is the turn of a parked execution that is the head of its queue. Otherwise it takes a turn for it, and the queue is
+// ready again when it may be its turn.
+func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
+	if t.o.View.Slots.Size(l) == 0 {
+		return true
+	}
+	limit, inLine, w := t.o.View.Slots.Ask(l, k.Lock)
+	if limit == "" {
+		return true
+	}
+	if !inLine {
+		_ = t.o.View.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package locker
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/session"
 	"hooklock/idem"
@@ -44,6 +45,20 @@ type Lock struct {
 	life  context.Context // ends when the lock is lost
 }
 
+// Locks take locks that cover no event, in this process.
+type Locks struct {
+	Ledger idem.Ledger
+	Keeper *session.Keeper
+	Clock  link.Clock
+	Pool   *link.Pool
+}
+
+// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
+type Locker struct{ locks *Locks }
+
+// New returns a locker that takes its locks with l.
+func New(l *Locks) *Locker { return &Locker{l} }
+
 // afterDeath is for how long the record says that a holder of a Lock died.
 const afterDeath = time.Hour
 
@@ -52,7 +67,7 @@ const afterDeath = time.Hour
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	taken := &HeldError{Workflow: workflow}
 	held, err := idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
-		return s.ledger.Claim(ctx, s.lockOnly(workflow), 0)
+		return s.locks.Ledger.Claim(ctx, s.locks.Describe(workflow), 0)
 	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
 		switch l := seen.Lock; {
 		case l == nil: // it is free, and others wait for it
@@ -62,33 +77,33 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 			taken.Holder, taken.Execution = l.Holder, l.Execution
 		}
 		return nil, true
-	}, s.reaper.Reap)
+	}, s.locks.Ledger.Reap)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 	case held == nil:
 		return nil, taken
 	}
-	return s.acquired(ctx, workflow, held)
+	return acquired(ctx, workflow, held)
 }
 
 // Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
 // when that is lost it begins again at the end of the queue.
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
-	err := s.keeper.WaitReady(ctx)
+	err := s.locks.Keeper.WaitReady(ctx)
 	if err == nil {
 		var held idem.Held
-		if held, err = s.await(ctx, func() idem.Lock { return s.lockOnly(workflow) }); held != nil {
-			return s.acquired(ctx, workflow, held)
+		if held, err = s.locks.Await(ctx, func() idem.Lock { return s.locks.Describe(workflow) }); held != nil {
+			return acquired(ctx, workflow, held)
 		}
 	}
 	return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 }
 
-// await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
+// Await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
 // ended, or idem.ErrCancelled where an operator ended the wait.
-func (s *Locker) await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
-	held, v, err := idem.AwaitLock(ctx, s.ledger, &waiter{locker: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
+func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
+	held, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
 	switch {
 	case held != nil:
 		return held, nil
@@ -102,7 +117,7 @@ func (s *Locker) await(ctx context.Context, lock func() idem.Lock) (idem.Held, e
 
 // waiter waits for a lock that covers no event.
 type waiter struct {
-	locker  *Locker
+	locks   *Locks
 	ctx     context.Context
 	lock    func() idem.Lock
 	session *session.Session // that its place is of
@@ -110,7 +125,7 @@ type waiter struct {
 
 // Lock implements idem.Waiter.
 func (w *waiter) Lock(idem.Verdict) idem.Lock {
-	w.session, _, _ = w.locker.keeper.Current()
+	w.session, _, _ = w.locks.Keeper.Current()
 	return w.lock()
 }
 
@@ -132,32 +147,32 @@ func (w *waiter) Stays(idem.Place, idem.Lock) bool { return false }
 
 // Again implements idem.Waiter: where the place went with its session, there is another one of the next.
 func (w *waiter) Again(err error) error {
-	if session, _, _ := w.locker.keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
+	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
 		return err
 	}
-	return w.locker.keeper.WaitReady(w.ctx)
+	return w.locks.Keeper.WaitReady(w.ctx)
 }
 
 // Request implements idem.Waiter. What is left undone when ctx ends, the Store goes on to undo.
 func (w *waiter) Request() (context.Context, context.CancelFunc) { return w.ctx, func() {} }
 
 // Now implements idem.Waiter.
-func (w *waiter) Now() time.Time { return w.locker.clock.Now() }
+func (w *waiter) Now() time.Time { return w.locks.Clock.Now() }
 
-// lockOnly returns an execution of a unique event: it shares only its workflow with others.
-func (s *Locker) lockOnly(workflow string) idem.Lock {
+// Describe returns an execution of a unique event: it shares only its workflow with others.
+func (s *Locks) Describe(workflow string) idem.Lock {
 	key, _ := idem.RandomKey(rand.Reader) // never fails
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
-			Attempt: 1, StartedAt: s.clock.Now(), Retention: afterDeath,
+			Attempt: 1, StartedAt: s.Clock.Now(), Retention: afterDeath,
 		},
 	}
 }
 
-func (s *Locker) acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
+func acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
 	life, lose := context.WithCancelCause(context.Background())
 	held.OnStop(lose)
 	l := &Lock{owned: held.(*owned.Lock), life: life}

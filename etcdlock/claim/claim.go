@@ -1,8 +1,10 @@
-package etcdlock
+package claim
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
@@ -11,8 +13,10 @@ import (
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/slots"
+	"hooklock/etcdlock/view"
 	"hooklock/idem"
 )
 
@@ -32,11 +36,30 @@ import (
 //
 // The claim of the first waiter and that of a client of the lock API are other transactions with the same answers.
 
-// Claim implements idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given
-// back by the Store.
-func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+// Options are what claims work with.
+type Options struct {
+	Pool   *link.Pool
+	Sender *commit.Sender
+	Tasks  *commit.Tasks
+	Layout protocol.Layout
+	Keeper *session.Keeper
+	View   *view.View
+	Own    *owned.Locks
+	Reaper *reap.Reaper
+	// Unfenced is for the test that shows what the fence is for: nothing is fenced.
+	Unfenced bool
+}
+
+// Claims take locks for executions of this process. They are safe for concurrent use.
+type Claims struct{ o *Options }
+
+// New returns claims.
+func New(o *Options) *Claims { return &Claims{o} }
+
+// Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given back.
+func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, err := s.assign(&l)
-	if pause := s.view.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
+	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
 		return nil, &idem.Seen{Paused: pause}, nil
 	}
 	if err != nil {
@@ -49,24 +72,41 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 			return nil, nil, commit.Unavailable(err)
 		}
 	}
-	k := s.layout.Keys(&l)
-	c := &claimer{store: s.core, session: session, lock: l, keys: k, value: value, prev: prev}
-	c.txn = func(at protocol.Seen) protocol.Op { return protocol.Claim(c.keys, at, protocol.Leased{Value: c.value}) }
-	return c.run(ctx)
+	c := &claimer{o: s.o, session: session, lock: l, keys: s.o.Layout.Keys(&l), value: value, prev: prev}
+	return c.run(ctx, nil)
 }
 
-// claimHead returns the claim of the lock for l, which waits in its queue as the entry of revision q. turn is the key of its slot waiter; "" = it has none.
-func (s *core) claimHead(l *idem.Lock, of *session.Session, prev, q int64, turn string) (*claimer, error) {
+// ClaimHead claims for l, which waits in its queue as the entry of revision q that a session has. turn is the key of its slot waiter; "" = it has none.
+// help runs what goes on after ctx has ended; nil: a task does. Its results are those of Claim.
+func (s *Claims) ClaimHead(ctx context.Context, l *idem.Lock, of *session.Session, prev, q int64, turn string, help func(func(life context.Context)) bool) (idem.Held, *idem.Seen, error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return nil, commit.Unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
-	c := &claimer{store: s, session: of, lock: *l, keys: s.layout.Keys(l), value: value, prev: prev, q: q}
+	c := &claimer{o: s.o, session: of, lock: *l, keys: s.o.Layout.Keys(l), value: value, prev: prev, q: q}
 	c.keys.Turn = turn
-	c.txn = func(at protocol.Seen) protocol.Op {
-		return protocol.ClaimAsHead(c.keys, at, protocol.Leased{Value: c.value})
+	return c.run(ctx, help)
+}
+
+// ClaimHeld claims for a client of the lock API: lock lives on the hold alive, and this process does not keep it. held is what lock says, of is the
+// session of this process. Its results are those of Claim.
+func (s *Claims) ClaimHeld(ctx context.Context, held *idem.Lock, of *session.Session, lock, alive protocol.Leased) (idem.Held, *idem.Seen, error) {
+	l := *held
+	l.Alive = protocol.SessionAlive(of.Name)
+	c := &claimer{o: s.o, session: of, lock: *held, keys: s.o.Layout.Keys(&l), value: lock.Value, hold: &alive}
+	return c.run(ctx, nil)
+}
+
+// transaction takes the lock, if all is as in at.
+func (c *claimer) transaction(at protocol.Seen) protocol.Op {
+	lock := protocol.Leased{Value: c.value}
+	switch {
+	case c.hold != nil:
+		return protocol.Acquire(c.keys, at, lock, *c.hold)
+	case c.q != 0:
+		return protocol.ClaimAsHead(c.keys, at, lock)
 	}
-	return c, nil
+	return protocol.Claim(c.keys, at, lock)
 }
 
 // claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits for the result any more.
@@ -104,13 +144,13 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 		r := c.inTheWay(life, st)
 		return &r
 	case protocol.BesideOther:
-		c.o = st.OtherRevision()
+		c.other = st.OtherRevision()
 		return nil
 	}
 	if again, r := c.slotsTaken(life); again || r != nil {
 		return r
 	}
-	if err := c.session.Moved(life, c.store.pool, epoch); err != nil { // nothing was in the way but the epoch
+	if err := c.session.Moved(life, c.o.Pool, epoch); err != nil { // nothing was in the way but the epoch
 		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil
@@ -118,7 +158,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 
 // next is what follows a claim that was not applied as far as is known, when things stand as in st.
 func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
-	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.o, Entry: c.q, Record: c.prev}, Answer: answer})
+	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.other, Entry: c.q, Record: c.prev}, Answer: answer})
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
@@ -136,7 +176,7 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 		seen.Lock = st.HoldsBack(&c.lock)
 	}
 	if l := seen.Lock; l != nil {
-		dead, err := c.store.reaper.IsDead(life, l)
+		dead, err := c.o.Reaper.IsDead(life, l)
 		if err != nil {
 			return claimed{err: commit.Unavailable(err)}
 		}
@@ -145,24 +185,28 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 	return claimed{seen: seen}
 }
 
-// lookAfter reads how things stand after a transaction got no answer but cause. It may still be on its way, so reading alone proves nothing: first a
+// LookAfter reads how things stand after a transaction got no answer but cause. It may still be on its way, so reading alone proves nothing: first a
 // fence makes it fail if it has not been applied.
-func (s *core) lookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
-	if link.Fencing(cause) && !s.unfenced {
-		if err := of.Fence(life, s.pool, epoch); err != nil {
+func (s *Claims) LookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
+	return s.o.lookAfter(life, cause, of, epoch, k)
+}
+
+func (s *Options) lookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
+	if link.Fencing(cause) && !s.Unfenced {
+		if err := of.Fence(life, s.Pool, epoch); err != nil {
 			return nil, err
 		}
 	}
-	return history.Look(life, s.pool, k)
+	return history.Look(life, s.Pool, k)
 }
 
 // resolve finds out what became of a claim without a definite answer.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	st, err := c.store.lookAfter(life, cause, c.session, epoch, c.keys)
+	st, err := c.o.lookAfter(life, cause, c.session, epoch, c.keys)
 	if err != nil {
 		return claimed{err: commit.Unavailable(err)}
 	}
-	kind := kindOf(cause)
+	kind := AnswerOf(cause)
 	switch c.next(st, kind) {
 	case protocol.FindLock:
 		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
@@ -188,7 +232,7 @@ func (c *claimer) whilePaused(ctx context.Context) claimed {
 		return claimed{err: idem.ErrNotClaimed}
 	}
 	seen := &idem.Seen{}
-	if st, err := history.Look(ctx, c.store.pool, c.keys); err == nil {
+	if st, err := history.Look(ctx, c.o.Pool, c.keys); err == nil {
 		if found := c.inTheWay(ctx, st); found.err == nil {
 			seen = found.seen
 		}
@@ -199,21 +243,17 @@ func (c *claimer) whilePaused(ctx context.Context) claimed {
 
 // claimer is one claim on its way to a definite end.
 type claimer struct {
-	store   *core
+	o       *Options
 	session *session.Session
 	lock    idem.Lock
 	keys    protocol.Keys
-	txn     func(protocol.Seen) protocol.Op
-	value   []byte // of the lock; nil where txn has its own
-	size    int    // of that
+	value   []byte // of the lock
 	prev    int64
-	o       int64       // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64       // the own place in the queue, 0 = it did not wait
-	pause   *idem.Pause // why it was not sent; nil = it was
-	same    int         // refusals in a row after which the same slots were free
-	alone   bool        // it takes the lock for a client of the lock API, on a lease of its own: this process does not keep it
-
-	help func(func(life context.Context)) bool // runs what goes on after run has given up; nil: a task does
+	other   int64            // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64            // the own place in the queue, 0 = it did not wait
+	pause   *idem.Pause      // why it was not sent; nil = it was
+	same    int              // refusals in a row after which the same slots were free
+	hold    *protocol.Leased // it takes the lock for a client of the lock API, which lives on this hold: this process does not keep it; nil = it does not
 }
 
 // claimed is the result of a claim: one of the three is set.
@@ -223,12 +263,12 @@ type claimed struct {
 	err  error
 }
 
-// run claims for as long as ctx lives; what comes later is given back. The usual way, one answer and the lock, takes no goroutine.
-func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
-	if !c.store.tasks.Enter() {
+// run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does. The usual way, one answer and the lock, takes no goroutine.
+func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.Held, *idem.Seen, error) {
+	if !c.o.Tasks.Enter() {
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer c.store.tasks.Leave()
+	defer c.o.Tasks.Leave()
 	if r := c.choose(ctx); r != nil {
 		return nil, r.seen, r.err
 	}
@@ -246,14 +286,13 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 		r.Reply <- answer
 	case <-ctx.Done():
 	}
-	help := c.help
 	if help == nil {
-		help = c.store.tasks.Help
+		help = c.o.Tasks.Help
 	}
 	result, err := commit.InTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
 	switch {
 	case err != nil:
-		return nil, nil, commit.Unavailable(c.store.pool.Because(err))
+		return nil, nil, commit.Unavailable(c.o.Pool.Because(err))
 	case result.held == nil:
 		return nil, result.seen, result.err
 	}
@@ -263,12 +302,12 @@ func (c *claimer) run(ctx context.Context) (idem.Held, *idem.Seen, error) {
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see view.Pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
-	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = commit.NewRequest(c.keys.Lock, c.txn(protocol.Seen{Epoch: epoch, OtherLock: c.o, Record: c.prev, Entry: c.q}), max(c.size, len(c.value))).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
-	r.Unbatched = c.alone
-	c.store.sender.Send(r)
+	r = commit.NewRequest(c.keys.Lock, c.transaction(protocol.Seen{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}), len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
+	r.Unbatched = c.hold != nil
+	c.o.Sender.Send(r)
 	return r, epoch
 }
 
@@ -278,7 +317,7 @@ func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protoc
 	if err != nil || c.q != 0 || c.blocked(st) {
 		return st, err
 	}
-	return history.Look(life, c.store.pool, c.keys)
+	return history.Look(life, c.o.Pool, c.keys)
 }
 
 // await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is closed.
@@ -287,7 +326,7 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 	case answer := <-r.Reply:
 		return answer
 	case <-abandoned:
-		if c.store.sender.Withdraw(r) {
+		if c.o.Sender.Withdraw(r) {
 			return commit.Reply{Err: link.ErrNotSent}
 		}
 		return <-r.Reply
@@ -296,40 +335,27 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer commit.Reply) claimed {
-	r := c.won(answer.Revision, answer.Revision, markIn(c.keys, answer))
+	r := c.won(answer.Revision, answer.Revision, protocol.MarkIn(c.keys, answer.Responses))
 	var line protocol.Line
 	if c.q != 0 {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.Behind(line)
 	}
-	c.store.view.Queues.Changed(c.keys.Lock, r.held.Lock(), answer.Revision, line)
+	c.o.View.Queues.Changed(c.keys.Lock, r.held.Lock(), answer.Revision, line)
 	return r
-}
-
-// markIn is the mark that came with the lock; nil = there is none.
-func markIn(k protocol.Keys, won commit.Reply) *mvccpb.KeyValue {
-	if k.Mark == "" {
-		return nil
-	}
-	for _, answer := range slices.Backward(won.Responses) { // its writes are before and behind, and the first waiter is read before
-		if answer.GetResponseRange() != nil {
-			return protocol.First(answer)
-		}
-	}
-	return nil
 }
 
 func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
-		c.store.view.Slots.Took(&l)
+		c.o.View.Slots.Took(&l)
 	}
 	protocol.Judge(&l, mark)
-	if c.alone {
-		return claimed{held: c.store.own.Make(l, c.keys, c.session)}
+	if c.hold != nil {
+		return claimed{held: c.o.Own.Make(l, c.keys, c.session)}
 	}
-	return claimed{held: c.store.own.Add(l, c.keys, c.session)}
+	return claimed{held: c.o.Own.Add(l, c.keys, c.session)}
 }
 
 // giveBack releases a lock that is not wanted any more: its sender has been told that nothing was claimed.
@@ -345,20 +371,20 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
 	}
-	if c.pause = c.store.view.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		r := c.whilePaused(ctx)
 		return &r
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.store.view.Slots.Choose(&c.lock, c.comes())
+		full := c.o.View.Slots.Choose(&c.lock, c.comes())
 		if full == "" {
 			return c.encode()
 		}
-		if c.q != 0 && c.store.view.Slots.Knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.store.view.Slots.Oldest(full)}}
+		if c.q != 0 && c.o.View.Slots.Knows() { // it goes on waiting, and the watch tells it
+			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.o.View.Slots.Oldest(full)}}
 		}
-		st, err := c.store.view.Slots.Look(ctx, c.keys, c.lock.Slots)
+		st, err := c.o.View.Slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
 			return &claimed{err: commit.Unavailable(err)}
@@ -367,7 +393,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return &r
 		case looked || c.q != 0:
 			seen := st.Seen(c.lock.Scope.Key)
-			seen.Full, seen.Oldest = c.limit(full), c.store.view.Slots.Oldest(full)
+			seen.Full, seen.Oldest = c.limit(full), c.o.View.Slots.Oldest(full)
 			return &claimed{seen: seen}
 		}
 	}
@@ -392,7 +418,7 @@ func (c *claimer) limit(name string) *idem.Slot {
 
 // encode makes the keys and the value of the lock with its slots.
 func (c *claimer) encode() *claimed {
-	c.keys.Slots = slots.Chosen(c.store.layout, &c.lock)
+	c.keys.Slots = slots.Chosen(c.o.Layout, &c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()
@@ -408,7 +434,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	}
 	chosen := c.lock.Slots
 	c.unchoose()
-	if _, err := c.store.view.Slots.Look(life, c.keys, chosen); err != nil {
+	if _, err := c.o.View.Slots.Look(life, c.keys, chosen); err != nil {
 		return false, &claimed{err: commit.Unavailable(err)}
 	}
 	if r := c.choose(life); r != nil {
@@ -425,6 +451,49 @@ const manyTimes = 3
 
 func (c *claimer) unchoose() {
 	if len(c.lock.Slots) > 0 {
-		c.store.view.Slots.Unchoose(&c.lock)
+		c.o.View.Slots.Unchoose(&c.lock)
 	}
+}
+
+// AnswerOf is the kind of an answer that does not say that a transaction was applied.
+func AnswerOf(err error) protocol.Answer {
+	switch {
+	case err == nil:
+		return protocol.Refused
+	case link.Fencing(err):
+		return protocol.Missing
+	}
+	return protocol.Full
+}
+
+// Prepare makes l the lock of the live session, and its value.
+func (s *Claims) Prepare(l *idem.Lock) (*session.Session, []byte, error) {
+	session, err := s.assign(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	value, err := protocol.EncodeLock(l)
+	if err != nil {
+		return nil, nil, commit.Unavailable(err)
+	}
+	return session, value, nil
+}
+
+// assign makes l the lock of the live session.
+func (s *Claims) assign(l *idem.Lock) (*session.Session, error) {
+	session, _, err := s.o.Keeper.Current()
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
+		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+	}
+	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
+		return nil, commit.Unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))
+	}
+	l.Alive = protocol.SessionAlive(session.Name)
+	if l.Holder == "" {
+		l.Holder = session.Holder()
+	}
+	return session, nil
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package callback
 
 import (
 	"context"
@@ -9,14 +9,13 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/owned"
-	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // AcquireLock takes the lock of a workflow for a client, without a delivery: it lives on a hold of its own, whatever happens to this process.
 // With a wait it queues, first come, first served. The error is an *idem.LockHeldError, also when the time is over,
 // idem.ErrCancelled where an operator ended the wait, or idem.ErrStoreUnavailable.
-func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
+func (s *Callbacks) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
 	held, err := s.acquireNow(ctx, &q)
 	var taken *idem.LockHeldError
 	if q.Wait <= 0 || !errors.As(err, &taken) {
@@ -25,7 +24,7 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, err)
 	defer cancel()
 	var callbackKey string
-	h, err := s.locker.await(waiting, func() (l idem.Lock) {
+	h, err := s.o.Locks.Await(waiting, func() (l idem.Lock) {
 		l, callbackKey = s.clientLock(&q)
 		return l
 	})
@@ -41,7 +40,7 @@ func (s *Control) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
-func (s *Control) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
+func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
 	if err := h.Hold(ctx, q.TTL); err != nil {
 		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
 		return nil, commit.Unavailable(err)
@@ -51,8 +50,8 @@ func (s *Control) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRe
 }
 
 // heldBy returns the holder now, after the time to wait is over; or else the holder before.
-func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
-	st, err := history.Look(ctx, s.pool, s.layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
+func (s *Callbacks) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
+	st, err := history.Look(ctx, s.o.Pool, s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}
@@ -60,22 +59,22 @@ func (s *Control) heldBy(ctx context.Context, workflow string, before *idem.Lock
 }
 
 // clientLock returns an execution of a unique event, and its callback key.
-func (s *Control) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
+func (s *Callbacks) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
 	callbackKey, hash := idem.NewCallbackKey(random)
-	l := s.locker.lockOnly(q.Workflow)
+	l := s.o.Locks.Describe(q.Workflow)
 	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hash, q.TTL
 	return l, callbackKey
 }
 
 // acquireNow takes the lock, if it is free and has no waiter.
-func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
-	if !s.tasks.Enter() {
+func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
+	if !s.o.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer s.tasks.Leave()
-	ctx, cancel := s.tasks.Within(ctx)
+	defer s.o.Tasks.Leave()
+	ctx, cancel := s.o.Tasks.Within(ctx)
 	defer cancel()
 	var callbackKey string
 	taken := &idem.LockHeldError{}
@@ -88,7 +87,7 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 		}
 		taken.Holder = seen.Lock
 		return nil, true
-	}, s.reaper.Reap)
+	}, s.o.Reaper.Reap)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(err, idem.ErrStoreUnavailable):
 		return nil, commit.Unavailable(err)
@@ -101,22 +100,19 @@ func (s *Control) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem
 }
 
 // claimForClient claims a lock that lives on a hold of its own.
-func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.Held, _ *idem.Seen, callbackKey string, _ error) {
+func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.Held, _ *idem.Seen, callbackKey string, _ error) {
 	l, callbackKey := s.clientLock(q)
-	session, _, err := s.prepare(&l)
+	session, _, err := s.o.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	next, lock, alive, err := s.finisher.Hold(ctx, &l, q.TTL, 0)
+	next, lock, alive, err := s.o.Finisher.Hold(ctx, &l, q.TTL, 0)
 	if err != nil {
 		return nil, nil, "", commit.Unavailable(err)
 	}
-	k := s.layout.Keys(&l)
-	c := &claimer{store: s.core, session: session, lock: *next, keys: k, size: len(lock.Value), alone: true}
-	c.txn = func(at protocol.Seen) protocol.Op { return protocol.Acquire(k, at, lock, alive) }
-	held, seen, err := c.run(ctx)
+	held, seen, err := s.o.Claims.ClaimHeld(ctx, next, session, lock, alive)
 	if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
-		s.sender.Drop(alive.Lease)
+		s.o.Sender.Drop(alive.Lease)
 	}
 	return held, seen, callbackKey, err
 }
@@ -124,9 +120,9 @@ func (s *Control) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_
 // ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked, which needs its record. The error is
 // idem.ErrLockLost, idem.ErrLockExpired, idem.ErrStaleToken, idem.ErrCallbackKey, idem.ErrLockHeld where the lock is a delivery's, or
 // idem.ErrStoreUnavailable.
-func (s *Control) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
+func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow
-	return s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	return s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, _, err := s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -136,7 +132,7 @@ func (s *Control) ReleaseLock(ctx context.Context, workflow string, cb idem.Call
 		case !ofLockAPI(at.Lock):
 			return true, idem.ErrLockHeld
 		}
-		err = s.own.OnBehalf(*at.Lock, at.Keys).Free(ctx)
+		err = s.o.Own.OnBehalf(*at.Lock, at.Keys).Free(ctx)
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
 		}

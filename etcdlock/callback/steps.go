@@ -1,4 +1,4 @@
-package etcdlock
+package callback
 
 import (
 	"context"
@@ -23,12 +23,12 @@ const roomToEnd = 16 << 10
 // execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or idem.ErrFinished, with the execution;
 // idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or
 // idem.ErrStoreUnavailable.
-func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
+func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
 	l := s.lastSeenOf(cb.Execution)
 	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
 		l = nil // only etcd may refuse
 	}
-	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		if l == nil {
 			_, found, err = s.current(ctx, &cb)
 			if err != nil {
@@ -52,8 +52,8 @@ func (s *Control) Guard(ctx context.Context, cb idem.Callback, step string, plan
 }
 
 // pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave no answer.
-func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
-	next := l.BeginStep(step, plan, s.clock.Now().UTC().Round(time.Millisecond))
+func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
+	next := l.BeginStep(step, plan, s.o.Clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
 	}
@@ -64,9 +64,9 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 	case err != nil:
 		return nil, err
 	}
-	k := s.layout.Keys(l)
+	k := s.o.Layout.Keys(l)
 	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}), len(value))
-	answer := s.sender.Do(ctx, r)
+	answer := s.o.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
 	}
@@ -75,9 +75,9 @@ func (s *Control) pass(ctx context.Context, l *idem.Lock, step string, plan []st
 }
 
 // stillRuns reads the lock and what proves its owner alive.
-func (s *Control) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
-	k := s.layout.Keys(l)
-	answers, _, err := s.pool.Read(ctx, clientv3.OpGet(k.Lock), clientv3.OpGet(k.Alive, clientv3.WithKeysOnly()))
+func (s *Callbacks) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
+	k := s.o.Layout.Keys(l)
+	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(k.Lock), clientv3.OpGet(k.Alive, clientv3.WithKeysOnly()))
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +101,16 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 }
 
 // lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long ago.
-func (s *Control) lastSeenOf(id idem.ExecutionID) *idem.Lock {
-	if h := s.own.Of(id); h != nil {
+func (s *Callbacks) lastSeenOf(id idem.ExecutionID) *idem.Lock {
+	if h := s.o.Own.Of(id); h != nil {
 		return h.Lock()
 	}
 	return s.guarded.get(id)
 }
 
 // saw keeps a lock for the next guard.
-func (s *Control) saw(l *idem.Lock) {
-	if h := s.own.Of(l.Execution); h != nil {
+func (s *Callbacks) saw(l *idem.Lock) {
+	if h := s.o.Own.Of(l.Execution); h != nil {
 		h.See(l)
 		return
 	}

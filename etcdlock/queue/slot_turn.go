@@ -1,11 +1,10 @@
-package etcdlock
+package queue
 
 import (
 	"context"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/protocol"
-	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -37,11 +36,11 @@ func (t *slotTurn) key() string {
 	if t == nil {
 		return ""
 	}
-	limit := t.place.store.view.Slots.TurnOf(t.place.entry.Execution)
+	limit := t.place.o.View.Slots.TurnOf(t.place.entry.Execution)
 	if limit == "" {
 		return ""
 	}
-	return t.place.store.layout.Turn(limit, t.place.entry.Execution)
+	return t.place.o.Layout.Turn(limit, t.place.entry.Execution)
 }
 
 // atOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
@@ -50,49 +49,49 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pro
 		return k, protocol.Leased{}
 	}
 	t.leave()
-	s, e := t.place.store, &t.place.entry
-	if at.Lock != 0 || at.OtherLock != 0 || s.view.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
+	o, e := t.place.o, &t.place.entry
+	if at.Lock != 0 || at.OtherLock != 0 || o.View.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
-	limit := s.view.Slots.Begin(t.lock())
+	limit := o.View.Slots.Begin(t.lock())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
-	k.Turn = s.layout.Turn(limit, e.Execution)
+	k.Turn = o.Layout.Turn(limit, e.Execution)
 	return k, protocol.Leased{Value: protocol.EncodeTurn(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
 }
 
 // leave gives the turn up, when the place waits for something else, or no more.
 func (t *slotTurn) leave() {
 	if t != nil {
-		t.place.store.view.Slots.LeaveLine(t.place.entry.Execution)
+		t.place.o.View.Slots.LeaveLine(t.place.entry.Execution)
 	}
 }
 
 // taken is called when the lock was taken, and the turn with it.
 func (t *slotTurn) taken() {
 	if t != nil {
-		t.place.store.view.Slots.Leave(t.place.entry.Execution)
+		t.place.o.View.Slots.Leave(t.place.entry.Execution)
 	}
 }
 
 // await waits until it may be the turn of the place. false: how things stand has to be read again.
 func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	p := t.place
-	limit, inLine, w := p.store.view.Slots.Ask(t.lock(), "")
+	limit, inLine, w := p.o.View.Slots.Ask(t.lock(), "")
 	if limit == "" {
 		return true
 	}
 	if !inLine {
-		_, err := commit.InTime(ctx, p.store.tasks.Start, func(life context.Context) error {
-			return p.store.view.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
+		_, err := commit.InTime(ctx, p.o.Tasks.Start, func(life context.Context) error {
+			return p.o.View.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
 		}, nil)
 		if err != nil {
 			return false
 		}
 	}
 	p.awaitGone(ctx, w.Woken, revision)
-	limit, _, _ = p.store.view.Slots.Ask(t.lock(), "")
+	limit, _, _ = p.o.View.Slots.Ask(t.lock(), "")
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
@@ -101,7 +100,7 @@ func (t *slotTurn) full() *idem.Seen {
 	if t == nil {
 		return nil
 	}
-	s := t.place.store.view.Slots
+	s := t.place.o.View.Slots
 	turn := s.TurnOf(t.place.entry.Execution)
 	for i := range t.slots {
 		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {
@@ -109,20 +108,4 @@ func (t *slotTurn) full() *idem.Seen {
 		}
 	}
 	return nil
-}
-
-// slotFor reports whether it is the turn of a parked execution that is the head of its queue. Otherwise it takes a turn for it, and the queue is
-// ready again when it may be its turn.
-func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
-	if t.view.Slots.Size(l) == 0 {
-		return true
-	}
-	limit, inLine, w := t.view.Slots.Ask(l, k.Lock)
-	if limit == "" {
-		return true
-	}
-	if !inLine {
-		_ = t.view.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package queue
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
-func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
 	l.Parked = park.As(*l.Parked, &kept)
-	session, _, err := s.prepare(&l)
+	session, _, err := s.o.Claims.Prepare(&l)
 	if err != nil {
 		return nil, err
 	}
@@ -36,23 +36,11 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{store: s.core, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
-	k := p.keys()
-	e := &enqueuing{p: p, lock: &l, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.core, &l)}
-	e.build = func(life context.Context, at protocol.Seen) (*commit.Request, error) {
-		keep, err := park.Stored(life, s.leases, &l, &kept)
-		if err != nil {
-			return nil, err
-		}
-		k, value, err := e.replace(life, k, value)
-		if err != nil {
-			return nil, err
-		}
-		r := commit.NewRequest(k.Lock, protocol.EnqueueParked(k, at, protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddOtherLock(k, &l)
-		r.SharedLease = keep.Age.Lease
-		return r, nil
+	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
+	e := &enqueuing{
+		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
 	}
-	r, err := commit.InTime(ctx, s.tasks.Start, func(life context.Context) result {
+	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		return result{seen, err}
 	}, nil)
@@ -60,15 +48,31 @@ func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	case errors.Is(err, commit.ErrClosed):
 		return nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, commit.Unknown(s.pool.Because(err))
+		return nil, commit.Unknown(s.o.Pool.Because(err))
 	}
 	return r.seen, r.err
+}
+
+// parked is the Enqueue of an execution that is parked at once.
+func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
+	keep, err := park.Stored(life, e.p.o.Leases, e.lock, e.kept)
+	if err != nil {
+		return nil, err
+	}
+	k, value, err := e.replace(life, e.keys, e.value)
+	if err != nil {
+		return nil, err
+	}
+	txn := protocol.EnqueueParked(k, e.at, protocol.Leased{Value: value}, keep)
+	r := commit.NewRequest(k.Lock, txn, len(value)+len(e.kept.Value)).AddOtherLock(k, e.lock)
+	r.SharedLease = keep.Age.Lease
+	return r, nil
 }
 
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.store.tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, abandoned: ctx.Done()}).run,
+	parked, err := commit.InTime(ctx, p.o.Tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
 				_ = p.leave(life)
@@ -78,7 +82,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 	case errors.Is(err, commit.ErrClosed):
 		err = commit.Unavailable(err)
 	case err != nil:
-		err = commit.Unknown(p.store.pool.Because(err))
+		err = commit.Unknown(p.o.Pool.Because(err))
 	default:
 		err = parked
 	}
@@ -102,7 +106,7 @@ func (e *parkingEntry) run(life context.Context) error {
 	p, k := e.p, e.p.keys()
 	full := false
 	for pause := link.NewBackoff(); ; {
-		st, err := history.Look(life, p.store.pool, k)
+		st, err := history.Look(life, p.o.Pool, k)
 		if err == nil {
 			switch {
 			case !st.Waits(p.entry.Execution), st.Place != p.entry.Revision, st.Copied.Parked != nil:
@@ -112,7 +116,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = e.as, ""
-			answer := park.Send(life, p.store.sender, p.store.leases, &l, k, e.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 				return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
 			})
 			if err = answer.Err; err == nil && answer.Succeeded {

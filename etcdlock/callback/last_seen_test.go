@@ -1,4 +1,4 @@
-package etcdlock
+package callback
 
 import (
 	"fmt"
@@ -12,8 +12,7 @@ func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 		var c lastSeen
 		room := maxLastSeen / (1 + steps/8)
 		for i := range room + 100 {
-			l := lockFor("w", fmt.Sprint(i))
-			l.Steps = make([]idem.Step, steps)
+			l := idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(fmt.Sprint(i)), Steps: make([]idem.Step, steps)}}
 			c.put(&l)
 			if c.put(&l); c.get(l.Execution) != &l {
 				t.Fatal("the newest one was dropped")

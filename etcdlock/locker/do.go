@@ -1,4 +1,4 @@
-package etcdlock
+package locker
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (s *Locker) Do(ctx context.Context, workflow string, fn func(context.Contex
 	defer func() {
 		unhook()
 		stop(context.Canceled)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.pool.Txn) // the Store goes on by itself
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.locks.Pool.Txn) // the Store goes on by itself
 		defer cancel()
 		lost := l.Err()
 		if unlock := l.Unlock(bounded); lost == nil {

@@ -1,4 +1,6 @@
-package etcdlock
+// Package callback answers what is asked with the key of an execution, at any process: its upstream goes on, renews or ends it, and a client of the
+// lock API takes, renews and releases a lock.
+package callback
 
 import (
 	"context"
@@ -8,14 +10,42 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"hooklock/etcdlock/claim"
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/locker"
+	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/reap"
 	"hooklock/idem"
 )
 
-// What the upstream of an execution, or a client of the lock API, asks with its callback key, at any process.
+// Options are what callbacks work with.
+type Options struct {
+	Claims   *claim.Claims
+	Locks    *locker.Locks
+	Pool     *link.Pool
+	Sender   *commit.Sender
+	Tasks    *commit.Tasks
+	Layout   protocol.Layout
+	Clock    link.Clock
+	Finisher *finish.Finisher
+	Reader   *history.Reader
+	Reaper   *reap.Reaper
+	Own      *owned.Locks
+}
+
+// Callbacks are what the upstream of an execution, or a client of the lock API, asks with its callback key, at any process. They are safe for
+// concurrent use.
+type Callbacks struct {
+	o       *Options
+	guarded lastSeen
+}
+
+// New returns callbacks.
+func New(o *Options) *Callbacks { return &Callbacks{o: o} }
 
 // allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
 // covers one event alone is given no token, because that would fence nothing, and need show none.
@@ -46,13 +76,13 @@ func howItEnded(r *idem.Record) error {
 
 // current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
 // errors are those of a callback; the execution comes with them where cb is its own.
-func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
-	scope, err := s.Scope(ctx, cb.Execution)
+func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
+	scope, err := s.o.Reader.Scope(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
 	}
 	for {
-		at, err := s.State(ctx, cb.Execution, scope)
+		at, err := s.o.Reader.State(ctx, cb.Execution, scope)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -70,7 +100,7 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.Stat
 		case found.Record != nil:
 			return at, found, howItEnded(found.Record)
 		case l.Dead:
-			if err := s.reaper.Reap(ctx, l); err != nil {
+			if err := s.o.Reaper.Reap(ctx, l); err != nil {
 				return nil, nil, err
 			}
 		case l.Cancel != nil:
@@ -86,8 +116,8 @@ func (s *Control) current(ctx context.Context, cb *idem.Callback) (*history.Stat
 // lock: it may not renew a delivery's (idem.ErrLockHeld), and what has ended is idem.ErrLockLost to it. The error is idem.ErrCancelled, with the execution, which is not
 // extended then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
-	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
+	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -102,7 +132,7 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 		case !at.Lock.Held:
 			return true, nil
 		}
-		left, err := s.finisher.TimeLeft(ctx, at.Lock)
+		left, err := s.o.Finisher.TimeLeft(ctx, at.Lock)
 		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or the time left is unknown
 			return err == nil, err
 		}
@@ -113,22 +143,22 @@ func (s *Control) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Dura
 }
 
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
-func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found, err error) {
+func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
-	alive, until, err := s.finisher.NewHold(ctx, at.Lock, min(ttl, left))
+	alive, until, err := s.o.Finisher.NewHold(ctx, at.Lock, min(ttl, left))
 	if err != nil {
 		return nil, err
 	}
 	r := commit.NewRequest(at.Keys.Lock, protocol.Heartbeat(at.Keys, protocol.Seen{LockCreated: at.Lock.Created, Hold: at.Hold}, alive), len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
-	answer := s.sender.Do(ctx, r)
+	answer := s.o.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
-	s.sender.Drop(at.HoldLease)
+	s.o.Sender.Drop(at.HoldLease)
 	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -148,8 +178,8 @@ func (s *Control) beat(ctx context.Context, at *history.State, ttl, left time.Du
 // Complete ends an execution as its upstream says. One that still waits for the first answer may be completed, too. A cancel that was asked does not
 // change what is known: the work was done. The error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
-	err = s.tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
+	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -158,7 +188,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		case err != nil && !errors.Is(err, idem.ErrCancelled):
 			return true, err
 		}
-		record, err := s.own.OnBehalf(*at.Lock, at.Keys).Complete(ctx, endOf(at.Lock, final, s.clock.Now()))
+		record, err := s.o.Own.OnBehalf(*at.Lock, at.Keys).Complete(ctx, endOf(at.Lock, final, s.o.Clock.Now()))
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}, howItEnded(record)
@@ -167,7 +197,7 @@ func (s *Control) Complete(ctx context.Context, cb idem.Callback, final idem.Fin
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}
 			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
-				s.own.Ended(record, true)
+				s.o.Own.Ended(record, true)
 			}
 		}
 		return true, err

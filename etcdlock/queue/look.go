@@ -1,4 +1,4 @@
-package etcdlock
+package queue
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type queueState struct {
 // while the place waits.
 func (p *Place) look(ctx context.Context) (*queueState, error) {
 	select {
-	case p.store.looks <- struct{}{}:
+	case p.o.looks <- struct{}{}:
 	case <-ctx.Done():
 		return nil, leftWaiting(ctx)
 	}
@@ -38,15 +38,15 @@ func (p *Place) look(ctx context.Context) (*queueState, error) {
 		err error
 	}
 	started := false
-	start := func(f func(context.Context)) bool { started = p.store.tasks.Start(f); return started }
+	start := func(f func(context.Context)) bool { started = p.o.Tasks.Start(f); return started }
 	r, err := commit.InTime(ctx, start, func(life context.Context) result {
-		defer func() { <-p.store.looks }()
+		defer func() { <-p.o.looks }()
 		at, err := (&reading{p}).run(life, func() bool { return ctx.Err() != nil || p.entry.Session.Err() != nil })
 		return result{at, err}
 	}, nil)
 	switch {
 	case !started:
-		<-p.store.looks
+		<-p.o.looks
 		return nil, commit.Unavailable(err)
 	case err != nil:
 		return nil, leftWaiting(ctx)
@@ -63,14 +63,14 @@ type reading struct{ p *Place }
 
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := r.p.store.view.Queues.GoneAt(&r.p.entry); gone != 0 {
+	if gone := r.p.o.View.Queues.GoneAt(&r.p.entry); gone != 0 {
 		if at := r.gone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := r.p.store.view.Queues.IsHead(&r.p.entry)
+	first := r.p.o.View.Queues.IsHead(&r.p.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, r.reads(!first))
+		response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, r.reads(!first))
 		if err == nil {
 			var at *queueState
 			if at, err = r.stateIn(response); err != nil {
@@ -119,7 +119,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 		return before, nil
 	}
 	last := link.Read(clientv3.OpGet(r.p.keys().Queue, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
-	response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, []protocol.Op{last})
+	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 // written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
 // answer.
 func (r *reading) gone(life context.Context, revision int64) *queueState {
-	response, err := r.p.store.pool.Commit(life, r.p.store.pool.Attempt, nil, protocol.FromAnyMember(r.reads(false)))
+	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}
