@@ -6,36 +6,14 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+
+	"hooklock/idem/naming"
 )
-
-// issued are the forms of secrets that senders and servers issue. The first group stays in sight: it
-// says which kind it is, and nothing of the secret.
-var issued = regexp.MustCompile(strings.Join([]string{
-	`\b(whsec_|whsk_|(?:sk|rk)_(?:live|test)_|rzp_live_|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|xapp-|shp[a-z]{2}_|npm_|dop_v1_|hvs\.|lin_wh_|pdl_[a-z]+_|AKIA|ASIA|SG\.)[A-Za-z0-9_+/=.-]{8,}`,
-	`\b(eyJ)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?`,         // a JSON Web Token
-	`(?i:(\b(?:bearer|basic) ))[A-Za-z._~+/=-]*[0-9][A-Za-z0-9._~+/=-]*`, // credentials of a header
-	`(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)`,
-	`([a-z]://)[^/?#\s"]*@`, // who calls, in a URL
-}, "|"))
-
-// HideSecrets returns text without the secrets in it that can be told by their form, such as
-// whsec_… of Stripe or the user and password of a URL. It is for messages that quote what a person
-// wrote: many write the secret where its file is asked for.
-func HideSecrets(text string) string {
-	return issued.ReplaceAllStringFunc(text, func(secret string) string {
-		groups := issued.FindStringSubmatch(secret)
-		kind := strings.Join(groups[1:], "")
-		if strings.HasSuffix(kind, "://") {
-			return kind + "…@"
-		}
-		return kind + redacted
-	})
-}
 
 // hideSecrets hides them in what was found in a configuration.
 func (ps Problems) hideSecrets() {
 	for i := range ps {
-		ps[i].Path, ps[i].Text = HideSecrets(ps[i].Path), HideSecrets(ps[i].Text)
+		ps[i].Path, ps[i].Text = naming.HideSecrets(ps[i].Path), naming.HideSecrets(ps[i].Text)
 	}
 }
 
@@ -63,7 +41,7 @@ var (
 // isFileName reports whether text is the name of a file, and hardly a secret in its place. A path
 // has a slash or an ending; a secret is long, and mixes letters with digits.
 func isFileName(text string) bool {
-	if HideSecrets(text) != text || strings.ContainsFunc(text, isControl) {
+	if naming.HideSecrets(text) != text || strings.ContainsFunc(text, isControl) {
 		return false
 	}
 	if plainName.MatchString(text) {
@@ -84,7 +62,7 @@ func isFileName(text string) bool {
 // isVariable reports whether text is the name of a variable, and hardly a secret in its place.
 func isVariable(text string) bool {
 	switch {
-	case !variable.MatchString(text) || HideSecrets(text) != text || isRandom(text):
+	case !variable.MatchString(text) || naming.HideSecrets(text) != text || isRandom(text):
 		return false
 	case plainName.MatchString(text):
 		return true

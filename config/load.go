@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"slices"
+
+	"hooklock/idem/naming"
 )
 
 // Source is the input of Load. The zero value gives the defaults.
@@ -93,7 +95,7 @@ func Legible(src Source) (*Config, error) {
 // Locate returns a problem with the place of its path, and without secrets.
 func (l *Loaded) Locate(p Problem) Problem {
 	p.Origin = nearestPlace(l.places, p.Path)
-	p.Path, p.Text = HideSecrets(p.Path), HideSecrets(p.Text)
+	p.Path, p.Text = naming.HideSecrets(p.Path), naming.HideSecrets(p.Text)
 	return p
 }
 

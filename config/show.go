@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hooklock/idem"
+	"hooklock/idem/naming"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -119,7 +120,7 @@ func (p printer) comment(n *yaml.Node, path string) {
 // shown returns a value of k in the spelling of the file, or *** for what looks like a secret.
 func (k *key) shown(v reflect.Value) *yaml.Node {
 	n := scalarNode(v)
-	if n.Value = HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) && !isVariable(n.Value) {
+	if n.Value = naming.HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) && !isVariable(n.Value) {
 		n.Value = redacted
 	}
 	return n

@@ -16,6 +16,8 @@ type Arrival struct {
 	From      string      `json:"from,omitempty"`        // the client's IP address
 	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
 	TraceID   string      `json:"traceId,omitempty"`
+	// Detail is the error of the call or of etcd, where that was the reason; of the newest arrival of a History alone, and at most 160 bytes.
+	Detail string `json:"detail,omitempty"`
 	// Labels are those of its event; its History has them.
 	Labels Labels `json:"-"`
 }
@@ -54,6 +56,7 @@ func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil &&
 
 // Add notes one more arrival, which is the newest.
 func (h *History) Add(a Arrival) {
+	a.Detail = clip(a.Detail)
 	if h.Counts == nil {
 		h.Counts, h.First = map[Decision]int64{}, a
 	}
@@ -62,7 +65,17 @@ func (h *History) Add(a Arrival) {
 	}
 	h.Counts[a.Decision]++
 	h.Newest = slices.Insert(h.Newest, 0, a)
+	h.cut()
+}
+
+// cut drops what is too much of older arrivals.
+func (h *History) cut() {
 	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
+	for i := range h.Newest {
+		if i > 0 {
+			h.Newest[i].Detail, h.First.Detail = "", ""
+		}
+	}
 }
 
 // Merge adds the history of the same event that another process has.
@@ -92,5 +105,5 @@ func (h *History) Merge(other *History) {
 	h.Counts = counts
 	h.Newest = slices.Concat(h.Newest, other.Newest)
 	slices.SortStableFunc(h.Newest, func(a, b Arrival) int { return b.At.Compare(a.At) })
-	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
+	h.cut()
 }

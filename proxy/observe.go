@@ -16,6 +16,7 @@ type Report struct {
 	// Gate is the decision of the gate: executed if it let the delivery run; "" if it was not asked.
 	Gate   idem.Decision
 	Code   string // of a rejection
+	Path   string // of one that no route takes: without its query, at most 200 bytes, and without what looks like a secret; else ""
 	Status int    // of the answer
 
 	Method      string // in capitals; _OTHER if no standard names it

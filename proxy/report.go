@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy/sender"
+	"hooklock/proxy/wire"
 )
 
 // finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a bug of an observer would end the process
@@ -60,7 +62,19 @@ func (d *delivery) noteArrival() {
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
 	d.h.o.Arrivals.Arrived(event, d.route.Name, d.names.EventID, idem.Arrival{
 		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution, Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
+		Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))
+}
+
+// whyFailed returns the error of the call, or of etcd, that decided about the delivery; "" if it was none of these.
+func (r *Report) whyFailed() string {
+	if r.Err == nil || r.Decision.Row().Class != idem.ClassFailed && r.Decision != idem.DecisionStoreUnavailable {
+		return ""
+	}
+	if send, is := errors.AsType[*wire.SendError](r.Err); is {
+		return send.Err.Error()
+	}
+	return r.Err.Error()
 }
 
 // Redirected reports whether the sender got a redirect from the service. Many senders take a 3xx for success, or follow it with a GET that has no body.

@@ -77,12 +77,17 @@ type Table struct {
 	RejectUnmatched bool
 }
 
+// maxLoggedPath bounds a path in the log, in bytes: a sender chooses it freely.
+const maxLoggedPath = 200
+
 // findRoute finds the route that takes the delivery, and the data that a delivery on a route needs. The route stays nil if none takes it.
 func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	rules := d.h.rules.Load()
 	route, vars, bad := rules.Table.find(&d.req.place)
 	switch {
 	case bad != nil:
+		path := d.req.place.path
+		d.report.Path = naming.HideSecrets(string(path[:min(len(path), maxLoggedPath)]))
 		return d.reject(bad)
 	case route == nil:
 		return nil

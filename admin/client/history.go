@@ -43,6 +43,7 @@ type Arrival struct {
 	From        string   `json:"from,omitempty"`        // the client's IP address
 	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
 	TraceID     string   `json:"traceId,omitempty"`
+	Detail      string   `json:"detail,omitempty"` // of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
 	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }

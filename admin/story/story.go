@@ -85,7 +85,7 @@ func (s *Story) Todo() string {
 		return Sentence(todoForLost(s.Execution))
 	case s.Status == client.Refused:
 		row := s.last().Decision.Row()
-		return join(row.Todo, s.again(row.Class != idem.ClassForged && s.last().Status > 299))
+		return join(todoAbout(s.last()), s.again(row.Class != idem.ClassForged && s.last().Status > 299))
 	case s.Status == client.Released:
 		return join("Resend it at the sender if it does not come again", s.again(true))
 	case s.Parked != nil && s.Parked.Blocked != "":
@@ -141,6 +141,14 @@ func (s *Story) refused() string {
 	return text + "."
 }
 
+// todoAbout says what an operator can do about a refusal. A service whose certificate is not accepted is up.
+func todoAbout(a arrival) string {
+	if a.Decision == idem.DecisionUpstreamUnreachable && strings.Contains(a.Detail, "TLS handshake") {
+		return "The service is up, and TLS with it fails: check its certificate, upstream.url and upstream.tls"
+	}
+	return a.Decision.Row().Todo
+}
+
 // Why says why a delivery was answered as it was, with the event that had the lock.
 func Why(a *client.Arrival, stamp func(time.Time) string) string {
 	d := idem.Decision(a.Decision)
@@ -149,6 +157,9 @@ func Why(a *client.Arrival, stamp func(time.Time) string) string {
 	}
 	b := a.Behind
 	if b == nil {
+		if a.Detail != "" {
+			return d.Row().Happened + ": " + a.Detail
+		}
 		return d.Row().Happened
 	}
 	name := cmp.Or(b.EventID, "an event without an ID")

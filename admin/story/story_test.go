@@ -49,6 +49,10 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 		"refused": {client.Execution{Status: client.Refused, StartedAt: client.Time{}, Arrivals: refusal(idem.DecisionLocked, 409)}, nil,
 			"It did not run: refused with 409 at 02:13:28, because the workflow was busy with another event: evt_holder had the lock from 02:13:27 to 02:13:31 (4 s).",
 			"If the running event is stuck, cancel it. Stripe sends it again by itself, until 02:13:28 at the latest."},
+		"a certificate": {client.Execution{Status: client.Refused, Arrivals: &client.Arrivals{First: client.Arrival{At: began}, Newest: []client.Arrival{{
+			At: began, Decision: string(idem.DecisionUpstreamUnreachable), Status: 502, Detail: "TLS handshake: x509: unknown authority",
+		}}}}, nil, "It did not run: refused with 502 at 02:13:27, because the service could not be reached: TLS handshake: x509: unknown authority.",
+			"The service is up, and TLS with it fails: check its certificate, upstream.url and upstream.tls. Stripe sends it again by itself, until 02:13:27 at the latest."},
 		"lost": {client.Execution{Status: client.Refused, Arrivals: refusal(idem.DecisionPaused, 503), LostAt: ended}, nil,
 			"It did not run: refused with 503 at 02:13:28, because its route or workflow was paused. It did not come again until 02:13:31: it is possibly lost.",
 			"Resend it at the sender, or run it at the service; so that no other is lost: park what comes during a pause (park), or answer what the sender repeats (respond: 503)."},

@@ -17,7 +17,7 @@ import (
 	"hooklock/cmd/hooklock/inject"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/serve"
-	"hooklock/config"
+	"hooklock/idem/naming"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +41,7 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 	if err == nil {
 		return cli.ExitFine
 	}
-	fmt.Fprintln(e.Stderr, "hooklock: "+config.HideSecrets(err.Error()))
+	fmt.Fprintln(e.Stderr, "hooklock: "+naming.HideSecrets(err.Error()))
 	var coded cli.CodedError
 	switch {
 	case !errors.As(err, &coded):

@@ -20,6 +20,8 @@ type Operation struct {
 	Took       time.Duration
 	// Code is how it failed, in the spelling of gRPC, as "DEADLINE_EXCEEDED"; empty when it did not.
 	Code string
+	// Why says in words why there was no answer, as "no connection to etcd at …: connection refused"; empty when there was one.
+	Why string
 }
 
 // The Codes of a request that this process has cancelled itself, and of one about a lease that has ended, which is an answer like any other.
@@ -47,7 +49,11 @@ func (m *member) measured(name string, request func() error) error {
 	}
 	since := time.Now()
 	err := request()
-	m.report(Operation{Name: name, Host: m.host, Port: m.port, Took: time.Since(since), Code: codeOf(err)})
+	op := Operation{Name: name, Host: m.host, Port: m.port, Took: time.Since(since), Code: codeOf(err)}
+	if silent, is := errors.AsType[*errSilent](err); is {
+		op.Why = silent.text
+	}
+	m.report(op)
 	return err
 }
 

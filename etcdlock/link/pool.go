@@ -210,12 +210,18 @@ func (p *Pool) try(parent context.Context, name string, limit time.Duration, req
 	}
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	once := func() error { return request(ctx, c) }
-	if err = p.members[at].measured(name, once); staleToken(err) {
-		err = p.members[at].measured(name, once)
+	m := p.members[at]
+	once := func() error {
+		err := request(ctx, c)
+		if parent.Err() == nil {
+			err = m.explain(err, c, m.endpoint, limit)
+		}
+		return err
+	}
+	if err = m.measured(name, once); staleToken(err) {
+		err = m.measured(name, once)
 	}
 	if parent.Err() == nil {
-		err = p.members[at].explain(err, c, p.members[at].endpoint, limit)
 		p.note(err)
 	}
 	if err != nil && parent.Err() == nil && !Definite(err) {

@@ -52,6 +52,23 @@ func TestARequestWithoutAnAnswerSaysWhy(t *testing.T) {
 	}
 }
 
+// TestAReportOfARequestSaysWhyThereWasNoAnswer: its code alone is DEADLINE_EXCEEDED, whether etcd refuses connections or hangs.
+func TestAReportOfARequestSaysWhyThereWasNoAnswer(t *testing.T) {
+	var reported []Operation
+	p, err := OpenPool(&Target{Endpoints: []string{"127.0.0.1:1"}, OnOperation: func(op Operation) { reported = append(reported, op) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Get(t.Context(), "k"); err == nil {
+		t.Fatal("an answer of nothing")
+	}
+	const why = "no connection to etcd at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"
+	if len(reported) != 1 || reported[0].Why != why || reported[0].Code != "DEADLINE_EXCEEDED" {
+		t.Errorf("%+v", reported)
+	}
+}
+
 // The one that is left of two says so, to a watch at once, and answers no write.
 func TestAMemberWithoutALeaderIsCalledThat(t *testing.T) {
 	members := etcdtest.StartCluster(t, 2)

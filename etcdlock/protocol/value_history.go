@@ -28,7 +28,8 @@ func DecodeHistory(b []byte) *idem.History {
 
 func (c *codec) history(h *idem.History) {
 	arrived, forgotten, labelled, lost := h.Counts != nil, h.Forgotten != nil, len(h.Labels) > 0, !h.Lost.IsZero()
-	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled, &lost)
+	explained := len(h.Newest) > 0 && h.Newest[0].Detail != ""
+	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled, &lost, &explained)
 	c.text(&h.Workflow)
 	textOf(c, &h.Key)
 	c.text(&h.Route)
@@ -43,11 +44,11 @@ func (c *codec) history(h *idem.History) {
 		c.micros(&h.Lost, epoch)
 	}
 	if arrived {
-		c.arrivals(h)
+		c.arrivals(h, explained)
 	}
 }
 
-func (c *codec) arrivals(h *idem.History) {
+func (c *codec) arrivals(h *idem.History, explained bool) {
 	counts, all := map[idem.Decision]int64{}, int64(0)
 	for _, decision := range each(c, slices.Sorted(maps.Keys(h.Counts))) {
 		n := h.Counts[decision]
@@ -59,6 +60,9 @@ func (c *codec) arrivals(h *idem.History) {
 	h.Counts, h.Newest = counts, each(c, h.Newest)
 	for i := range h.Newest {
 		c.arrival(&h.Newest[i])
+	}
+	if explained && len(h.Newest) > 0 {
+		c.text(&h.Newest[0].Detail)
 	}
 	if n := len(h.Newest); n > 0 && int64(n) == all {
 		h.First = h.Newest[n-1]

@@ -42,7 +42,7 @@ func FuzzWhatIsForPeople(f *testing.F) {
 func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
 	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
 	event := idem.Scope{Workflow: "stripe/cus_1", Key: key}
-	for name, c := range map[string]struct{ arrivals, most int }{"one": {1, 170}, "as many as are kept": {idem.MaxArrivals, 1500}, "more": {40, 1600}, "none": {0, 250}} {
+	for name, c := range map[string]struct{ arrivals, most int }{"one": {1, 200}, "as many as are kept": {idem.MaxArrivals, 1500}, "more": {40, 1600}, "none": {0, 250}} {
 		h := idem.History{Scope: event, Route: "stripe", EventID: "evt_1PqR0000000000000001"}
 		for n := range c.arrivals {
 			h.Add(idem.Arrival{
@@ -54,7 +54,7 @@ func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
 			h.Labels = idem.Labels{{Name: "order", Value: "1042"}}
 			h.Forgotten = &idem.Forgotten{Execution: "exec_a", Status: idem.Failed, Outcome: idem.Unknown, By: "ops", Reason: "why", At: time.UnixMilli(1).UTC()}
 		} else {
-			h.Newest[0].Would, h.Newest[0].Differs = idem.DecisionLocked, []string{"body", "a query"}
+			h.Newest[0].Would, h.Newest[0].Differs, h.Newest[0].Detail = idem.DecisionLocked, []string{"body", "a query"}, "x509: unknown authority"
 			h.First = h.Newest[len(h.Newest)-1]
 		}
 		b := EncodeHistory(&h)

@@ -46,6 +46,7 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	attrs := append((*fields)[:0], slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
+	attrs = appendText(attrs, "path", r.Path)
 	attrs = appendText(attrs, "signature", r.Signature)
 	attrs = appendText(attrs, "signature_part", r.SignaturePart)
 	attrs = appendText(attrs, "stale", r.Stale)

@@ -52,7 +52,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	rejected := full()
 	rejected.Code = "body_too_large"
 	redirected := full()
-	redirected.Status, redirected.UpstreamStatus = 302, 302
+	redirected.Status, redirected.UpstreamStatus, redirected.Path = 302, 302, "/elsewhere"
 	lines := map[string]func(){"delivery": func() { r.Delivered(redirected) }}
 	for _, name := range []proxy.EventName{
 		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled,

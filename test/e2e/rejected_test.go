@@ -41,6 +41,20 @@ func TestADeliveryThatCannotBeNamedIsRejected(t *testing.T) {
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key(strings.Repeat("k", 512))), 200, "done", "executed")
 }
 
+// A sender whose URL has a typing error is found by what it asks for, and by nothing else: there is no event.
+func TestTheLogHasThePathThatNoRouteTakes(t *testing.T) {
+	t.Parallel()
+	h := own(t, "unmatched: reject\n"+shared.config("unrouted", ""))
+	for target, path := range map[string]string{
+		"/hoks/acme%0a?token=s3cret":              "/hoks/acme%0a",
+		"/" + strings.Repeat("a", 300):            "/" + strings.Repeat("a", 199),
+		"/hoks/whsec_" + strings.Repeat("0a", 16): "/hoks/whsec_***",
+	} {
+		refused{404, "route_not_found", "no", ""}.check(t, testkit.Post(t, h.Addr, target, "{}"))
+		h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool { return r["code"] == "route_not_found" && r["path"] == path })
+	}
+}
+
 func TestADeliveryThatTwoParsersCouldReadDifferentlyIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, request := range map[string]string{

@@ -15,6 +15,7 @@ import (
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
+	"hooklock/idem/naming"
 )
 
 // errUnwell is returned if a check failed. The findings have been printed.
@@ -124,7 +125,7 @@ func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Fin
 func printFindings(e *cli.Environment, findings []diagnose.Finding, asJSON bool) error {
 	for i := range findings {
 		f := &findings[i]
-		f.Found, f.Advice = config.HideSecrets(f.Found), config.HideSecrets(f.Advice)
+		f.Found, f.Advice = naming.HideSecrets(f.Found), naming.HideSecrets(f.Advice)
 	}
 	if asJSON {
 		out := json.NewEncoder(e.Stdout)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -118,7 +119,7 @@ func (c *contacts) operation(op link.Operation) {
 	case op.Code == "", op.Code == link.CodeNotFound:
 		member.Answer(time.Now())
 	default:
-		member.Fail(time.Now(), op.Code)
+		member.Fail(time.Now(), cmp.Or(op.Why, op.Code))
 	}
 }
 

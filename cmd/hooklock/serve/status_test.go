@@ -14,4 +14,8 @@ func TestAnEtcdThatKnowsALeaseNoMoreHasAnswered(t *testing.T) {
 			t.Errorf("after %q: %+v", code, seen)
 		}
 	}
+	c.operation(link.Operation{Code: "DEADLINE_EXCEEDED", Why: "no connection to etcd"})
+	if seen := c.embedded.Seen(); seen.Failure != "no connection to etcd" {
+		t.Errorf("%+v", seen)
+	}
 }
