@@ -5,8 +5,9 @@ package idem
 // accepted execution that may be tried.
 type Situation struct {
 	// Attached: its sender waits for the outcome, and repeats the event. Of the other fields only
-	// After, Storable and Stale count then.
+	// those of Way, After, Storable and Stale count then.
 	Attached bool
+	Way
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
 	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
 	After Disposition
@@ -28,6 +29,35 @@ type Situation struct {
 	// Stale is what its route says of it, because its event is older than what went through.
 	Stale Staleness
 }
+
+// Way is how far an attached execution is from the lock, and what its route says of that. The zero
+// value: it has the lock.
+type Way struct {
+	Barred Barred
+	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
+	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it
+	// is accepted before anything is asked.
+	Skips, Waits, Follows, AtOnce bool
+	// Waited: it has, in the queue.
+	Waited bool
+}
+
+// Barred is why an attached execution does not have the lock.
+type Barred uint8
+
+// The reasons. The zero value: it has the lock.
+const (
+	BarUnasked Barred = iota + 1 // the ledger was not asked yet
+	BarTaken                     // another event has the lock
+	BarLimited                   // a limit has no slot for it
+	BarPaused                    // its route or workflow is paused
+	BarNoRoom                    // others are before it, and it cannot wait any longer
+	BarCopy                      // another delivery of its event runs or waits
+	BarDecided                   // it does not run, for another reason
+)
+
+// onlyTime reports whether an execution may have the lock later.
+func (b Barred) onlyTime() bool { return b >= BarTaken && b <= BarNoRoom }
 
 // Stop is why a process has to stop with an execution.
 type Stop uint8
@@ -52,9 +82,11 @@ const (
 // Action is what an execution does now, at the process that has it.
 type Action uint8
 
-// The actions. After the first eleven this process has nothing more to do with it.
+// The actions. After the first thirteen this process has nothing more to do with it.
 const (
-	ActLeave      Action = iota + 1 // nothing: it is not this process's any more
+	ActDecline    Action = iota + 1 // its sender is told why it does not run
+	ActDrop                         // its sender is told that it need not come again
+	ActLeave                        // nothing: it is not this process's any more
 	ActRelease                      // its lock is given back, and the event is as if it had not come
 	ActSettle                       // it ends with the answer of its try
 	ActLetGo                        // its lock outlives the answer
@@ -66,6 +98,9 @@ const (
 	ActExpire                       // the same, because it is too old
 	ActRefuse                       // the same, because a newer event went through
 
+	ActClaim       // the ledger is asked for the lock
+	ActQueue       // it waits in the queue for the lock
+	ActFollow      // it waits for the answer of the execution of its event that runs
 	ActStore       // its request is stored, and its sender told that the event is accepted
 	ActRest        // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
@@ -112,11 +147,13 @@ func Next(s *Situation) Action {
 	return s.untilCall()
 }
 
-// whileAttached is Next of an execution whose sender waits. It has the lock, and one try: how that
-// ended is told to the sender, or the event is accepted and need not come again. A stale event that
-// is refused leaves no trace, as any refusal does.
+// whileAttached is Next of an execution whose sender waits. It has one try: how that ended is told
+// to the sender, or the event is accepted and need not come again. A stale event that is refused
+// leaves no trace, as any refusal does.
 func (s *Situation) whileAttached() Action {
 	switch {
+	case s.Barred != 0:
+		return s.untilLock()
 	case s.After != 0 && s.Storable:
 		return ActStore
 	case s.After != 0:
@@ -127,6 +164,25 @@ func (s *Situation) whileAttached() Action {
 		return ActRelease
 	}
 	return ActCall
+}
+
+// untilLock is Next of an execution whose sender waits, and that does not have the lock.
+func (s *Situation) untilLock() Action {
+	switch {
+	case s.Barred == BarUnasked && s.AtOnce && s.Storable:
+		return ActStore
+	case s.Barred == BarUnasked:
+		return ActClaim
+	case s.Skips && (s.Barred == BarTaken || s.Barred == BarCopy):
+		return ActDrop
+	case s.Waits && !s.Waited && s.Barred.onlyTime():
+		return ActQueue
+	case s.Storable && s.Barred.onlyTime():
+		return ActStore
+	case s.Follows && s.Barred == BarCopy:
+		return ActFollow
+	}
+	return ActDecline
 }
 
 // untilCall is Next of an accepted execution that is to be tried.

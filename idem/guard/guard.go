@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"sync/atomic"
 	"time"
@@ -94,21 +93,7 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
 	}
-	notStored := false
-	if g.atOnce(r) {
-		a := g.park(r, idem.Verdict{}, atOnceFor(r))
-		if notStored = errors.Is(a.Err, errNotStored); !notStored {
-			return a
-		}
-	}
-	g.lively.Store(g.o.Now().UnixNano())
-	a := g.turn(sender, g.admit(r), r)
-	if !notStored && a.mayParkRefused(r.Policy) {
-		a = g.parkRefused(r, a)
-	}
-	if a.Decision == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach {
-		a = g.waited(sender, a, r.Policy.AttachTimeout, g.attach, r)
-	}
+	a := (&turn{guard: g, request: r, sender: sender}).take()
 	if err := g.whole(&a.Verdict); err != nil {
 		a = unavailable(err)
 	}
@@ -119,33 +104,6 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 		g.o.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
 	}
 	return a
-}
-
-// turn skips a delivery that has others before it, or lets it wait, as its policy says.
-func (g *Guard) turn(sender context.Context, a Admission, r *idem.Request) Admission {
-	overtaken := g.overtaken(r, &a.Verdict)
-	switch {
-	case a.Decision != idem.DecisionLimited && a.Taken() && r.Policy.Strategy == idem.Skip:
-		a.Decision = idem.DecisionSkipped
-	case before(&a.Verdict) && r.Policy.Strategy.Waits():
-		return g.queued(sender, a, r.Policy.WaitTimeout, r)
-	case overtaken > 0:
-		a = g.queued(sender, a, overtaken, r)
-		if a.Decision == idem.DecisionWaitTimeout || a.Decision == idem.DecisionQueueFull {
-			a.Decision = idem.DecisionLocked
-		}
-	}
-	return a
-}
-
-// mayParkRefused reports whether a delivery is refused only because others are before it.
-func (a *Admission) mayParkRefused(p *idem.Policy) bool {
-	return before(&a.Verdict) || a.Decision == idem.DecisionQueueFull || a.Decision == idem.DecisionWaitTimeout && p.Observe
-}
-
-// before reports whether other events are before the delivery, or it is paused.
-func before(v *idem.Verdict) bool {
-	return v.Decision == idem.DecisionLocked || v.Decision == idem.DecisionLimited || v.Decision == idem.DecisionPaused
 }
 
 // whole reads the answer for a duplicate if it is stored apart from its record.
@@ -163,15 +121,6 @@ func (g *Guard) readAnswer(ctx context.Context, rec *idem.Record) error {
 		return nil
 	}
 	return g.o.Ledger.Answer(ctx, rec)
-}
-
-// queued lets a delivery with admission a wait in the queue, at most for limit.
-func (g *Guard) queued(sender context.Context, a Admission, limit time.Duration, r *idem.Request) Admission {
-	a = g.waited(sender, a, limit, g.wait, r)
-	if a.Execution != nil && a.Execution.Lock().Attempt == 1 {
-		g.quotas.add(r.Policy, -1, g.o.Now())
-	}
-	return a
 }
 
 // ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or is refused as one.

@@ -52,7 +52,7 @@ func (r *refusals) by(holder idem.ExecutionID, event idem.Key) (overtaken int) {
 // 0: it does not wait.
 func (g *Guard) overtaken(r *idem.Request, v *idem.Verdict) time.Duration {
 	p := r.Policy
-	if v.Decision != idem.DecisionLocked || p.Strategy != idem.FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, parkOn(v)) {
+	if v.Decision != idem.DecisionLocked || p.Strategy != idem.FailFast || p.Observe || !p.Idempotency || v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, idem.ParkLocked) {
 		return 0
 	}
 	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.o.OvertakenWait, p.WaitTimeout)

@@ -30,43 +30,10 @@ func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
 }
 
-// atOnce reports whether a delivery is parked before anything is asked.
-func (g *Guard) atOnce(r *idem.Request) bool {
+// parksAtOnce reports whether the route parks a delivery before anything is asked.
+func (g *Guard) parksAtOnce(r *idem.Request) bool {
 	p := r.Policy.Park
-	return p != nil && (p.After == 0 && p.Locked || r.Parking != nil && r.Parking.AtOnce) && !r.Policy.Observe && g.MayPark(r, atOnceFor(r))
-}
-
-// atOnceFor returns the reason for which a delivery is parked at once.
-func atOnceFor(r *idem.Request) idem.ParkOn {
-	if r.Parking != nil && r.Parking.AtOnce {
-		return idem.ParkSenderLimit
-	}
-	return idem.ParkLocked
-}
-
-// parkRefused parks a delivery that is refused only because another one is before it.
-func (g *Guard) parkRefused(r *idem.Request, a Admission) Admission {
-	switch {
-	case !g.MayPark(r, parkOn(&a.Verdict)):
-		return a
-	case r.Policy.Observe:
-		a.Decision = idem.DecisionParked
-		return a
-	}
-	parked := g.park(r, a.Verdict, parkOn(&a.Verdict))
-	if errors.Is(parked.Err, errNotStored) {
-		return a
-	}
-	parked.Waited = a.Waited
-	return parked
-}
-
-// parkOn returns the reason for which a refused delivery would be parked.
-func parkOn(v *idem.Verdict) idem.ParkOn {
-	if v.Decision == idem.DecisionPaused {
-		return idem.ParkPaused
-	}
-	return idem.ParkLocked
+	return p != nil && r.Parking != nil && (p.After == 0 && p.Locked || r.Parking.AtOnce) && !r.Policy.Observe
 }
 
 // park enqueues a delivery to be run without its sender. The verdict may be another one: its event was settled, or a duplicate waits or runs.

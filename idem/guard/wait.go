@@ -89,28 +89,6 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 	}
 }
 
-// waited lets a delivery with admission a wait, at most for limit, and records how long it did.
-func (g *Guard) waited(
-	sender context.Context, a Admission, limit time.Duration, wait func(context.Context, *idem.Request, idem.Verdict) Admission, r *idem.Request,
-) Admission {
-	v, waited, since := a.Verdict, a.Waited, g.o.Now()
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
-	if seat == nil {
-		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
-		return Admission{Verdict: full, Waited: waited}
-	}
-	defer g.waiting.leave(r.Scope.Workflow, seat)
-	parks := before(&a.Verdict) && g.MayPark(r, parkOn(&a.Verdict))
-	if parks {
-		limit = min(limit, r.Parking.Patience)
-	}
-	ctx, done := g.patience(sender, limit, parks)
-	defer done()
-	a = wait(ctx, r, v)
-	a.Waited = waited + g.o.Now().Sub(since)
-	return a
-}
-
 // wait implements strategy wait: the delivery is enqueued, and is admitted from the head of the queue.
 func (g *Guard) wait(ctx context.Context, r *idem.Request, first idem.Verdict) Admission {
 	w := &waiter{guard: g, r: r, ctx: ctx}

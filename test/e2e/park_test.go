@@ -380,6 +380,31 @@ func TestEventsOfAnOutageRunInOrderWhenTheUpstreamIsBack(t *testing.T) {
 	}
 }
 
+// TestADuplicateIsTheSameWhetherItsRouteAcceptsAtOnceOrNot: it gets the first answer whole, and is counted.
+func TestADuplicateIsTheSameWhetherItsRouteAcceptsAtOnceOrNot(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	for _, route := range []string{"park", "park-now"} {
+		path := at(t, route)
+		shared.on(t, path, func(*testkit.Received) string { return testkit.Reply(201, "the true answer", "X-Kept: yes") })
+		testkit.Post(t, h.Addr, path, "{}", key("1"))
+		settles(t, h.Addr, path, "{}", "1", 201, "the true answer")
+		id := testkit.Post(t, h.Addr, path, "{}", key("1")).Execution()
+		duplicates := func() (n int) {
+			_, rest, _ := strings.Cut(cli(t, h, "show", id, "-o", "json"), `"duplicates": `)
+			n, _ = strconv.Atoi(rest[:strings.IndexAny(rest+",", ",\n}")])
+			return n
+		}
+		before := duplicates()
+		for range 3 {
+			testkit.Post(t, h.Addr, path, "{}", key("1"))
+		}
+		if n := duplicates(); n != before+3 {
+			t.Errorf("%s: three more duplicates are %d", route, n-before)
+		}
+	}
+}
+
 func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
 	t.Parallel()
 	h := parking(t)

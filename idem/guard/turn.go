@@ -1,0 +1,166 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hooklock/idem"
+)
+
+// turn is one delivery on its way to the lock.
+type turn struct {
+	guard   *Guard
+	request *idem.Request
+	sender  context.Context
+
+	asked     bool
+	a         Admission // what is known of it; nothing before it was asked
+	overtaken time.Duration
+	waited    bool
+	followed  bool
+	stored    bool // it was tried: if the request store does not take it, it is decided as if parking were off
+}
+
+// take does what idem.Next says, until the delivery has the lock or its sender an answer.
+func (t *turn) take() Admission {
+	g := t.guard
+	for {
+		now := t.situation()
+		switch idem.Next(&now) {
+		case idem.ActClaim:
+			g.lively.Store(g.o.Now().UnixNano())
+			t.asked, t.a = true, g.admit(t.request)
+		case idem.ActQueue:
+			t.waitForLock()
+		case idem.ActFollow:
+			t.followed = true
+			t.wait(t.request.Policy.AttachTimeout, false, g.attach)
+		case idem.ActStore:
+			if atOnce := !t.asked; t.store() && atOnce { // its sender waits for nothing
+				return t.a
+			}
+		case idem.ActDrop:
+			t.a.Decision = idem.DecisionSkipped
+			return t.a
+		default: // it has the lock, or its sender is told why it does not run
+			return t.a
+		}
+	}
+}
+
+// situation says how far the delivery is.
+func (t *turn) situation() idem.Situation {
+	p := t.request.Policy
+	now := idem.Situation{Attached: true, Way: idem.Way{
+		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(), Follows: p.InFlight == idem.Attach, Waited: t.waited,
+	}}
+	switch now.Barred {
+	case 0, idem.BarCopy, idem.BarDecided:
+	case idem.BarUnasked:
+		now.AtOnce = t.guard.parksAtOnce(t.request)
+		now.Storable = now.AtOnce && !t.stored && t.guard.MayPark(t.request, t.parkOn())
+	case idem.BarTaken:
+		now.Storable = !t.stored && t.guard.MayPark(t.request, t.parkOn())
+		if !t.waited {
+			t.overtaken = t.guard.overtaken(t.request, &t.a.Verdict)
+		}
+		now.Waits = now.Waits || t.overtaken > 0
+	default:
+		now.Storable = !t.stored && t.guard.MayPark(t.request, t.parkOn())
+	}
+	return now
+}
+
+// barred says why the delivery does not have the lock.
+func (t *turn) barred() idem.Barred {
+	switch {
+	case !t.asked:
+		return idem.BarUnasked
+	case t.a.Execution != nil:
+		return 0
+	case t.followed:
+		return idem.BarDecided
+	}
+	switch t.a.Decision {
+	case idem.DecisionLocked:
+		return idem.BarTaken
+	case idem.DecisionLimited:
+		return idem.BarLimited
+	case idem.DecisionPaused:
+		return idem.BarPaused
+	case idem.DecisionInFlight:
+		return idem.BarCopy
+	case idem.DecisionQueueFull:
+		return idem.BarNoRoom
+	case idem.DecisionWaitTimeout:
+		if t.request.Policy.Observe { // under enforce it would have been parked by its wait
+			return idem.BarNoRoom
+		}
+	}
+	return idem.BarDecided
+}
+
+// waitForLock lets the delivery wait in the queue. One that was overtaken is refused as at once if its moment is over.
+func (t *turn) waitForLock() {
+	g, p := t.guard, t.request.Policy
+	limit, moment := p.WaitTimeout, !p.Strategy.Waits()
+	if moment {
+		limit = t.overtaken
+	}
+	parks := g.MayPark(t.request, t.parkOn())
+	if parks {
+		limit = min(limit, t.request.Parking.Patience)
+	}
+	t.waited = true
+	t.wait(limit, parks, g.wait)
+	if t.a.Execution != nil && t.a.Execution.Lock().Attempt == 1 {
+		g.quotas.add(p, -1, g.o.Now())
+	}
+	if d := t.a.Decision; moment && (d == idem.DecisionWaitTimeout || d == idem.DecisionQueueFull) {
+		t.a.Decision = idem.DecisionLocked
+	}
+}
+
+// wait lets the delivery wait for something, at most for limit, and records how long it did. parks: it is parked if the process ends meanwhile.
+func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context, *idem.Request, idem.Verdict) Admission) {
+	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.o.Now()
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
+	if seat == nil {
+		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
+		t.a = Admission{Verdict: full, Waited: waited}
+		return
+	}
+	defer g.waiting.leave(r.Scope.Workflow, seat)
+	ctx, done := g.patience(t.sender, limit, parks)
+	defer done()
+	t.a = something(ctx, r, v)
+	t.a.Waited = waited + g.o.Now().Sub(since)
+}
+
+// store parks the delivery, or finds that another one of its event was before it. It returns false if its request could not be stored.
+func (t *turn) store() bool {
+	t.stored = true
+	if t.request.Policy.Observe {
+		t.a.Decision = idem.DecisionParked
+		return true
+	}
+	a := t.guard.park(t.request, t.a.Verdict, t.parkOn())
+	if errors.Is(a.Err, errNotStored) {
+		return false
+	}
+	a.Waited = t.a.Waited
+	t.a, t.asked = a, true
+	return true
+}
+
+// parkOn returns the reason for which the delivery would be parked now.
+func (t *turn) parkOn() idem.ParkOn {
+	switch {
+	case !t.asked && t.request.Parking.AtOnce:
+		return idem.ParkSenderLimit
+	case t.a.Decision == idem.DecisionPaused:
+		return idem.ParkPaused
+	}
+	return idem.ParkLocked
+}
