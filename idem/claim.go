@@ -37,15 +37,10 @@ func ClaimLock(
 	}
 }
 
-// Waiter is what AwaitLock asks about the delivery that waits for a lock in its workflow's queue.
+// Waiter is what AwaitLock and Accept ask about the delivery that waits for a lock in its workflow's queue.
 type Waiter interface {
-	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID that was not used before. If it is Parked,
-	// AwaitLock ends when the entry is made.
+	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID that was not used before.
 	Lock(v Verdict) Lock
-	// Keep returns the stored request of an entry that is parked.
-	Keep(ctx context.Context, id ExecutionID) (Kept, error)
-	// Stays is called when the wait times out. It returns true if it parked the entry, which then waits without w.
-	Stays(place Place, lock Lock) bool
 	// Judge decides on what was seen: at the head of the queue, or, if placed is false, when no entry was made. Without a Decision it reaps the
 	// dead owner, claims at the head of the queue, or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
@@ -58,28 +53,40 @@ type Waiter interface {
 	Now() time.Time
 }
 
-// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision of the verdict says: w's own, aborted if it
-// was cancelled in the queue, and wait_timeout, or parked, when ctx has ended. After a result without a lock the entry is gone; an error beside
-// a Decision says that it is not yet, and the ledger goes on to remove it. Other errors are those that Again returned. v is what w may claim
-// over, as far as it knows.
-func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (Held, Verdict, error) {
-	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
-	for ctx.Err() == nil {
-		held, v, err := q.take()
-		switch {
-		case held != nil || v.Decision != "":
-			return held, v, err
-		case err == nil || errors.Is(err, ErrNotClaimed) || ctx.Err() != nil:
-			continue
-		}
-		if err := w.Again(err); err != nil {
-			return nil, Verdict{}, err
-		}
-	}
-	return nil, Verdict{Decision: DecisionWaitTimeout}, nil
+// Waiting is an entry in the queue.
+type Waiting struct {
+	Place
+	Lock Lock
 }
 
-// queuing is one call of AwaitLock.
+// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision of the verdict says: w's own, aborted if it
+// was cancelled in the queue, and wait_timeout when ctx has ended. The entry is gone then; an error beside a Decision says that it is not yet, and
+// the ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave; nil = there is none. Other errors are those
+// that Again returned. v is what w may claim over, as far as it knows.
+func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Held, left *Waiting, verdict Verdict, err error) {
+	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
+	over, err := q.repeat(func() (over bool, err error) {
+		held, left, verdict, err = q.take()
+		return held != nil || verdict.Decision != "", err
+	})
+	if !over && err == nil {
+		verdict.Decision = DecisionWaitTimeout
+	}
+	return held, left, verdict, err
+}
+
+// Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns its stored request. The verdict is parked, w's own,
+// or has no Decision if ctx has ended. Errors are those that Again returned.
+func Accept(ctx context.Context, ledger Ledger, w Waiter, keep func(context.Context, ExecutionID) (Kept, error), v Verdict) (verdict Verdict, err error) {
+	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
+	_, err = q.repeat(func() (over bool, err error) {
+		verdict, err = q.accept(keep)
+		return verdict.Decision != "", err
+	})
+	return verdict, err
+}
+
+// queuing is one call of AwaitLock or Accept.
 type queuing struct {
 	Waiter
 	ctx    context.Context
@@ -87,49 +94,69 @@ type queuing struct {
 	may    Verdict // what it may claim over, as far as it knows
 }
 
-// take makes a queue entry and waits there. Without a result it has to be called again.
-func (q *queuing) take() (held Held, v Verdict, err error) {
-	lock := q.Lock(q.may)
-	place, seen, err := q.enqueue(lock)
-	switch {
-	case err != nil:
-		return nil, v, err
-	case seen != nil:
-		v, err = q.refused(seen)
-		return nil, v, err
-	}
-	if lock.Parked != nil {
-		return nil, accepted(lock.Execution), nil
-	}
-	held, v, err = q.wait(place, lock)
-	if held == nil && !v.Accepted {
-		request, cancel := q.Request()
-		defer cancel()
-		if left := place.Leave(request); err == nil {
-			err = left
+// repeat calls try until that is over, ctx has ended, or Again returns an error.
+func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err error) {
+	for q.ctx.Err() == nil {
+		over, err := try()
+		switch {
+		case over:
+			return true, err
+		case err == nil || errors.Is(err, ErrNotClaimed) || q.ctx.Err() != nil:
+			continue
+		}
+		if err := q.Again(err); err != nil {
+			return false, err
 		}
 	}
-	return held, v, err
+	return false, nil
 }
 
-func (q *queuing) enqueue(lock Lock) (Place, *Seen, error) {
+// take makes a queue entry and waits there. Without a result it has to be called again.
+func (q *queuing) take() (held Held, left *Waiting, v Verdict, err error) {
+	lock := q.Lock(q.may)
+	request, cancel := q.Request()
+	place, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
+	cancel()
+	switch {
+	case err != nil:
+		return nil, nil, v, err
+	case seen != nil:
+		v, err = q.refused(seen)
+		return nil, nil, v, err
+	}
+	held, v, err = q.wait(place, lock)
+	switch {
+	case held != nil:
+		return held, nil, v, err
+	case v.Decision == DecisionWaitTimeout:
+		return nil, &Waiting{place, lock}, v, err
+	}
+	request, cancel = q.Request()
+	defer cancel()
+	if gone := place.Leave(request); err == nil {
+		err = gone
+	}
+	return nil, nil, v, err
+}
+
+// accept makes a queue entry that is parked.
+func (q *queuing) accept(keep func(context.Context, ExecutionID) (Kept, error)) (Verdict, error) {
+	lock := q.Lock(q.may)
 	request, cancel := q.Request()
 	defer cancel()
-	if lock.Parked == nil {
-		return q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
-	}
-	kept, err := q.Keep(request, lock.Execution)
+	kept, err := keep(request, lock.Execution)
 	if err != nil {
-		return nil, nil, err
+		return Verdict{}, err
 	}
 	lock.Parked.Bytes = kept.Bytes
 	seen, err := q.ledger.EnqueueParked(request, lock, q.may.Prev, q.may.Behind, kept)
-	return nil, seen, err
-}
-
-// accepted returns the verdict for a delivery that was parked.
-func accepted(id ExecutionID) Verdict {
-	return Verdict{Decision: DecisionParked, Holder: id, Accepted: true}
+	switch {
+	case err != nil:
+		return Verdict{}, err
+	case seen != nil:
+		return q.refused(seen)
+	}
+	return Verdict{Decision: DecisionParked, Holder: lock.Execution, Accepted: true}, nil
 }
 
 // refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or runs.
@@ -151,8 +178,6 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 			return nil, superseded(seen.Record), nil
 		case errors.Is(err, ErrCancelled):
 			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}, nil
-		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil && q.Stays(place, lock):
-			return nil, accepted(lock.Execution), nil
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil:
 			if seen != nil {
 				q.Judge(seen, true) // what is in the way now

@@ -103,7 +103,10 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 // Await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
 // ended, or idem.ErrCancelled where an operator ended the wait.
 func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
-	held, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
+	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
+	if left != nil {
+		_ = left.Leave(ctx) // the Store goes on to remove it
+	}
 	switch {
 	case held != nil:
 		return held, nil
@@ -136,14 +139,6 @@ func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
 	}
 	return idem.Verdict{Attempt: 1}
 }
-
-// Keep implements idem.Waiter: a lock is no delivery, and has no request.
-func (w *waiter) Keep(context.Context, idem.ExecutionID) (idem.Kept, error) {
-	return idem.Kept{}, errors.ErrUnsupported
-}
-
-// Stays implements idem.Waiter.
-func (w *waiter) Stays(idem.Place, idem.Lock) bool { return false }
 
 // Again implements idem.Waiter: where the place went with its session, there is another one of the next.
 func (w *waiter) Again(err error) error {

@@ -93,7 +93,9 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
 	}
-	a := (&turn{guard: g, request: r, sender: sender}).take()
+	t := turn{guard: g, request: r, sender: sender}
+	t.take()
+	a := t.a
 	if err := g.whole(&a.Verdict); err != nil {
 		a = unavailable(err)
 	}

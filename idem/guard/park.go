@@ -40,16 +40,23 @@ func (g *Guard) parksAtOnce(r *idem.Request) bool {
 func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
-	w := &waiter{guard: g, r: r, ctx: ctx, parks: on}
-	_, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: first.Behind})
-	switch {
-	case v.Accepted:
-		v.On = on
-		g.quotas.add(r.Policy, -1, g.o.Now())
-	case v.Decision == idem.DecisionWaitTimeout, v.Decision == "":
-		a := unavailable(errors.Join(err, w.notParked, context.Cause(ctx)))
+	var unstored error // if the store took all the time there was, no other error says so
+	keep := func(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+		kept, err := r.Parking.Keep(ctx, id)
+		if err != nil {
+			unstored = fmt.Errorf("%w: %w", errNotStored, err)
+			err = unstored
+		}
+		return kept, err
+	}
+	v, err := idem.Accept(ctx, g.o.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep, idem.Verdict{Attempt: 1, Behind: first.Behind})
+	if v.Decision == "" {
+		a := unavailable(errors.Join(err, unstored, context.Cause(ctx)))
 		a.Unsure = errors.Is(err, idem.ErrNotRecorded)
 		return a
+	}
+	if v.Accepted {
+		v.On = on
 	}
 	return Admission{Verdict: v, Err: err}
 }
@@ -57,35 +64,15 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 // errNotStored: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
 var errNotStored = errors.New("the request could not be kept")
 
-// Keep implements Waiter.
-func (w *waiter) Keep(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-	kept, err := w.r.Parking.Keep(ctx, id)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errNotStored, err)
-		w.notParked = err // if the store took all the time there was, no other error says so
-	}
-	return kept, err
-}
-
-// Stays implements Waiter.
-func (w *waiter) Stays(place idem.Place, lock idem.Lock) bool {
-	on := idem.ParkLocked
-	if w.paused() != nil {
-		on = idem.ParkPaused
-	}
-	if w.r.Policy.Observe || !w.guard.MayPark(w.r, on) { // an observed delivery is forwarded now
-		return false
-	}
-	request, cancel := w.Request()
+// parkEntry parks a delivery that waits in the queue, where it waits. ErrNotRecorded: it is not known whether it did.
+func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.o.Base), g.o.RequestTimeout)
 	defer cancel()
-	kept, err := w.Keep(request, lock.Execution)
-	if err == nil {
-		err = place.Park(request, idem.Parked{Since: w.Now(), On: on, Bytes: kept.Bytes}, kept)
+	kept, err := r.Parking.Keep(ctx, e.Lock.Execution)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotStored, err)
 	}
-	if w.notParked = err; err == nil {
-		w.parks = on
-	}
-	return err == nil
+	return e.Park(ctx, idem.Parked{Since: g.o.Now(), On: on, Bytes: kept.Bytes}, kept)
 }
 
 // errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.

@@ -15,7 +15,8 @@ type turn struct {
 	sender  context.Context
 
 	asked     bool
-	a         Admission // what is known of it; nothing before it was asked
+	a         Admission     // what is known of it; nothing before it was asked
+	entry     *idem.Waiting // in the queue, after its wait; nil = there is none
 	overtaken time.Duration
 	waited    bool
 	followed  bool
@@ -23,7 +24,8 @@ type turn struct {
 }
 
 // take does what idem.Next says, until the delivery has the lock or its sender an answer.
-func (t *turn) take() Admission {
+func (t *turn) take() {
+	defer t.leave()
 	g := t.guard
 	for {
 		now := t.situation()
@@ -35,16 +37,16 @@ func (t *turn) take() Admission {
 			t.waitForLock()
 		case idem.ActFollow:
 			t.followed = true
-			t.wait(t.request.Policy.AttachTimeout, false, g.attach)
+			t.wait(t.request.Policy.AttachTimeout, false, t.follow)
 		case idem.ActStore:
 			if atOnce := !t.asked; t.store() && atOnce { // its sender waits for nothing
-				return t.a
+				return
 			}
 		case idem.ActDrop:
 			t.a.Decision = idem.DecisionSkipped
-			return t.a
+			return
 		default: // it has the lock, or its sender is told why it does not run
-			return t.a
+			return
 		}
 	}
 }
@@ -94,7 +96,7 @@ func (t *turn) barred() idem.Barred {
 	case idem.DecisionQueueFull:
 		return idem.BarNoRoom
 	case idem.DecisionWaitTimeout:
-		if t.request.Policy.Observe { // under enforce it would have been parked by its wait
+		if t.entry != nil || t.request.Policy.Observe {
 			return idem.BarNoRoom
 		}
 	}
@@ -113,7 +115,7 @@ func (t *turn) waitForLock() {
 		limit = min(limit, t.request.Parking.Patience)
 	}
 	t.waited = true
-	t.wait(limit, parks, g.wait)
+	t.wait(limit, parks, t.queue)
 	if t.a.Execution != nil && t.a.Execution.Lock().Attempt == 1 {
 		g.quotas.add(p, -1, g.o.Now())
 	}
@@ -122,8 +124,8 @@ func (t *turn) waitForLock() {
 	}
 }
 
-// wait lets the delivery wait for something, at most for limit, and records how long it did. parks: it is parked if the process ends meanwhile.
-func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context, *idem.Request, idem.Verdict) Admission) {
+// wait lets the delivery wait for something, at most for limit, and records how long it did. parks: the wait ends when the process is about to.
+func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context)) {
 	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.o.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
@@ -134,23 +136,87 @@ func (t *turn) wait(limit time.Duration, parks bool, something func(context.Cont
 	defer g.waiting.leave(r.Scope.Workflow, seat)
 	ctx, done := g.patience(t.sender, limit, parks)
 	defer done()
-	t.a = something(ctx, r, v)
+	something(ctx)
 	t.a.Waited = waited + g.o.Now().Sub(since)
 }
 
-// store parks the delivery, or finds that another one of its event was before it. It returns false if its request could not be stored.
+// queue enqueues the delivery, which is admitted from the head of the queue.
+func (t *turn) queue(ctx context.Context) {
+	g, r := t.guard, t.request
+	w := &waiter{guard: g, r: r, ctx: ctx}
+	w.behind(t.a.Verdict)
+	held, left, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.a.Behind})
+	switch t.entry = left; {
+	case held != nil:
+		t.a = g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+	case v.Decision == idem.DecisionWaitTimeout:
+		t.a = w.gaveUp()
+	case v.Decision != "":
+		t.a = Admission{Verdict: v, Err: err}
+	default:
+		t.a = unavailable(err)
+	}
+}
+
+// follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never runs anything itself.
+func (t *turn) follow(ctx context.Context) {
+	first, ledger := t.a.Verdict, t.guard.o.Ledger
+	seen, err := ledger.Follow(ctx, first.Copy)
+	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
+		if err = ledger.Reap(ctx, seen.Lock); err == nil {
+			seen, err = ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		t.a = Admission{Verdict: first, Err: err}
+	case err != nil:
+		t.a = unavailable(err)
+	default:
+		same := idem.DecideAttached(seen, t.request, first.Holder)
+		same.HolderTrace = first.HolderTrace
+		t.a = Admission{Verdict: same}
+	}
+}
+
+// leave takes the delivery out of the queue, if it is still there.
+func (t *turn) leave() {
+	if t.entry == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.guard.o.Base), t.guard.o.RequestTimeout)
+	defer cancel()
+	t.a.Err = errors.Join(t.a.Err, t.entry.Leave(ctx))
+}
+
+// store parks the delivery where it waits, or at the end of the queue, or finds that another one of its event was before it. It returns false if it
+// could not be stored.
 func (t *turn) store() bool {
 	t.stored = true
 	if t.request.Policy.Observe {
 		t.a.Decision = idem.DecisionParked
 		return true
 	}
-	a := t.guard.park(t.request, t.a.Verdict, t.parkOn())
-	if errors.Is(a.Err, errNotStored) {
+	g, r, on, waited := t.guard, t.request, t.parkOn(), t.a.Waited
+	if t.entry == nil {
+		a := g.park(r, t.a.Verdict, on)
+		if errors.Is(a.Err, errNotStored) {
+			return false
+		}
+		t.a, t.asked = a, true
+	} else if err := g.parkEntry(r, t.entry, on); errors.Is(err, idem.ErrNotRecorded) {
+		t.a = unavailable(err)
+		t.a.Unsure = true
+	} else if err != nil {
+		t.a.Err = errors.Join(t.a.Err, err)
 		return false
+	} else {
+		t.a = Admission{Verdict: idem.Verdict{Decision: idem.DecisionParked, Holder: t.entry.Lock.Execution, Accepted: true, On: on}}
+		t.entry = nil
 	}
-	a.Waited = t.a.Waited
-	t.a, t.asked = a, true
+	if t.a.Waited = waited; t.a.Accepted {
+		g.quotas.add(r.Policy, -1, g.o.Now())
+	}
 	return true
 }
 

@@ -89,30 +89,12 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 	}
 }
 
-// wait implements strategy wait: the delivery is enqueued, and is admitted from the head of the queue.
-func (g *Guard) wait(ctx context.Context, r *idem.Request, first idem.Verdict) Admission {
-	w := &waiter{guard: g, r: r, ctx: ctx}
-	w.behind(first)
-	held, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: first.Behind})
-	switch {
-	case held != nil:
-		return g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
-	case v.Decision == idem.DecisionWaitTimeout:
-		return w.gaveUp(err)
-	case v.Decision != "":
-		v.On = w.parks
-		return Admission{Verdict: v, Err: err}
-	}
-	return unavailable(err)
-}
-
 // waiter is one delivery in the queue.
 type waiter struct {
 	guard       *Guard
 	r           *idem.Request
 	ctx         context.Context
-	parks       idem.ParkOn // what it is parked for, at once or after its wait timed out; "" = it is not
-	notParked   error       // why it could not be parked
+	parks       idem.ParkOn // what it is accepted for from the beginning; "" = it waits
 	callbackKey string
 	holder      idem.Verdict // the execution that stands in the way
 	freeAt      time.Time    // when the lock is expected to be free; zero = not known
@@ -191,8 +173,9 @@ func (w *waiter) Again(err error) error {
 // betweenSessions is how often a delivery whose entry was lost looks for the next session.
 const betweenSessions = 20 * time.Millisecond
 
-// gaveUp returns the answer to a delivery whose wait timed out. err is why its entry is still in the queue.
-func (w *waiter) gaveUp(err error) Admission {
+// gaveUp returns the answer to a delivery whose wait is over.
+func (w *waiter) gaveUp() Admission {
+	var err error
 	if cause := context.Cause(w.ctx); !errors.Is(cause, errWaited) {
 		err = cause
 	}
@@ -205,30 +188,5 @@ func (w *waiter) gaveUp(err error) Admission {
 	} else if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.Now())
 	}
-	if errors.Is(w.notParked, idem.ErrNotRecorded) {
-		a := unavailable(w.notParked)
-		a.Unsure = true
-		return a
-	}
-	return Admission{Verdict: v, Err: errors.Join(err, w.notParked)}
-}
-
-// attach implements in_flight: attach. The duplicate waits for the end of the first delivery and gets the same answer. It never runs anything
-// itself.
-func (g *Guard) attach(ctx context.Context, r *idem.Request, v idem.Verdict) Admission {
-	seen, err := g.o.Ledger.Follow(ctx, v.Copy)
-	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == v.Holder {
-		if err = g.o.Ledger.Reap(ctx, seen.Lock); err == nil {
-			seen, err = g.o.Ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
-		}
-	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return Admission{Verdict: v, Err: err}
-	case err != nil:
-		return unavailable(err)
-	}
-	same := idem.DecideAttached(seen, r, v.Holder)
-	same.HolderTrace = v.HolderTrace
-	return Admission{Verdict: same}
+	return Admission{Verdict: v, Err: err}
 }
