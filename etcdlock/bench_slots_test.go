@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/idem"
 )
 
@@ -85,7 +86,7 @@ func whileTheyWait(b *testing.B, stores []*Store, runs time.Duration, lock func(
 					b.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := inTurn(within(b, patience), &inQueue{Place: p, store: s, lock: l}, l)
+				held, err := ledgertest.InTurn(within(b, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
 				if err != nil {
 					b.Error(err)
 					return

@@ -1,8 +1,6 @@
 package etcdlock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,36 +14,12 @@ import (
 	"hooklock/idem"
 )
 
-const callbackKey = "KEY"
-
-// withKey lets the upstream of l speak with callbackKey.
-func withKey(l idem.Lock) idem.Lock {
-	hash := sha256.Sum256([]byte(callbackKey))
-	l.CallbackHash = hex.EncodeToString(hash[:10])
-	l.ReplayBody = 1 << 10
-	return l
-}
-
-func callbackOf(l *idem.Lock) idem.Callback {
-	return idem.Callback{Execution: l.Execution, Token: l.Token, Key: callbackKey}
-}
-
 func stepsOf(steps []idem.Step) string {
 	var texts []string
 	for _, s := range steps {
 		texts = append(texts, fmt.Sprintf("%s %s", s.Name, s.Status))
 	}
 	return strings.Join(texts, ", ")
-}
-
-// mustHold claims and holds.
-func mustHold(tb testing.TB, s *Store, l idem.Lock, ttl time.Duration) *owned.Lock {
-	tb.Helper()
-	held := mustClaim(tb, s, l, 0)
-	if err := held.Hold(within(tb, patience), ttl); err != nil {
-		tb.Fatal(err)
-	}
-	return held
 }
 
 func TestGuardLetsTheHolderGoOnAtAnyReplicaAndRecordsItsSteps(t *testing.T) {

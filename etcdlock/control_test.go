@@ -20,10 +20,6 @@ func replicas(tb testing.TB) (e *etcdtest.Etcd, a, b *Store) {
 	return e, openStore(tb, Options{Endpoints: []string{e.Endpoint}}), openStore(tb, Options{Endpoints: []string{e.Endpoint}})
 }
 
-func byOps(final bool) idem.Cancel {
-	return idem.Cancel{By: "ops", Reason: "wrong customer", At: time.Now(), Final: final}
-}
-
 // stopped is the channel on which the owner hears why it has to stop.
 func stopped(h *owned.Lock) <-chan error {
 	causes := make(chan error, 1)
@@ -41,19 +37,6 @@ func awaitStop(tb testing.TB, causes <-chan error, want error) {
 	case <-time.After(patience):
 		tb.Fatal("the owner was never told")
 	}
-}
-
-func mustCancel(tb testing.TB, s *Store, id idem.ExecutionID, c idem.Cancel) *idem.Found {
-	tb.Helper()
-	found, before, err := s.Cancel(within(tb, patience), id, c, nil)
-	if err != nil || before {
-		tb.Fatalf("cancel: %+v %v %v", found, before, err)
-	}
-	return found
-}
-
-func unknownEnd() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
 }
 
 func TestACancelStopsTheOwnerAtAnotherReplica(t *testing.T) {

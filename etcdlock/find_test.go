@@ -12,15 +12,6 @@ import (
 	"hooklock/idem"
 )
 
-func mustFind(tb testing.TB, s *Store, id idem.ExecutionID) *idem.Found {
-	tb.Helper()
-	f, err := s.Execution(within(tb, patience), id)
-	if err != nil {
-		tb.Fatalf("%s: %v", id, err)
-	}
-	return f
-}
-
 func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 	e := etcdtest.Start(t)
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -74,13 +65,6 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 	count(t, e, "/hooklock/v1/locks/", 0)
 }
 
-func count(t *testing.T, e *etcdtest.Etcd, prefix string, want int) {
-	t.Helper()
-	if n, err := e.Count(within(t, patience), prefix); err != nil || n != int64(want) {
-		t.Fatalf("%d keys below %s, want %d: %v", n, prefix, want, err)
-	}
-}
-
 func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -132,7 +116,7 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 		ids = append(ids, mustClaim(t, s, l, 0).Lock().Execution)
 	}
 	for i := range 3 * history.FindValues {
-		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).lock.Execution)
+		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).Lock.Execution)
 	}
 	for i, id := range ids {
 		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.Place != (i >= 3*history.FindValues) {

@@ -12,6 +12,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -21,8 +22,8 @@ import (
 func firstInLine(t *testing.T, p *inQueue) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		known := p.store.view.Queues.Known(p.store.layout.Lock(p.lock.Scope), protocol.Line{}).Places
-		return len(known) > 0 && known[0].Place == p.revision && known[0].Key == p.store.layout.Queued(p.lock.Scope)
+		known := p.store.view.Queues.Known(p.store.layout.Lock(p.Lock.Scope), protocol.Line{}).Places
+		return len(known) > 0 && known[0].Place == p.revision && known[0].Key == p.store.layout.Queued(p.Lock.Scope)
 	})
 }
 
@@ -161,7 +162,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *inQueue){
 		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *inQueue) { endSession(t, e, currentSession(t, s)) },
 		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *inQueue) {
-			if _, _, err := s.Cancel(within(t, patience), p.lock.Execution, byOps(false), nil); err != nil {
+			if _, _, err := s.Cancel(within(t, patience), p.Lock.Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -265,7 +266,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 			t.Errorf("it has no place: %v", err)
 			return
 		}
-		if _, _, err := placeOf(within(t, patience), other, lockFor("w", "behind it")); err != nil {
+		if _, _, err := tryEnqueue(t, other, lockFor("w", "behind it"), 0, 0); err != nil {
 			t.Error(err)
 		}
 		holder.Behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Entry, known.Place, 0, known.Copied)}}) // as the watch may have told it
@@ -283,7 +284,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	if err != nil || seen != nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	held, err := inTurn(within(t, patience), &inQueue{Place: p, store: s, lock: l}, l)
+	held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,6 +517,6 @@ func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) 
 		if err != nil || p == nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
-		return inTurn(ctx, &inQueue{Place: p, store: s, lock: l}, l)
+		return ledgertest.InTurn(ctx, &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
 	}
 }

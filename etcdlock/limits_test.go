@@ -15,11 +15,6 @@ import (
 	"hooklock/idem"
 )
 
-// fill uses up the quota of e, which MakeRoom undoes.
-func failure() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
-}
-
 func TestAFullStoreRefusesClaimsAndQueueEntriesAndSaysWhatToDo(t *testing.T) {
 	e := etcdtest.StartWithQuota(t, 1<<20)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -168,7 +163,7 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 	if err := <-turn; err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := place.ClaimHead(within(t, patience), place.lock, 0); err != nil {
+	if _, _, err := place.ClaimHead(within(t, patience), place.Lock, 0); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,7 +61,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 		mustClaim(t, s, running, 0)
 		want[running.Execution] = idem.Running
 		for j := range i % 3 {
-			want[mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j))).lock.Execution] = idem.Pending
+			want[mustEnqueue(t, s, lockFor(name, fmt.Sprintf("waits %d", j))).Lock.Execution] = idem.Pending
 		}
 		for j := range 3 {
 			ended := lockFor(name, fmt.Sprintf("ended %d", j))
@@ -284,8 +284,8 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	for range 2 {
-		mustClaim(t, s, lockFor("w"+fmt.Sprint(executions.Load()), "event"), 0)
+	for _, workflow := range []string{"one", "two"} {
+		mustClaim(t, s, lockFor(workflow, "event"), 0)
 	}
 	page, err := s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 1})
 	if err != nil || page.NextCursor == "" {

@@ -30,7 +30,7 @@ func TestAQueueEntryThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
 	p := mustEnqueue(t, s, lockFor("w", "one"))
 	e.Fill(t)
 	ctx, cancel := context.WithCancel(within(t, patience))
-	goOn, looks := make(chan struct{}), s.layout.Lock(p.lock.Scope)
+	goOn, looks := make(chan struct{}), s.layout.Lock(p.Lock.Scope)
 	slow := func(key string) {
 		if key == looks {
 			cancel()

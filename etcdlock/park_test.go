@@ -6,75 +6,12 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/owned"
 	"hooklock/idem"
 )
-
-func parkedNow() idem.Parked { return idem.Parked{Since: time.Now(), On: idem.ParkLocked} }
-
-func keep(body string) idem.Kept {
-	return idem.Kept{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
-}
-
-// parkedLock is what a delivery that is parked at once puts into the store.
-func parkedLock(workflow, event string) idem.Lock {
-	l := lockFor(workflow, event)
-	p := parkedNow()
-	l.Parked = &p
-	return l
-}
-
-func mustPark(tb testing.TB, s *Store, l idem.Lock, behind int64) {
-	tb.Helper()
-	seen, err := s.EnqueueParked(within(tb, patience), l, 0, behind, keep("body of "+l.EventID))
-	if seen != nil || err != nil {
-		tb.Fatalf("park: %+v %v", seen, err)
-	}
-}
-
-func anyRoute(string) bool { return true }
-
-// takeNext takes the next parked execution that is ready at s.
-func takeNext(tb testing.TB, s *Store) *idem.Taken {
-	tb.Helper()
-	ctx := within(tb, patience)
-	for {
-		scope, _, err := s.NextReady(ctx)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		taken, err := s.Take(ctx, scope, anyRoute)
-		switch {
-		case taken != nil:
-			return taken
-		case err != nil:
-			tb.Fatal(err)
-		}
-	}
-}
-
-func mustAttempt(tb testing.TB, h idem.Held) {
-	tb.Helper()
-	p := *h.Lock().Parked
-	p.Tries++
-	if err := h.Attempt(within(tb, patience), p, "hash "+time.Now().String()); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func mustSettle(tb testing.TB, h idem.Held) *idem.Record {
-	tb.Helper()
-	r, err := h.Settle(within(tb, patience), success("done"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return r
-}
 
 func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	e := etcdtest.Start(t)
@@ -255,18 +192,6 @@ func TestABlockedExecutionIsNotTaken(t *testing.T) {
 		c := s.Parked()
 		return c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && s.Waiting(scope) == 1
 	})
-}
-
-func keysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
-	tb.Helper()
-	r, err := e.Client.Get(within(tb, patience), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, kv := range r.Kvs {
-		keys = append(keys, string(kv.Key))
-	}
-	return keys
 }
 
 func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {

@@ -66,7 +66,7 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 		l := lockFor(fmt.Sprintf("w%d", i), "runs")
 		mustClaim(t, s, l, 0)
 		running = append(running, l.Execution)
-		waiting = append(waiting, mustEnqueue(t, s, lockFor(fmt.Sprintf("w%d", i), "waits")).lock.Execution)
+		waiting = append(waiting, mustEnqueue(t, s, lockFor(fmt.Sprintf("w%d", i), "waits")).Lock.Execution)
 	}
 	slices.Reverse(waiting)
 	slices.Reverse(running)
@@ -82,9 +82,11 @@ func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	event := func(name string) idem.Key { return idem.MakeKey(idem.EventHalf(name), [16]byte{1}) }
 	mine := lockFor("stripe/acme", "x")
+	n := byte(0)
 	named := func(l *idem.Lock, name string) {
 		l.Scope.Key, l.EventID, l.Route = event(name), name, "stripe"
-		l.Execution = idem.NewExecutionID(l.Workflow, l.Scope.Key, [4]byte{byte(executions.Add(1))})
+		l.Execution = idem.NewExecutionID(l.Workflow, l.Scope.Key, [4]byte{n})
+		n++
 		l.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	}
 	named(&mine, "evt_123")

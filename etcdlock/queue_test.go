@@ -154,7 +154,7 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	known := func(events ...string) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
-			known := here.view.Queues.Known(here.layout.Lock(places["b"].lock.Scope), protocol.Line{}).Places
+			known := here.view.Queues.Known(here.layout.Lock(places["b"].Lock.Scope), protocol.Line{}).Places
 			return slices.EqualFunc(known, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].revision })
 		})
 	}
@@ -213,7 +213,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the watch has told of both", func() bool {
-		return here.view.Watcher.GoneAt(here.layout.Queued(left.lock.Scope), left.revision) != 0
+		return here.view.Watcher.GoneAt(here.layout.Queued(left.Lock.Scope), left.revision) != 0
 	})
 	at, err := enqueue(read).look(within(t, patience))
 	if err != nil {

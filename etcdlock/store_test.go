@@ -1,19 +1,16 @@
 package etcdlock
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"hooklock/etcdlock/etcdtest"
-	"hooklock/etcdlock/owned"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -25,25 +22,62 @@ const patience = etcdtest.Patience
 var (
 	within     = etcdtest.Within
 	eventually = etcdtest.Eventually
+
+	must       = ledgertest.Must
+	applied    = ledgertest.Applied
+	lockFor    = ledgertest.LockFor
+	keysOf     = ledgertest.Keys
+	tryClaim   = ledgertest.TryClaim
+	tryEnqueue = ledgertest.TryEnqueue
+	mustClaim  = ledgertest.MustClaim
+	mustHold   = ledgertest.MustHold
+	success    = ledgertest.Success
+	failure    = ledgertest.Failure
+	unknownEnd = ledgertest.UnknownEnd
+	mustSettle = ledgertest.MustSettle
+
+	keep        = ledgertest.Keep
+	parkedNow   = ledgertest.ParkedNow
+	parkedLock  = ledgertest.ParkedLock
+	mustPark    = ledgertest.MustPark
+	takeNext    = ledgertest.TakeNext
+	anyRoute    = ledgertest.AnyRoute
+	mustAttempt = ledgertest.MustAttempt
+
+	withKey    = ledgertest.WithKey
+	callbackOf = ledgertest.CallbackOf
+	byOps      = ledgertest.ByOps
+	keysBelow  = ledgertest.KeysBelow
+	count      = ledgertest.Count
 )
 
 // openStore opens a store that is ready, and closes it with the test.
 func openStore(tb testing.TB, o Options) *Store {
 	tb.Helper()
-	s := openReady(tb, o)
-	tb.Cleanup(func() { closeStore(tb, s) })
-	return s
+	s, err := Open(o)
+	return ledgertest.Ready(tb, s, err)
 }
 
 // openReady is openStore for a test that closes the store itself.
 func openReady(tb testing.TB, o Options) *Store {
 	tb.Helper()
 	s, err := Open(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	must(tb, s.WaitReady)
-	return s
+	return ledgertest.Open(tb, s, err)
+}
+
+func closeStore(tb testing.TB, s *Store) {
+	tb.Helper()
+	ledgertest.Close(tb, s)
+}
+
+func mustFind(tb testing.TB, s *Store, id idem.ExecutionID) *idem.Found {
+	tb.Helper()
+	return ledgertest.MustFind(tb, s, id)
+}
+
+func mustCancel(tb testing.TB, s *Store, id idem.ExecutionID, c idem.Cancel) *idem.Found {
+	tb.Helper()
+	return ledgertest.MustCancel(tb, s, id, c)
 }
 
 // written waits until etcd has the audits and the duplicates of s.
@@ -52,80 +86,6 @@ func written(tb testing.TB, s *Store) {
 	ctx := within(tb, patience)
 	eventually(tb, "the audits are written", func() bool { return !s.audits.Pending() || s.audits.Write(ctx) && !s.audits.Pending() })
 	eventually(tb, "the duplicates are written", func() bool { return !s.duplicates.Pending() || s.duplicates.Write(ctx) && !s.duplicates.Pending() })
-}
-
-// must fails the test where a call fails.
-func must(tb testing.TB, call func(context.Context) error) {
-	tb.Helper()
-	if err := call(within(tb, patience)); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func closeStore(tb testing.TB, s *Store) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := s.Close(ctx); err != nil {
-		tb.Error(err)
-	}
-}
-
-var executions atomic.Uint32
-
-// lockFor is what a delivery of event would put into the store.
-func lockFor(workflow, event string) idem.Lock {
-	sum := sha256.Sum256([]byte(event))
-	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
-	n := executions.Add(1)
-	return idem.Lock{
-		Entry: idem.Entry{
-			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
-			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
-		},
-	}
-}
-
-// keysOf are the keys of a lock at a Store without a prefix of its own.
-func keysOf(h *owned.Lock) protocol.Keys { return protocol.NewLayout(defaultPrefix).Keys(h.Lock()) }
-
-// applied repeats what is not applied, and provably never will be, because etcd has not answered in time: no answer is late where CPU is not scarce.
-func applied(try func() error) error {
-	err := try()
-	for errors.Is(err, idem.ErrNotClaimed) {
-		err = try()
-	}
-	return err
-}
-
-func tryClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) (held idem.Held, seen *idem.Seen, err error) {
-	tb.Helper()
-	ctx := within(tb, patience)
-	err = applied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
-	return held, seen, err
-}
-
-func tryEnqueue(tb testing.TB, s *Store, l idem.Lock, prev, behind int64) (place idem.Place, seen *idem.Seen, err error) {
-	tb.Helper()
-	ctx := within(tb, patience)
-	err = applied(func() (err error) { place, seen, err = s.Enqueue(ctx, l, prev, behind); return err })
-	return place, seen, err
-}
-
-func mustClaim(tb testing.TB, s *Store, l idem.Lock, prev int64) *owned.Lock {
-	tb.Helper()
-	held, seen, err := tryClaim(tb, s, l, prev)
-	if err != nil || held == nil {
-		tb.Fatalf("claim: %+v %v", seen, err)
-	}
-	return held.(*owned.Lock)
-}
-
-func success(body string) idem.End {
-	return idem.End{
-		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
-		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte(body)},
-	}
 }
 
 func TestClaimSettleAndReplay(t *testing.T) {

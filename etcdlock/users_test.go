@@ -38,7 +38,7 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	if err := <-turn; err != nil {
 		t.Fatalf("wait: %v", err)
 	}
-	next, _, err := place.ClaimHead(within(t, patience), place.lock, 0)
+	next, _, err := place.ClaimHead(within(t, patience), place.Lock, 0)
 	if err != nil || next == nil {
 		t.Fatalf("claim as head: %v", err)
 	}

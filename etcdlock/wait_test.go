@@ -13,78 +13,43 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 // inQueue is a place, with the Store that has it.
 type inQueue struct {
-	idem.Place
+	*ledgertest.InQueue
 	store    *Store
-	lock     idem.Lock // as it was enqueued
-	revision int64     // of its entry; 0 = not known
-}
-
-// look reads how things stand around p, with its queue.
-func (p *inQueue) look(ctx context.Context) (*protocol.State, error) {
-	answers, revision, err := p.store.pool.ReadOps(ctx, protocol.LockRecordAndLine(p.store.layout.Keys(&p.lock)))
-	if err != nil {
-		return nil, err
-	}
-	return protocol.ReadState(answers, revision)
+	revision int64 // of its entry; 0 = not known
 }
 
 func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *inQueue {
 	tb.Helper()
-	p, seen, err := placeOf(within(tb, patience), s, l)
-	if err != nil || p == nil {
-		tb.Fatalf("enqueue: %+v %v", seen, err)
-	}
+	p := ledgertest.MustEnqueue(tb, s, l)
 	st, err := history.Look(within(tb, patience), s.pool, s.layout.Keys(&l))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.revision = st.Place
-	return p
+	return &inQueue{InQueue: p, store: s, revision: st.Place}
 }
 
-func placeOf(ctx context.Context, s *Store, l idem.Lock) (p *inQueue, seen *idem.Seen, err error) {
-	err = applied(func() error {
-		place, what, err := s.Enqueue(ctx, l, 0, 0)
-		if place != nil {
-			p = &inQueue{Place: place, store: s, lock: l}
-		}
-		seen = what
-		return err
-	})
-	return p, seen, err
-}
-
-// myTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
-// all that wait do: it reaps it, is refused, and waits on.
-func myTurn(ctx context.Context, p *inQueue) error {
-	for {
-		seen, err := p.Await(ctx, 0)
-		if err != nil || seen.Lock == nil {
-			return err
-		}
-		if err := p.store.reaper.Reap(ctx, seen.Lock); err != nil {
-			return err
-		}
-	}
-}
+// myTurn waits until the lock is free for p.
+func myTurn(ctx context.Context, p *inQueue) error { return ledgertest.MyTurn(ctx, p.InQueue) }
 
 // inTurn has the lock for p as soon as it is its turn.
-func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (held idem.Held, err error) {
-	for held == nil && err == nil {
-		if err = myTurn(ctx, p); err == nil {
-			held, _, err = p.ClaimHead(ctx, l, 0)
-		}
-		if errors.Is(err, idem.ErrNotClaimed) { // it keeps its turn
-			err = nil
-		}
+func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (idem.Held, error) {
+	return ledgertest.InTurn(ctx, p.InQueue, l)
+}
+
+// look reads how things stand around p, with its queue.
+func (p *inQueue) look(ctx context.Context) (*protocol.State, error) {
+	answers, revision, err := p.store.pool.ReadOps(ctx, protocol.LockRecordAndLine(p.store.layout.Keys(&p.Lock)))
+	if err != nil {
+		return nil, err
 	}
-	return held, err
+	return protocol.ReadState(answers, revision)
 }
 
 func TestWaitersRunInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
@@ -195,12 +160,12 @@ func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 		for i, s := range []*Store{a, b} {
 			wg.Go(func() {
 				l := lockFor("w", fmt.Sprintf("%d/%d", i, n))
-				p, seen, err := placeOf(within(t, patience), s, l)
+				p, seen, err := tryEnqueue(t, s, l, 0, 0)
 				if p == nil {
 					t.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := inTurn(within(t, patience), p, l)
+				held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
 				if err != nil {
 					t.Error(err)
 					return
@@ -306,7 +271,7 @@ func TestAwaitEndsWithItsContextAndKeepsTheEntry(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&p.lock)); err != nil || st.Place != p.revision {
+	if st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&p.Lock)); err != nil || st.Place != p.revision {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {

@@ -21,9 +21,9 @@ func takeTurns(tb testing.TB, places []*inQueue, ran func(*inQueue)) (wait func(
 	var wg sync.WaitGroup
 	for _, p := range places {
 		wg.Go(func() {
-			held, err := inTurn(ctx, p, p.lock)
+			held, err := inTurn(ctx, p, p.Lock)
 			if err != nil {
-				tb.Errorf("%s: %v", p.lock.Scope.Key, err)
+				tb.Errorf("%s: %v", p.Lock.Scope.Key, err)
 				return
 			}
 			ran(p)
@@ -89,7 +89,7 @@ func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
 	wait := takeTurns(t, places, func(p *inQueue) {
 		mu.Lock()
 		defer mu.Unlock()
-		if w := p.lock.Scope.Workflow; p.revision < last[w] {
+		if w := p.Lock.Scope.Workflow; p.revision < last[w] {
 			t.Errorf("%s: place %d ran after %d", w, p.revision, last[w])
 		} else {
 			last[w] = p.revision

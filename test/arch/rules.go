@@ -99,7 +99,7 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest"}, around...),
+		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest"}, around...),
 		Never:    []string{"go.etcd.io/etcd/server/..."},
 		Why:      "the etcd server is large, and is one package's affair: etcdlock/embedded starts it, etcdtest does so for tests",
 	},
@@ -180,9 +180,9 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest"}, around...),
+		But:      append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest"}, around...),
 		Never: []string{
-			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "testing",
+			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest", "testing",
 			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/rogpeppe/go-internal/...",
 		},
 		Why: "what helps tests is not shipped",
