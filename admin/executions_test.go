@@ -464,6 +464,11 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		return found
 	}
 	testkit.Until(t, "the arrivals are written", func() bool { return len(list(stripeToken, "decision=upstream_unreachable&since=10m")) == 1 })
+	for query, want := range map[string]int{"since=10m": 1, "route=route": 1, "route=route&since=10m": 1, "route=route&until=10m": 0, "route=other&since=10m": 0, "since=10m&outcome=executed": 0, "since=10m&status=SUCCESS": 0} {
+		if got := len(list(stripeToken, query)); got != want {
+			t.Errorf("%s lists %d, want %d", query, got, want)
+		}
+	}
 	x, _ := list(stripeToken, "decision=mismatch")[0].(map[string]any)
 	arrivals, _ := x["arrivals"].(map[string]any)
 	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" || len(arrivals["newest"].([]any)) != 2 || arrivals["newest"].([]any)[0].(map[string]any)["detail"] != "why" {

@@ -79,9 +79,28 @@ holds the lock, or it has ended).`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Misuse(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
-	root.AddCommand(serve.NewServe(e), newDrain(), newHealthcheck(e), newReload(e), serve.NewDemo(e), newValidate(e), newExplain(e), newSampleCommand(e), newConfig(e),
-		inject.New(e, os.Stdin), doctor.NewDoctor(e),
-		newVersion(e), newMan(), remote.NewLocks(e), remote.NewExecutions(e), remote.NewAudit(e), remote.NewReport(e), remote.NewStatus(e), remote.NewPause(e), remote.NewResume(e), remote.NewPauses(e), remote.NewSeen(e), newEmbedded(e), newEtcd(e), remote.NewEvents(e), remote.NewShow(e), remote.NewQueue(e))
-	root.AddCommand(remote.NewActions(e)...)
+	addCommands(root, e)
 	return root
+}
+
+// addCommands adds the commands in groups: first the six with which people begin.
+func addCommands(root *cobra.Command, e *cli.Environment) {
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Begin with", []*cobra.Command{serve.NewDemo(e), serve.NewServe(e), newValidate(e), newExplain(e), remote.NewStatus(e), remote.NewShow(e)}},
+		{"Serve and check", []*cobra.Command{newConfig(e), doctor.NewDoctor(e), newDrain(), newHealthcheck(e), inject.New(e, os.Stdin), newReload(e), newSampleCommand(e)}},
+		{"Look", []*cobra.Command{remote.NewAudit(e), remote.NewEvents(e), remote.NewExecutions(e), remote.NewPauses(e), remote.NewQueue(e), remote.NewReport(e)}},
+		{"Act", append(remote.NewActions(e), remote.NewPause(e), remote.NewResume(e), remote.NewSeen(e))},
+		{"Locks", []*cobra.Command{remote.NewLocks(e)}},
+		{"etcd", []*cobra.Command{newEmbedded(e), newEtcd(e)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion(e), newMan())
 }

@@ -83,8 +83,8 @@ func TestTheQueueHasWhatRunsAndThenWhatWaitsInOrder(t *testing.T) {
 	})
 	code, out, problems := command(t, nil, "queue", "--admin", api.url)
 	rows := []string{
-		`WORKFLOW +POS +EVENT +STATE +AGE +WHAT HAPPENED +RUN`, `stripe/acme +- +evt_1 +running +1m15s +ends in 58m45s by upstream.timeout +` + id, `stripe/acme +1 +evt_2 +waits +\S+ +waits for its turn +` + id,
-		`stripe/acme +2 +evt_3 +waits +\S+ +accepted, waits: locked +` + id, `other +1 +evt_4 .*`, `orders/1 +- +evt_9 +blocked +1m15s +blocked after 2 tries +` + id,
+		`WORKFLOW +POS +EVENT +STATE +AGE +HOLDER +WHAT HAPPENED +RUN`, `stripe/acme +- +evt_1 +running +1m15s +host/1 +ends in 58m45s by upstream.timeout +` + id, `stripe/acme +1 +evt_2 +waits +\S+ +- +waits for its turn +` + id,
+		`stripe/acme +2 +evt_3 +waits +\S+ +- +accepted, waits: locked +` + id, `other +1 +evt_4 .*`, `orders/1 +- +evt_9 +blocked +1m15s +host/1 +blocked after 2 tries +` + id,
 	}
 	if code != cli.ExitFine || problems != "" || !regexp.MustCompile(`^`+strings.Join(rows, `\n`)+`\n$`).MatchString(out) {
 		t.Errorf("%d %s\n%s", code, problems, out)

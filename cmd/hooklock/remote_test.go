@@ -88,13 +88,13 @@ const (
 
 func TestLocksListShowsEachHolderInColumns(t *testing.T) {
 	api := serveAPI(t, map[string]string{
-		"GET /v1/locks?limit=200&prefix=s":           `200 {"locks":[` + lockJSON + `],"nextCursor":"c2"}`,
+		"GET /v1/locks?limit=200&prefix=s":           `200 {"locks":[` + strings.Replace(lockJSON, `"new":1`, `"eventId":"evt_1"`, 1) + `],"nextCursor":"c2"}`,
 		"GET /v1/locks?cursor=c2&limit=200&prefix=s": `200 {"locks":[` + staleJSON + `],"nextCursor":""}`,
 	})
 	code, out, problems := command(t, nil, "locks", "list", "--prefix", "s", "--admin", api.url)
-	want := `WORKFLOW     STATE    AGE    LEFT   WAITING  EXECUTION                              HOLDER
-stripe/acme  running  1m15s  58m45s  3        exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra  host/1/s
-w\x1b[31m\u202e界  held,stale  0s     -       0        exec_b                                 \x1b]0;evil\x07
+	want := `WORKFLOW     STATE    AGE    LEFT   WAITING  EVENT  EXECUTION                              HOLDER
+stripe/acme  running  1m15s  58m45s  3        evt_1  exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra  host/1/s
+w\x1b[31m\u202e界  held,stale  0s     -       0        -      exec_b                                 \x1b]0;evil\x07
 `
 	if code != cli.ExitFine || problems != "" || strings.Join(strings.Fields(out), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("%d %s\n%s", code, problems, out)

@@ -59,7 +59,8 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	case q.Lost || q.Decision != "" || s == idem.Refused || s == idem.Released:
 		return []string{protocol.KindArrivals}, false
 	case s == "":
-		return kinds, q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" || q.Label != idem.Label{}
+		period := !q.Since.IsZero() || !q.Until.IsZero()
+		return kinds, q.Outcome == "" && (period || q.Route != "" || q.Prefix != "") || q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" || q.Label != idem.Label{}
 	case s == idem.Pending:
 		return kinds[:1], false
 	case s.Terminal():

@@ -25,7 +25,8 @@ func NewEvents(e *cli.Environment) *cobra.Command {
 	cmd := newList(e, &r, true)
 	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"}, "list events, the newest first, with what happened to each"
 	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It is "executions list"
-with the event first, and in a few words what happened to it; the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise.`
+with the event first, and in a few words what happened to it; the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise.
+With any filter but --outcome, such as --route or --since, events that were refused each time are among them.`
 	cmd.Example = `  hooklock events --since 02:13 --until 02:20
   hooklock events --status FAILED --route stripe --since "yesterday 22:00"
   hooklock events --decision locked --since 1h

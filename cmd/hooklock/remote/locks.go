@@ -41,7 +41,7 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the locks that are taken",
-		Long:  "List the locks that are taken: state, age, time left, how many wait, and which execution holds them.",
+		Long:  "List the locks that are taken: state, age, time left, how many wait, and which event and execution hold them.",
 		Example: `  hooklock locks list
   hooklock locks list --prefix stripe/
   hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
@@ -49,8 +49,8 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			l := &listing[client.Lock]{
 				name: "locks", none: "no locks", limit: limit, cursor: cursor,
-				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EXECUTION", "HOLDER"}, row: lockRow,
-				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
+				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EVENT", "EXECUTION", "HOLDER"}, row: lockRow,
+				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EVENT": 12, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
 				page: func(limit int, cursor string) ([]client.Lock, string, error) {
 					page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 					if err != nil {
@@ -106,7 +106,7 @@ func timeLeft(l *client.Lock) string {
 }
 
 func lockRow(l *client.Lock) []string {
-	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.ExecutionID, l.Holder}
+	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.EventID, l.ExecutionID, l.Holder}
 }
 
 func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
@@ -193,6 +193,9 @@ func printLock(d *Desk, l *client.Lock) error {
 	t.Add("state", lockState(l))
 	if n := len(l.Executions); n > 0 {
 		t.Add("slots", fmt.Sprintf("%d of %d taken, by %s", n, l.Of, strings.Join(l.Executions, ", ")))
+	}
+	if l.EventID != "" {
+		t.Add("event", l.EventID)
 	}
 	t.Add("execution", l.ExecutionID)
 	t.Add("holder", l.Holder)

@@ -25,7 +25,7 @@ func NewQueue(e *cli.Environment) *cobra.Command {
 		Use:   "queue [WORKFLOW]",
 		Short: "show what runs and what waits behind it, in order",
 		Long: `Show what runs and what waits behind it: of each workflow the events that have its lock, without a position, then those that wait, the next one first.
-The workflow with the longest queue is the first. WORKFLOW is a name, or a pattern: 'orders/*'.`,
+The workflow with the longest queue is the first. HOLDER is the replica where it runs or waits. WORKFLOW is a name, or a pattern: 'orders/*'.`,
 		Example: `  hooklock queue
   hooklock queue orders/shop-blocked
   hooklock queue 'orders/*' -o json`,
@@ -111,15 +111,15 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 		fmt.Fprintln(d.e.Stderr, "nothing runs or waits")
 		return nil
 	}
-	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", headHappened, "RUN")
-	t.Drop, t.Middle, t.Hue = []string{"RUN", headHappened}, []string{"WORKFLOW", "EVENT"}, hueOf
+	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", "HOLDER", headHappened, "RUN")
+	t.Drop, t.Middle, t.Hue = []string{"RUN", headHappened, "HOLDER"}, []string{"WORKFLOW", "EVENT"}, hueOf
 	t.Cut = map[string]int{"WORKFLOW": 12, "EVENT": 17, headHappened: 20, "RUN": shortRun}
 	for _, q := range queues {
 		for _, l := range q.locks {
-			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), heldText(l, now), l.ExecutionID)
+			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), replicaOf(l.Holder), heldText(l, now), l.ExecutionID)
 		}
 		for i, x := range q.waiting {
-			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), story.Short(x, now), x.ExecutionID)
+			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), replicaOf(x.Holder), story.Short(x, now), x.ExecutionID)
 		}
 	}
 	return t.Flush()

@@ -63,7 +63,11 @@ A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate
 				if err != nil {
 					return err
 				}
-				return d.printStatus(s, counts, seen)
+				failures, err := d.failureLists(ctx, s)
+				if err != nil {
+					return err
+				}
+				return d.printStatus(s, counts, seen, failures)
 			})
 		}),
 	}
@@ -103,7 +107,7 @@ func withCounts(s *client.ReplicaStatus, counts *client.CountList) []byte {
 	return slices.Concat(status, []byte(`,"counts":`), counts.RawJSON(), []byte("}"))
 }
 
-func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts) error {
+func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts, failures map[string]string) error {
 	ago := func(t client.Time) string {
 		if t.IsZero() {
 			return ""
@@ -132,7 +136,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 		}
 	}
 	name := "attention"
-	for _, text := range attention(s, counts, seen) {
+	for _, text := range attention(s, counts, seen, failures) {
 		t.Add(name, text)
 		t.Paint(cli.Bad)
 		name = ""
@@ -146,8 +150,43 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 	return d.printWork(s, counts, ago)
 }
 
+// failureLists returns, for each route with failures, the command that lists them. It asks first: a failed event may have run since, what left no
+// execution is found by its decision alone, and what was accepted has not ended.
+func (d *Desk) failureLists(ctx context.Context, s *client.ReplicaStatus) (map[string]string, error) {
+	commands := map[string]string{}
+	if etcdAway(s) {
+		return commands, nil
+	}
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		if r.Failed+r.Errors == 0 {
+			continue
+		}
+		for _, list := range []struct {
+			flags string
+			q     client.ExecutionQuery
+		}{
+			{"--status FAILED", client.ExecutionQuery{Status: client.Failed}},
+			{"--decision " + string(idem.DecisionUpstreamUnreachable), client.ExecutionQuery{Decision: string(idem.DecisionUpstreamUnreachable)}},
+			{"--parked", client.ExecutionQuery{Parked: true}},
+			{"--since 1h", client.ExecutionQuery{Since: "1h"}},
+		} {
+			list.q.Route, list.q.Limit = r.Route, 1
+			page, err := d.ExecutionPage(ctx, list.q)
+			if err != nil {
+				return commands, unlessUnknown(err)
+			}
+			if len(page.Executions) > 0 {
+				commands[r.Route] = ": hooklock events --route " + story.ShellWord(r.Route) + " " + list.flags
+				break
+			}
+		}
+	}
+	return commands, nil
+}
+
 // attention returns what needs attention, beside what the other lines say, with the command that shows it.
-func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts) (all []string) {
+func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts, failures map[string]string) (all []string) {
 	if n := s.Parked.Blocked - seen.blocked; n > 0 {
 		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")
 	}
@@ -161,15 +200,11 @@ func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCount
 		}
 		all = append(all, text+": hooklock events --lost --route "+story.ShellWord(l.Route))
 	}
-	accepted := ""
-	if s.Parked.Count > 0 {
-		accepted = ", or --parked" // an event with failed tries has not ended
-	}
 	for i := range s.Routes {
 		r := &s.Routes[i]
 		if r.Failed+r.Errors > 0 {
 			broken := story.Count(r.Errors, "error", "errors")
-			all = append(all, fmt.Sprintf("%s: %d failed, %s: hooklock events --route %s --status FAILED%s", r.Route, r.Failed, broken, story.ShellWord(r.Route), accepted))
+			all = append(all, fmt.Sprintf("%s: %d failed, %s%s", r.Route, r.Failed, broken, failures[r.Route]))
 		}
 		if w := r.WrongEventID; w != nil && !seen.covers(idem.ConcernEventIDs, r.Route, w.At.Time) {
 			all = append(all, r.Route+": "+w.Text()+": hooklock report")
