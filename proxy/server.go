@@ -71,9 +71,11 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// serve answers one request.
+// serve answers one request. A deadline, even of none, is what makes fasthttp (v1.78.0) send the answer before it serves a request that has come
+// meanwhile: an early answer to that would overtake it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	s.o.Handler.ServeHTTP(ctx)
+	_ = ctx.SetWriteDeadline(time.Time{}) // a connection that is closed needs none
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.SetConnectionClose()
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -111,37 +112,40 @@ func (e *earlyAnswer) try() {
 func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	d := e.d
 	front := d.h.pool.get(d.h)
+	var answer bytes.Buffer
 	defer func() {
 		if p := recover(); p != nil {
 			front.logPanic(p)
 		}
-		if !d.accepted {
+		if accepted = d.accepted; !accepted {
 			d.h.pool.put(front)
 			return
 		}
-		accepted = true
 		front.finish()
-		conn := e.ctx.Conn()
-		d.h.leaving.Go(func() { _ = conn.Close() })
+		e.send(answer.Bytes())
 	}()
 	if d.execution.Park(ctx) != nil {
 		return false
 	}
 	d.accepted = true
-	wire.Answered(e.ctx)
 	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
 	front.req.peer = append(front.req.peer, d.req.peer...)
 	front.report.Upstream = d.h.o.Now().Sub(e.began) // so far
 	front.answer(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
-	e.send()
+	e.ctx.Response.SkipBody = e.ctx.IsHead()
+	e.ctx.Response.Header.SetConnectionClose()
+	_, _ = e.ctx.Response.WriteTo(&answer)
 	return true
 }
 
-// send writes the answer as fasthttp would.
-func (e *earlyAnswer) send() {
-	answer, conn := &e.ctx.Response, e.ctx.Conn()
-	answer.SkipBody = e.ctx.IsHead()
-	answer.Header.SetConnectionClose()
+// send writes the answer and closes the connection. The call and what follows it do not wait for the sender.
+func (e *earlyAnswer) send(answer []byte) {
+	conn, sent := e.ctx.Conn(), make(chan struct{})
+	wire.Answered(e.ctx, sent)
 	wire.LingerOnClose(conn) // a sender may have sent its next request
-	_, _ = answer.WriteTo(conn)
+	e.d.h.leaving.Go(func() {
+		defer close(sent)
+		_, _ = conn.Write(answer)
+		_ = conn.Close()
+	})
 }

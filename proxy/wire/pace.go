@@ -45,7 +45,7 @@ func (c *served) Write(b []byte) (n int, err error) {
 	}
 	for {
 		began := time.Now()
-		if err := c.SetWriteDeadline(c.writing.Deadline(began)); err != nil {
+		if err := c.Conn.SetWriteDeadline(c.writing.Deadline(began)); err != nil {
 			return n, err
 		}
 		m, err := c.Conn.Write(b[n:min(len(b), n+c.l.o.WritePace.Bytes)])

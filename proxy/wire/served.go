@@ -29,7 +29,7 @@ type served struct {
 	between atomic.Bool           // two requests; see Between
 	rested  atomic.Bool           // no request came for a while: the next Close sets it aside
 	evicted atomic.Bool           // it made room for another one
-	closing atomic.Bool           // Close was called, and does the rest
+	apart   atomic.Bool           // its server has nothing to do with it any more
 	left    atomic.Bool           // it counts no more
 	fault   atomic.Pointer[error] // why a Read failed; the first one stays
 	once    sync.Once
@@ -128,7 +128,6 @@ func (c *served) Close() error {
 	}
 	err := net.ErrClosed
 	c.once.Do(func() {
-		c.closing.Store(true)
 		c.l.occupied(c)
 		if c.linger.Load() {
 			c.drain()
@@ -139,13 +138,20 @@ func (c *served) Close() error {
 	return err
 }
 
-// SetDeadline implements net.Conn. A connection that is being closed has a deadline of its own, and the server may set one on whatever it hands
-// on (fasthttp v1.78.0, a hijacked connection).
+// SetDeadline implements net.Conn. fasthttp sets one on whatever it hands on, also where another goroutine answers, with deadlines of its own.
 func (c *served) SetDeadline(t time.Time) error {
-	if c.closing.Load() {
+	if c.apart.Load() {
 		return nil
 	}
 	return c.Conn.SetDeadline(t)
+}
+
+// SetWriteDeadline is as SetDeadline.
+func (c *served) SetWriteDeadline(t time.Time) error {
+	if c.apart.Load() {
+		return nil
+	}
+	return c.Conn.SetWriteDeadline(t)
 }
 
 // leave takes c out of the count of open connections, once.
@@ -174,11 +180,14 @@ func closeWrite(c net.Conn) bool {
 	return ok && half.CloseWrite() == nil
 }
 
-// Answered lets fasthttp write no answer when its handler returns, because another goroutine has written it. The connection is closed then, if it
-// is not before.
-func Answered(ctx *fasthttp.RequestCtx) {
+// Answered lets fasthttp write no answer when its handler returns, because another goroutine writes it and closes the connection. sent is closed
+// after that.
+func Answered(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
+	if c := base(ctx.Conn()); c != nil {
+		c.apart.Store(true)
+	}
 	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(net.Conn) {})
+	ctx.Hijack(func(net.Conn) { <-sent })
 }
 
 // LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that

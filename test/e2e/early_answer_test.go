@@ -63,6 +63,23 @@ func TestAnEarlyAnswerIsTheLastOneOfItsConnection(t *testing.T) {
 	}
 }
 
+// TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt: a sender that sends several at once tells answers by their order.
+func TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	quick, path := at(t, "park"), at(t, "park-slow")
+	shared.on(t, quick, func(*testkit.Received) string { return testkit.OK("quick") })
+	work := shared.holds(t, path)
+	c := testkit.Dial(t, h.Addr)
+	c.Say(testkit.Request(quick, "{}", key("1")) + testkit.Request(quick, "{}", key("1")) + testkit.Request(path, "{}", key("1")))
+	work.await(t)
+	passed(t, c.Answer("POST"), 200, "quick", "executed")
+	passed(t, c.Answer("POST"), 200, "quick", "replayed")
+	early(t, c, "POST")
+	work.answer <- testkit.OK("the true answer")
+	settles(t, h.Addr, path, "{}", "1", 200, "the true answer")
+}
+
 func TestAnEarlyAnswerOverTLSIsEndedAsTLSIs(t *testing.T) {
 	t.Parallel()
 	server, client := wiretest.Certify(t)
