@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"hooklock/admin/client"
@@ -72,41 +70,9 @@ func asJSON(all []client.Execution) []byte {
 // asCSV returns a line for each event, with times in UTC.
 func asCSV(all []client.Execution, now time.Time) []byte {
 	var text bytes.Buffer
-	writeCSV(&text, []string{"time", "event", "route", "workflow", "status", "outcome", "what_happened", "duration_seconds", "execution"})
+	_ = story.WriteCSV(&text, story.CSVHead()) // a buffer takes all
 	for i := range all {
-		x := &all[i]
-		at, took := ended(x).At, ""
-		if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
-			took = strconv.FormatFloat(x.FinishedAt.Sub(x.StartedAt.Time).Seconds(), 'f', 3, 64)
-		}
-		row := []string{at.UTC().Format(time.RFC3339), story.Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), story.Short(x, now), took, x.ExecutionID}
-		for n := range row {
-			row[n] = inert(row[n])
-		}
-		writeCSV(&text, row)
+		_ = story.WriteCSV(&text, story.CSVRow(&all[i], now))
 	}
 	return text.Bytes()
-}
-
-// writeCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab: spreadsheets of some countries part cells there, and
-// what follows would be a cell that inert has not seen.
-func writeCSV(text *bytes.Buffer, row []string) {
-	for i, field := range row {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		if strings.ContainsAny(field, ",;\t\"\r\n") || strings.HasPrefix(field, " ") {
-			field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
-		}
-		text.WriteString(field)
-	}
-	text.WriteByte('\n')
-}
-
-// inert keeps a spreadsheet from taking a sender's text for a formula.
-func inert(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

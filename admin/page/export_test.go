@@ -1,17 +1,8 @@
 package page
 
 import (
-	"bytes"
 	"testing"
 )
-
-func TestACellDoesNotEndAtASemicolon(t *testing.T) {
-	var text bytes.Buffer
-	writeCSV(&text, []string{"a;=1+2", "b\t=1", `c"d`, "e,f", " g", "h"})
-	if want := `"a;=1+2","b` + "\t" + `=1","c""d","e,f"," g",h` + "\n"; text.String() != want {
-		t.Errorf("%q, want %q", text.String(), want)
-	}
-}
 
 func TestOneTokenHasAQuarterOfTheLiveScreens(t *testing.T) {
 	p := &Page{streams: map[string]int{}}

@@ -162,8 +162,8 @@ func TestAnExportHasWhatIsShownAndRunsNoFormula(t *testing.T) {
 	api := &scripted{answers: map[string]any{"/v1/executions": page, "/v1/executions/" + anID: &page.Executions[0]}}
 	server := newPage(t, api)
 	res, text := get(t, server, "/page/export?format=csv&text=status:failed")
-	if res.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(text, "time,event,route,workflow,status,outcome,what_happened,duration_seconds,execution\n") ||
-		!strings.Contains(text, ",'=1+2,r,w,FAILED,executed,500,,"+anID+"\n") || !strings.Contains(api.asked[0], "status=FAILED") {
+	if res.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(text, "time,event,route,workflow,status,outcome,what_happened,told,duration_seconds,attempt,duplicates,labels,execution,trace\n") ||
+		!strings.Contains(text, ",'=1+2,r,w,FAILED,executed,500,500,,0,0,,"+anID+",\n") || !strings.Contains(api.asked[0], "status=FAILED") {
 		t.Errorf("%v %v\n%s", res.Header, api.asked, text)
 	}
 	res, text = get(t, server, "/page/export?format=json&pick="+anID)

@@ -101,6 +101,31 @@ w\x1b[31m\u202e界  held,stale  0s     -       0        -      exec_b           
 	}
 }
 
+func TestAListIsALineForEachItemForASpreadsheet(t *testing.T) {
+	api := serveAPI(t, map[string]string{
+		"GET /v1/locks?limit=200":      `200 {"locks":[` + strings.Replace(lockJSON, `"new":1`, `"eventId":"evt_1"`, 1) + `],"nextCursor":""}`,
+		"GET /v1/executions?limit=1":   `200 {"executions":[` + strings.Replace(endedJSON, `"eventId"`, `"labels":{"order":"1042"},"eventId"`, 1) + `],"nextCursor":"c2"}`,
+		"GET /v1/executions/" + id:     "200 " + endedJSON,
+		"GET /v1/executions?limit=200": `200 {"executions":[],"nextCursor":""}`,
+	})
+	code, out, problems := command(t, nil, "locks", "list", "-o", "csv", "--admin", api.url)
+	want := "workflow,state,locked_at,expires_at,waiting,event,execution,holder\nstripe/acme,running,2026-11-21T10:00:00Z,2026-11-21T11:00:00Z,3,evt_1," + id + ",host/1/s\n"
+	if code != cli.ExitFine || problems != "" || out != want {
+		t.Errorf("%d %s\n%s", code, problems, out)
+	}
+	code, out, problems = command(t, nil, "events", "--limit", "1", "-o", "csv", "--admin", api.url)
+	if lines := strings.Split(out, "\n"); code != cli.ExitFine || !strings.Contains(problems, "--cursor c2") || len(lines) != 3 || lines[0] !=
+		"time,event,route,workflow,status,outcome,what_happened,told,duration_seconds,attempt,duplicates,labels,execution,trace" ||
+		!strings.Contains(lines[1], ",evt_1,stripe,stripe/acme,FAILED,unknown,") || !strings.HasSuffix(lines[1], ",order=1042,"+id+",t") {
+		t.Errorf("%d %s\n%s", code, problems, out)
+	}
+	for _, args := range [][]string{{"executions", "get", id, "-o", "csv"}, {"events", "--watch", "-o", "csv"}, {"status", "-o", "csv"}} {
+		if code, out, problems := command(t, nil, append(args, "--admin", api.url)...); code != cli.ExitUsage || out != "" || !strings.Contains(problems, "csv") {
+			t.Errorf("%q: %d %s%s", args, code, out, problems)
+		}
+	}
+}
+
 func TestAListIsOneJSONDocumentOfTheAPIsShapes(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/locks?limit=200":           `200 {"locks":[` + lockJSON + `],"nextCursor":"c2"}`,

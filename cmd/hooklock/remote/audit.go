@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 )
 
 // NewAudit is the command audit, with its subcommand.
 func NewAudit(e *cli.Environment) *cobra.Command {
-	var r Remote
+	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "see who changed what, why and when",
@@ -63,7 +64,9 @@ func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor
 		name: "audits", none: "no matching changes", limit: limit, cursor: cursor,
 		head: []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
 		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
-		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
+		csvHead: []string{"time", "who", "what", "result", "workflow", "execution", "before", "after", "from", "why"},
+		csvRow:  func(a *client.Audit) []string { return append([]string{story.CSVTime(a.At)}, auditRow(a, now)[1:]...) },
+		row:     func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
 		page: func(limit int, cursor string) ([]client.Audit, string, error) {
 			q.Limit, q.Cursor = limit, cursor
 			page, err := d.AuditPage(ctx, q)

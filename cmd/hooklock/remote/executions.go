@@ -19,7 +19,7 @@ import (
 
 // NewExecutions is the command executions, with its subcommands.
 func NewExecutions(e *cli.Environment) *cobra.Command {
-	var r Remote
+	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{
 		Use: "executions", Aliases: []string{"ex", "execution"},
 		Short: "see what ran and what runs, cancel it, or let an event run again",

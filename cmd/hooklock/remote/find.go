@@ -21,7 +21,7 @@ const shownEvents = 50
 
 // NewEvents is the command events: the list of executions for readers.
 func NewEvents(e *cli.Environment) *cobra.Command {
-	var r Remote
+	r := Remote{more: []string{outputCSV}}
 	cmd := newList(e, &r, true)
 	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"}, "list events, the newest first, with what happened to each"
 	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It is "executions list"
@@ -103,6 +103,7 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
 		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
+		csvHead: story.CSVHead(), csvRow: func(x *client.Execution) []string { return story.CSVRow(x, now) },
 		row: func(x *client.Execution) []string { return d.executionRow(x, now) }, raw: (*client.Execution).RawJSON,
 		page: func(limit int, cursor string) ([]client.Execution, string, error) {
 			q.Limit, q.Cursor = limit, cursor

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 
 	"github.com/spf13/cobra"
@@ -26,9 +28,12 @@ type listing[T any] struct {
 	raw    func(*T) []byte
 	row    func(*T) []string
 	head   []string
-	drop   []string // see cli.Table
-	cut    map[string]int
-	middle []string
+	// csvHead and csvRow are the columns for spreadsheets; nil: head and row.
+	csvHead []string
+	csvRow  func(*T) []string
+	drop    []string // see cli.Table
+	cut     map[string]int
+	middle  []string
 }
 
 // listFlags adds the flags of a list.
@@ -47,6 +52,12 @@ func (l *listing[T]) print(d *Desk) error {
 		return l.printJSON(d.e.Stdout)
 	case outputYAML:
 		return l.printYAML(d.e.Stdout)
+	case outputCSV:
+		next, err := l.printCSV(d.e.Stdout)
+		if err == nil && next != "" {
+			l.sayMore(d, next)
+		}
+		return err
 	}
 	t := d.table(l.head...)
 	t.Drop, t.Cut, t.Middle, t.Hue = l.drop, l.cut, l.middle, hueOf
@@ -58,11 +69,16 @@ func (l *listing[T]) print(d *Desk) error {
 	case err != nil:
 		return err
 	case next != "":
-		fmt.Fprintf(d.e.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
+		l.sayMore(d, next)
 	case !t.Begun:
 		fmt.Fprintln(d.e.Stderr, l.none)
 	}
 	return nil
+}
+
+// sayMore says that the list goes on.
+func (l *listing[T]) sayMore(d *Desk, next string) {
+	fmt.Fprintf(d.e.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
 }
 
 // each calls item for each item and end after each page. It returns the cursor of the rest, or "" if there is none.
@@ -121,6 +137,21 @@ func (l *listing[T]) printJSON(out io.Writer) error {
 		_, err = fmt.Fprintf(out, "],\"nextCursor\":%s}\n", cursor)
 	}
 	return err
+}
+
+// printCSV prints a line for each item, below one with the names of the columns. It returns the cursor of the rest.
+func (l *listing[T]) printCSV(out io.Writer) (string, error) {
+	head, row := l.csvHead, l.csvRow
+	if head == nil {
+		row = l.row
+		for _, name := range l.head {
+			head = append(head, strings.ToLower(strings.ReplaceAll(name, " ", "_")))
+		}
+	}
+	if err := story.WriteCSV(out, head); err != nil {
+		return "", err
+	}
+	return l.each(func(item *T) error { return story.WriteCSV(out, row(item)) }, func() error { return nil })
 }
 
 // printYAML prints one document in the API's shape.

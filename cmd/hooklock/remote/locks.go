@@ -16,7 +16,7 @@ import (
 
 // NewLocks is the command locks, with its subcommands.
 func NewLocks(e *cli.Environment) *cobra.Command {
-	var r Remote
+	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{
 		Use: "locks", Aliases: []string{"lock"},
 		Short: "see which workflows are locked, and take a lock away",
@@ -51,6 +51,7 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 				name: "locks", none: "no locks", limit: limit, cursor: cursor,
 				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EVENT", "EXECUTION", "HOLDER"}, row: lockRow,
 				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EVENT": 12, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
+				csvHead: []string{"workflow", "state", "locked_at", "expires_at", "waiting", "event", "execution", "holder"}, csvRow: lockCSV,
 				page: func(limit int, cursor string) ([]client.Lock, string, error) {
 					page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 					if err != nil {
@@ -107,6 +108,13 @@ func timeLeft(l *client.Lock) string {
 
 func lockRow(l *client.Lock) []string {
 	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.EventID, l.ExecutionID, l.Holder}
+}
+
+// lockCSV returns the columns of a lock for a spreadsheet.
+func lockCSV(l *client.Lock) []string {
+	return []string{
+		l.Workflow, lockState(l), story.CSVTime(l.LockedAt), story.CSVTime(l.ExpiresAt), strconv.Itoa(l.Waiting), l.EventID, l.ExecutionID, l.Holder,
+	}
 }
 
 func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {

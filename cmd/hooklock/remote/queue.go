@@ -20,7 +20,7 @@ import (
 
 // NewQueue is the command queue.
 func NewQueue(e *cli.Environment) *cobra.Command {
-	var r Remote
+	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{
 		Use:   "queue [WORKFLOW]",
 		Short: "show what runs and what waits behind it, in order",
@@ -45,6 +45,9 @@ The workflow with the longest queue is the first. HOLDER is the replica where it
 				queues, err := d.queues(ctx, workflow)
 				if err != nil {
 					return err
+				}
+				if d.output == outputCSV {
+					return d.csvQueues(queues, time.Now())
 				}
 				raw, err := json.Marshal(map[string][]*queue{"queues": queues})
 				if err != nil {
@@ -123,6 +126,21 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 		}
 	}
 	return t.Flush()
+}
+
+// csvQueues prints a line for each event that runs or waits: as a list of events has it, with its place in its queue before it.
+func (d *Desk) csvQueues(queues []*queue, now time.Time) error {
+	err := story.WriteCSV(d.e.Stdout, append([]string{"position", "holder"}, story.CSVHead()...))
+	for _, q := range queues {
+		for _, l := range q.locks {
+			x := client.Execution{ExecutionID: l.ExecutionID, Workflow: l.Workflow, EventID: l.EventID, Status: client.Running, StartedAt: l.LockedAt, Parked: l.Parked}
+			err = cmp.Or(err, story.WriteCSV(d.e.Stdout, append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
+		}
+		for i, x := range q.waiting {
+			err = cmp.Or(err, story.WriteCSV(d.e.Stdout, append([]string{strconv.Itoa(i + 1), x.Holder}, story.CSVRow(x, now)...)))
+		}
+	}
+	return err
 }
 
 // heldText says what ends a lock.

@@ -45,16 +45,24 @@ const (
 	outputWide  = "wide" // a table with all its columns
 	outputJSON  = "json"
 	outputYAML  = "yaml"
+	outputCSV   = "csv" // of lists
 )
 
 var outputs = []string{outputTable, outputWide, outputJSON, outputYAML}
+
+// errNoList is returned for -o csv of what is no list.
+var errNoList = cli.Misuse(errors.New("-o csv: this is no list; use table, wide, json or yaml"))
 
 // Flags adds the flags that all commands on the admin API share.
 func (r *Remote) Flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	r.AddressFlags(cmd)
 	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults (default "+wiring.DefaultConfig+", where it is there)")
-	f.StringVarP(&r.output, "output", "o", outputTable, "table, wide (all columns), or json or yaml as the API has it")
+	usage := "table, wide (all columns), or json or yaml as the API has it"
+	if slices.Contains(r.more, outputCSV) {
+		usage += "; csv for a list, with labels, what the sender got, and trace"
+	}
+	f.StringVarP(&r.output, "output", "o", outputTable, usage)
 	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin (default: Local; UTC in what goes to no terminal)")
 	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
 	complete(cmd, "output", slices.Concat(outputs, r.more)...)
@@ -102,6 +110,8 @@ func (d *Desk) object(raw []byte, people func() error) error {
 		return cli.PrintObject(d.e.Stdout, raw)
 	case outputYAML:
 		return cli.PrintYAML(d.e.Stdout, raw)
+	case outputCSV:
+		return errNoList
 	}
 	return people()
 }
@@ -122,6 +132,9 @@ func (r *Remote) run(ctx context.Context, e *cli.Environment, work func(context.
 	}
 	if r.utc && r.zone != "" {
 		return cli.Misuse(errors.New("--utc, --tz: give one of them"))
+	}
+	if r.watch != 0 && r.output == outputCSV {
+		return cli.Misuse(errors.New("--watch, -o csv: give one of them"))
 	}
 	if r.watch < 0 || r.watch > 0 && r.watch < shortestWatch {
 		return cli.Misuse(fmt.Errorf("--watch=%s: give at least %s", r.watch, shortestWatch))

@@ -1,0 +1,88 @@
+package story
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// CSVHead are the columns of CSVRow.
+func CSVHead() []string {
+	return []string{
+		"time", "event", "route", "workflow", "status", "outcome", "what_happened", "told", "duration_seconds", "attempt", "duplicates", "labels", "execution", "trace",
+	}
+}
+
+// CSVRow returns the columns of one event for a spreadsheet. Its time is in UTC: when it ended, or else when it came.
+func CSVRow(x *client.Execution, now time.Time) []string {
+	at, took := x.StartedAt, ""
+	if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
+		took = strconv.FormatFloat(x.FinishedAt.Sub(x.StartedAt.Time).Seconds(), 'f', 3, 64)
+	}
+	if !x.FinishedAt.IsZero() {
+		at = x.FinishedAt
+	}
+	trace := x.TraceID
+	if x.Arrivals != nil && len(x.Arrivals.Newest) > 0 && x.Status == client.Refused {
+		at, trace = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].TraceID
+	}
+	return []string{
+		CSVTime(at), Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), Short(x, now), told(x), took, strconv.Itoa(x.Attempt),
+		strconv.FormatInt(x.Duplicates, 10), Labels(x), x.ExecutionID, trace,
+	}
+}
+
+// CSVTime spells a time for a spreadsheet; "" for none.
+func CSVTime(t client.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// told returns the status that the sender of an event got at last, as far as it is known: accepted for one that ran after its answer.
+func told(x *client.Execution) string {
+	switch {
+	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
+		return strconv.Itoa(x.Arrivals.Newest[0].Status)
+	case x.Parked != nil || x.ParkedOn != "" || x.RequestKept:
+		return "accepted"
+	case x.Response != nil:
+		return strconv.Itoa(x.Response.Status)
+	case x.Error != nil:
+		if row := idem.Decision(x.Error.Code).Row(); row.Status != 0 {
+			return strconv.Itoa(row.Status)
+		}
+	}
+	return ""
+}
+
+// WriteCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab: spreadsheets of some countries part cells there, and
+// what follows would be a cell that nobody has looked at for a formula.
+func WriteCSV(to io.Writer, row []string) error {
+	var line strings.Builder
+	for i, field := range row {
+		if i > 0 {
+			line.WriteByte(',')
+		}
+		if field = inert(field); strings.ContainsAny(field, ",;\t\"\r\n") || strings.HasPrefix(field, " ") {
+			field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+		}
+		line.WriteString(field)
+	}
+	line.WriteByte('\n')
+	_, err := io.WriteString(to, line.String())
+	return err
+}
+
+// inert keeps a spreadsheet from taking a sender's text for a formula.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
