@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -16,38 +15,6 @@ import (
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
-
-func mustAcquire(tb testing.TB, s *Store, workflow string) *Lock {
-	tb.Helper()
-	l, err := s.TryAcquire(within(tb, patience), workflow)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
-}
-
-// left is how many keys there are beside the sessions.
-func left(tb testing.TB, e *etcdtest.Etcd) int64 {
-	tb.Helper()
-	all, err := e.Count(within(tb, patience), "/")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	sessions, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+protocol.KindSessions)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return all - sessions
-}
-
-// waiters waits until n places are taken.
-func waiters(tb testing.TB, e *etcdtest.Etcd, n int64) {
-	tb.Helper()
-	eventually(tb, fmt.Sprintf("%d wait", n), func() bool {
-		got, err := e.Count(within(tb, patience), defaultPrefix+"/v1/"+protocol.KindQueue)
-		return err == nil && got == n
-	})
-}
 
 func TestTryAcquireNamesTheHolder(t *testing.T) {
 	e := etcdtest.Start(t)

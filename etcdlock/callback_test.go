@@ -14,14 +14,6 @@ import (
 	"hooklock/idem"
 )
 
-func stepsOf(steps []idem.Step) string {
-	var texts []string
-	for _, s := range steps {
-		texts = append(texts, fmt.Sprintf("%s %s", s.Name, s.Status))
-	}
-	return strings.Join(texts, ", ")
-}
-
 func TestGuardLetsTheHolderGoOnAtAnyReplicaAndRecordsItsSteps(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)

@@ -16,28 +16,6 @@ import (
 	"hooklock/idem"
 )
 
-// nothingKept fails where something is left of parked executions.
-func nothingKept(tb testing.TB, e *etcdtest.Etcd) {
-	tb.Helper()
-	for _, kind := range []string{protocol.KindRequests, protocol.KindParked, protocol.KindAges, protocol.KindLocks, protocol.KindQueue} {
-		if left := keysBelow(tb, e, "/hooklock/v1/"+kind); len(left) > 0 {
-			tb.Errorf("left behind: %v", left)
-		}
-	}
-}
-
-// letterStays fails where the request of a dead letter, or its entry in the index, is not there.
-func letterStays(tb testing.TB, s *Store, id idem.ExecutionID) {
-	tb.Helper()
-	if _, err := s.Request(within(tb, patience), id); err != nil {
-		tb.Errorf("its request: %v", err)
-	}
-	page, err := s.ParkedEntries(within(tb, patience), idem.ParkedQuery{State: idem.ParkDeadLetter})
-	if err != nil || len(page.Entries) != 1 || page.Entries[0].Execution != id {
-		tb.Errorf("%+v %v", page, err)
-	}
-}
-
 // uncarried parks an execution in its lock and lets its process go.
 func uncarried(tb testing.TB, e *etcdtest.Etcd, tries int) idem.ExecutionID {
 	tb.Helper()

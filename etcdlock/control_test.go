@@ -8,7 +8,6 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
-	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -18,25 +17,6 @@ func replicas(tb testing.TB) (e *etcdtest.Etcd, a, b *Store) {
 	tb.Helper()
 	e = etcdtest.Start(tb)
 	return e, openStore(tb, Options{Endpoints: []string{e.Endpoint}}), openStore(tb, Options{Endpoints: []string{e.Endpoint}})
-}
-
-// stopped is the channel on which the owner hears why it has to stop.
-func stopped(h *owned.Lock) <-chan error {
-	causes := make(chan error, 1)
-	h.OnStop(func(cause error) { causes <- cause })
-	return causes
-}
-
-func awaitStop(tb testing.TB, causes <-chan error, want error) {
-	tb.Helper()
-	select {
-	case cause := <-causes:
-		if !errors.Is(cause, want) {
-			tb.Fatalf("stopped because of %v", cause)
-		}
-	case <-time.After(patience):
-		tb.Fatal("the owner was never told")
-	}
 }
 
 func TestACancelStopsTheOwnerAtAnotherReplica(t *testing.T) {

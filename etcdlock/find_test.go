@@ -153,15 +153,6 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 	}
 }
 
-func putRaw(t *testing.T, e *etcdtest.Etcd, values map[string][]byte) {
-	t.Helper()
-	for key, value := range values {
-		if _, err := e.Client.Put(within(t, patience), "/hooklock/v1/"+key, string(value)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

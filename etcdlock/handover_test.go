@@ -30,18 +30,7 @@ func firstInLine(t *testing.T, p *inQueue) {
 // waitsAt lets p wait, and tells of the lock that it gets.
 func waitsAt(t *testing.T, p *inQueue, l idem.Lock) <-chan idem.Held {
 	t.Helper()
-	got := make(chan idem.Held, 1)
-	ctx := within(t, patience)
-	go func() {
-		defer close(got)
-		held, err := inTurn(ctx, p, l)
-		if err != nil {
-			t.Errorf("%s: %v", l.Execution, err)
-			return
-		}
-		got <- held
-	}()
-	return got
+	return ledgertest.WaitsAt(t, p.InQueue, l)
 }
 
 func revisionOf(t *testing.T, e *etcdtest.Etcd) int64 {

@@ -10,38 +10,6 @@ import (
 	"hooklock/idem"
 )
 
-// newestLock replaces the one that waits.
-func newestLock(workflow, event string) idem.Lock {
-	l := lockFor(workflow, event)
-	l.Latest = &idem.Series{}
-	return l
-}
-
-// newestParked is that of a delivery which is parked at once.
-func newestParked(workflow, event string) idem.Lock {
-	l := parkedLock(workflow, event)
-	l.Latest = &idem.Series{}
-	return l
-}
-
-// mustBeReplaced fails where l has not ended for by.
-func mustBeReplaced(tb testing.TB, s *Store, l, by idem.Lock) {
-	tb.Helper()
-	r := mustFind(tb, s, l.Execution).Record
-	if r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Superseded() != by.Execution || !r.Final || r.RequestKept || r.Token != 0 {
-		tb.Fatalf("%s: %+v, want superseded by %s", l.EventID, r, by.Execution)
-	}
-}
-
-// mustHear fails where the waiter of p is not told of the record with which its place ended.
-func mustHear(tb testing.TB, p *inQueue, by idem.Lock) {
-	tb.Helper()
-	seen, err := p.Await(within(tb, patience), 0)
-	if !errors.Is(err, idem.ErrCancelled) || seen.Record.Superseded() != by.Execution {
-		tb.Fatalf("%+v %v", seen, err)
-	}
-}
-
 func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 	e, a, b := replicas(t)
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
@@ -52,7 +20,7 @@ func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 	p := mustEnqueue(t, a, fourth) // one that waits with its sender
 	mustBeReplaced(t, a, third, fourth)
 	mustPark(t, b, fifth, 0)
-	mustHear(t, p, fifth)
+	mustHear(t, p.InQueue, fifth)
 	for _, kind := range []string{"requests/", "parked/", "ages/", "queue/"} {
 		if left := keysBelow(t, e, "/hooklock/v1/"+kind); len(left) != 1 {
 			t.Errorf("of %s there are %v", kind, left)
@@ -96,7 +64,7 @@ func TestWhatIsPausedIsReplacedAndTheNewestRunsAfterwards(t *testing.T) {
 	first, second, third := newestLock("w", "first"), newestParked("w", "second"), newestLock("w", "third")
 	p := mustEnqueue(t, a, first)
 	mustPark(t, b, second, 0)
-	mustHear(t, p, second)
+	mustHear(t, p.InQueue, second)
 	p = mustEnqueue(t, b, third)
 	mustBeReplaced(t, a, second, third)
 	if left := keysBelow(t, e, "/hooklock/v1/queue/"); len(left) != 1 {
@@ -122,7 +90,7 @@ func TestASlotWaiterIsNotReplacedAndTheEntryBehindItIs(t *testing.T) {
 		l.Latest = &idem.Series{}
 		locks, places = append(locks, l), append(places, mustEnqueue(t, s, l))
 	}
-	mustHear(t, places[1], locks[2])
+	mustHear(t, places[1].InQueue, locks[2])
 	if err := places[1].Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}

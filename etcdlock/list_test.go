@@ -13,41 +13,6 @@ import (
 	"hooklock/idem"
 )
 
-// allExecutions goes through the pages of a list.
-func allExecutions(tb testing.TB, s *Store, q idem.ExecutionQuery) (found []idem.Found) {
-	tb.Helper()
-	for pages := 0; ; pages++ {
-		page, err := s.Executions(within(tb, patience), q)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if q.Limit > 0 && len(page.Executions) > q.Limit {
-			tb.Fatalf("%d on a page of %d", len(page.Executions), q.Limit)
-		}
-		found = append(found, page.Executions...)
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return found
-		}
-		if pages > 10_000 {
-			tb.Fatal("the pages do not end")
-		}
-	}
-}
-
-func allLocks(tb testing.TB, s *Store, q idem.LockQuery) (locks []idem.LockView) {
-	tb.Helper()
-	for {
-		page, err := s.Locks(within(tb, patience), q)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		locks = append(locks, page.Locks...)
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return locks
-		}
-	}
-}
-
 // names of workflows that are hard to put into a key or into a URL.
 var oddNames = []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"}
 

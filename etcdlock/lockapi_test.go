@@ -17,20 +17,6 @@ import (
 	"hooklock/idem"
 )
 
-func mustAcquireLock(tb testing.TB, s *Store, q idem.AcquireRequest) *idem.Acquired {
-	tb.Helper()
-	got, err := s.AcquireLock(within(tb, patience), q)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return got
-}
-
-// client is what a client of the lock API shows: a token of the admin API stands for the callback key.
-func client(got *idem.Acquired) idem.Callback {
-	return idem.Callback{Execution: got.Lock.Execution, Workflow: got.Lock.Scope.Workflow, Token: got.Lock.Token, AnyKey: true}
-}
-
 func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 	e, a, b := replicas(t)
 	q := idem.AcquireRequest{Workflow: "nightly", Holder: "cron/1", TTL: time.Minute}

@@ -167,17 +167,6 @@ func TestAnExecutionThatAParkWorkerGivesUpAnotherOneTakes(t *testing.T) {
 	mustSettle(t, two.Held)
 }
 
-// leaveToAPerson is how a process lets go of what waits for somebody.
-func leaveToAPerson(t *testing.T, h idem.Held) {
-	t.Helper()
-	p := *h.Lock().Parked
-	p.Blocked = "it failed ten times"
-	if err := h.Rest(within(t, patience), p); err != nil {
-		t.Fatal(err)
-	}
-	must(t, h.Release)
-}
-
 func TestABlockedExecutionIsNotTaken(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

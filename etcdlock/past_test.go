@@ -11,26 +11,6 @@ import (
 	"hooklock/idem"
 )
 
-// endedAs claims and settles an event, and returns its execution.
-func endedAs(tb testing.TB, s *Store, workflow, event string, change func(*idem.Lock), end idem.End) idem.ExecutionID {
-	tb.Helper()
-	l := lockFor(workflow, event)
-	if change != nil {
-		change(&l)
-	}
-	if _, err := mustClaim(tb, s, l, 0).Settle(within(tb, patience), end); err != nil {
-		tb.Fatal(err)
-	}
-	return l.Execution
-}
-
-func ids(found []idem.Found) (all []idem.ExecutionID) {
-	for i := range found {
-		all = append(all, found[i].ID())
-	}
-	return all
-}
-
 func TestEndedExecutionsOfAllProcessesAreListedInTheOrderOfTheirEnds(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)

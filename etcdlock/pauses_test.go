@@ -1,7 +1,6 @@
 package etcdlock
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,57 +12,6 @@ import (
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
-
-func pauseOf(tb testing.TB, scope string) idem.Pause {
-	tb.Helper()
-	s, err := idem.ParsePauseScope(scope)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return idem.Pause{Scope: s, By: "somebody", Reason: "a migration", Since: time.Now()}
-}
-
-// mustPause pauses, and waits until every process has acknowledged it.
-func mustPause(tb testing.TB, s *Store, p idem.Pause) {
-	tb.Helper()
-	ctx := within(tb, patience)
-	if _, err := s.Pause(ctx, p, nil); err != nil {
-		tb.Fatal(err)
-	}
-	for len(pauseState(ctx, tb, s).Unheard) > 0 {
-		continue // each look asks etcd, and so lets it work
-	}
-}
-
-func pauseState(ctx context.Context, tb testing.TB, s *Store) idem.PauseState {
-	tb.Helper()
-	states, err := s.Pauses(ctx)
-	if err != nil || len(states) != 1 {
-		tb.Fatalf("%+v %v", states, err)
-	}
-	return states[0]
-}
-
-func mustResume(tb testing.TB, s *Store, p idem.Pause) {
-	tb.Helper()
-	if _, err := s.Resume(within(tb, patience), p.Scope, nil); err != nil {
-		tb.Fatal(err)
-	}
-	for ctx := within(tb, patience); s.PausedHere() != nil && ctx.Err() == nil; {
-		if _, err := s.Pauses(ctx); err != nil { // asks etcd, and so lets it work
-			tb.Fatal(err)
-		}
-	}
-}
-
-// refusedAsPaused claims, which has to be refused for that pause.
-func refusedAsPaused(tb testing.TB, s *Store, l idem.Lock, by idem.Pause) {
-	tb.Helper()
-	held, seen, err := tryClaim(tb, s, l, 0)
-	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope || seen.Paused.Reason != by.Reason {
-		tb.Fatalf("claimed %v, saw %+v, %v", held, seen, err)
-	}
-}
 
 func TestNothingOfAPausedWorkflowBeginsAnywhereAndWhatRunsIsWaitedFor(t *testing.T) {
 	e := etcdtest.Start(t)

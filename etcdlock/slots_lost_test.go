@@ -35,7 +35,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 		t.Errorf("%v, which the try has itself", err)
 	}
 	restNow(t, h, "")
-	if left := takenSlots(t, e, s); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("what rests has %v", left)
 	}
 	mustAttempt(t, h)

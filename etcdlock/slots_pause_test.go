@@ -16,7 +16,7 @@ func TestWhatIsPausedTakesNoSlotAndIsRefusedAsPausedWhetherThereIsOneOrNot(t *te
 	p := pauseOf(t, "workflow:paused")
 	mustPause(t, s, p)
 	refusedAsPaused(t, s, limitedLock("paused", "a"), p)
-	if taken := takenSlots(t, e, s); len(taken) > 0 {
+	if taken := takenSlots(t, e); len(taken) > 0 {
 		t.Fatalf("it has %v", taken)
 	}
 	other := mustClaim(t, s, limitedLock("other", "b"), 0) // there is one slot, so nothing here keeps it
@@ -112,7 +112,7 @@ func TestWhatWaitsForASlotRunsInItsOrderAfterThePause(t *testing.T) {
 		}
 	}
 	runs.Wait()
-	if taken := takenSlots(t, e, a); len(taken) > 0 {
+	if taken := takenSlots(t, e); len(taken) > 0 {
 		t.Errorf("%v is left", taken)
 	}
 }

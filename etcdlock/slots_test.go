@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -22,36 +20,10 @@ func erp(n *atomic.Int64) Options {
 	return Options{Limit: func(_ string, slot idem.Slot) int { return int(n.Load()) }}
 }
 
-func slotsOf(n int64) *atomic.Int64 {
-	var v atomic.Int64
-	v.Store(n)
-	return &v
-}
-
 func limitedStore(tb testing.TB, e *etcdtest.Etcd, n *atomic.Int64) *Store {
 	o := erp(n)
 	o.Endpoints = []string{e.Endpoint}
 	return openStore(tb, o)
-}
-
-// limitedLock counts against the limit.
-func limitedLock(workflow, event string) idem.Lock {
-	l := lockFor(workflow, event)
-	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}
-	return l
-}
-
-// takenSlots are the keys of slots that are taken in etcd.
-func takenSlots(tb testing.TB, e *etcdtest.Etcd, s *Store) (keys []string) {
-	tb.Helper()
-	r, err := e.Client.Get(within(tb, patience), s.layout.All(protocol.KindSlots), clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, kv := range r.Kvs {
-		keys = append(keys, string(kv.Key))
-	}
-	return keys
 }
 
 func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing.T) {
@@ -79,7 +51,7 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 	}
 	must(t, two.Release)
 	mustSettle(t, three)
-	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
 }
@@ -96,7 +68,7 @@ func TestTheSlotOfADeadProcessComesBackWithItsLock(t *testing.T) {
 	if err != nil || held == nil {
 		t.Fatalf("the waiter: %v", err)
 	}
-	if taken := takenSlots(t, e, survivor); len(taken) != 1 {
+	if taken := takenSlots(t, e); len(taken) != 1 {
 		t.Errorf("taken: %v", taken)
 	}
 }
@@ -138,18 +110,9 @@ func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 		t.Errorf("they ran in the order %v", order)
 	}
 	eventually(t, "no turns", func() bool { return countKeys(t, e, stores[0].layout.All(protocol.KindTurns)) == 0 })
-	if left := takenSlots(t, e, stores[0]); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
-}
-
-func countKeys(tb testing.TB, e *etcdtest.Etcd, prefix string) int {
-	tb.Helper()
-	r, err := e.Client.Get(within(tb, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return int(r.Count)
 }
 
 func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
@@ -230,7 +193,7 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	}
 	mustAttempt(t, taken.Held)
 	mustSettle(t, taken.Held)
-	if left := takenSlots(t, e, a); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
 }
@@ -287,16 +250,6 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	mustClaim(t, s, limitedLock("w2", "b"), 0)
 }
 
-// restNow writes down that a try has ended, and that it waits for a person where why is not "".
-func restNow(tb testing.TB, h idem.Held, why string) {
-	tb.Helper()
-	p := *h.Lock().Parked
-	p.Blocked = why
-	if err := h.Rest(within(tb, patience), p); err != nil {
-		tb.Fatal(err)
-	}
-}
-
 func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
@@ -309,7 +262,7 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 		t.Fatalf("beside a call that goes on: %+v %v", seen, err)
 	}
 	restNow(t, first, "a person has to look")
-	if taken := takenSlots(t, e, a); len(taken) > 0 || first.Lock().HasSlot() {
+	if taken := takenSlots(t, e); len(taken) > 0 || first.Lock().HasSlot() {
 		t.Fatalf("what waits for a person has %v, %+v", taken, first.Lock().Slots)
 	}
 	second := mustClaim(t, b, limitedLock("w2", "b"), 0)
@@ -329,11 +282,11 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := first.Lock(); l.Slots[0].N != 0 || len(takenSlots(t, e, a)) != 1 {
+	if l := first.Lock(); l.Slots[0].N != 0 || len(takenSlots(t, e)) != 1 {
 		t.Errorf("it is tried with %+v", l.Slots)
 	}
 	mustSettle(t, first)
-	if left := takenSlots(t, e, a); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
 }
@@ -347,19 +300,19 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Last: last}, keep("body")); err != nil {
 		t.Fatal(err)
 	}
-	if taken := takenSlots(t, e, a); len(taken) > 0 {
+	if taken := takenSlots(t, e); len(taken) > 0 {
 		t.Fatalf("what is parked after its try has %v", taken)
 	}
 	mustAttempt(t, first)
 	restNow(t, first, "")
 	mustAttempt(t, first)
 	must(t, first.Release)
-	if taken := takenSlots(t, e, a); len(taken) > 0 {
+	if taken := takenSlots(t, e); len(taken) > 0 {
 		t.Fatalf("what is given to others has %v", taken)
 	}
 	taken := takeNext(t, b)
 	mustAttempt(t, taken.Held)
-	if len(takenSlots(t, e, a)) != 1 {
+	if len(takenSlots(t, e)) != 1 {
 		t.Error("it is tried without a slot")
 	}
 	mustSettle(t, taken.Held)
@@ -373,21 +326,16 @@ func TestATryThatIsTakenOverHasItsSlotUntilItRests(t *testing.T) {
 	mustAttempt(t, takeNext(t, dying).Held)
 	die(t, e, dying)
 	taken := takeNext(t, survivor)
-	if l := taken.Held.Lock(); !taken.Carried || !l.HasSlot() || len(takenSlots(t, e, survivor)) != 1 {
+	if l := taken.Held.Lock(); !taken.Carried || !l.HasSlot() || len(takenSlots(t, e)) != 1 {
 		t.Fatalf("carried on with %+v", l)
 	}
 	restNow(t, taken.Held, "nobody knows")
-	if left := takenSlots(t, e, survivor); len(left) > 0 {
+	if left := takenSlots(t, e); len(left) > 0 {
 		t.Fatalf("what waits for a person has %v", left)
 	}
 	mustSettle(t, mustClaim(t, survivor, limitedLock("w2", "b"), 0))
 	mustAttempt(t, taken.Held)
 	mustSettle(t, taken.Held)
-}
-
-func withSlots(l idem.Lock) idem.Lock {
-	l.Slots = limitedLock("", "").Slots
-	return l
 }
 
 // TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded: before it a claim takes the workflow's lock, and after it the event's own.
@@ -436,7 +384,7 @@ func TestTheSlotOfAProcessThatWasKilledComesBackAsItsLockDoes(t *testing.T) {
 	p := mustEnqueue(t, survivor, l)
 	got := make(chan error, 1)
 	go func() { _, err := inTurn(within(t, patience), p, l); got <- err }()
-	eventually(t, "the dead lock is reaped", func() bool { return len(takenSlots(t, e, survivor)) == 0 || len(got) > 0 })
+	eventually(t, "the dead lock is reaped", func() bool { return len(takenSlots(t, e)) == 0 || len(got) > 0 })
 	if err := <-got; err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,44 @@ var (
 	withKey    = ledgertest.WithKey
 	callbackOf = ledgertest.CallbackOf
 	byOps      = ledgertest.ByOps
+	mustFind   = ledgertest.MustFind
+	mustCancel = ledgertest.MustCancel
+	closeStore = ledgertest.Close
 	keysBelow  = ledgertest.KeysBelow
 	count      = ledgertest.Count
+
+	mustAcquire    = ledgertest.MustAcquire
+	left           = ledgertest.Left
+	client         = ledgertest.Client
+	mustBeReplaced = ledgertest.MustBeReplaced
+	mustHear       = ledgertest.MustHear
+	ids            = ledgertest.IDs
+
+	newestLock      = ledgertest.NewestLock
+	newestParked    = ledgertest.NewestParked
+	pauseOf         = ledgertest.PauseOf
+	mustPause       = ledgertest.MustPause
+	pauseState      = ledgertest.PauseState
+	mustResume      = ledgertest.MustResume
+	refusedAsPaused = ledgertest.RefusedAsPaused
+	stopped         = ledgertest.Stopped
+	awaitStop       = ledgertest.AwaitStop
+	stepsOf         = ledgertest.StepsOf
+	nothingKept     = ledgertest.NothingKept
+	letterStays     = ledgertest.LetterStays
+	leaveToAPerson  = ledgertest.LeaveToAPerson
+	slotsOf         = ledgertest.SlotsOf
+	limitedLock     = ledgertest.LimitedLock
+	takenSlots      = ledgertest.TakenSlots
+	countKeys       = ledgertest.CountKeys
+	restNow         = ledgertest.RestNow
+	withSlots       = ledgertest.WithSlots
+	allExecutions   = ledgertest.AllExecutions
+	allLocks        = ledgertest.AllLocks
+	endedAs         = ledgertest.EndedAs
+	waiters         = ledgertest.AwaitWaiters
+	mustAcquireLock = ledgertest.MustAcquireLock
+	putRaw          = ledgertest.PutRaw
 )
 
 // openStore opens a store that is ready, and closes it with the test.
@@ -63,21 +99,6 @@ func openReady(tb testing.TB, o Options) *Store {
 	tb.Helper()
 	s, err := Open(o)
 	return ledgertest.Open(tb, s, err)
-}
-
-func closeStore(tb testing.TB, s *Store) {
-	tb.Helper()
-	ledgertest.Close(tb, s)
-}
-
-func mustFind(tb testing.TB, s *Store, id idem.ExecutionID) *idem.Found {
-	tb.Helper()
-	return ledgertest.MustFind(tb, s, id)
-}
-
-func mustCancel(tb testing.TB, s *Store, id idem.ExecutionID, c idem.Cancel) *idem.Found {
-	tb.Helper()
-	return ledgertest.MustCancel(tb, s, id, c)
 }
 
 // written waits until etcd has the audits and the duplicates of s.

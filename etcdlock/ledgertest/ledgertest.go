@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/locker"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
@@ -24,6 +25,15 @@ type Store interface {
 	idem.ParkLedger
 	Execution(context.Context, idem.ExecutionID) (*idem.Found, error)
 	Cancel(context.Context, idem.ExecutionID, idem.Cancel, *idem.Audit) (found *idem.Found, before bool, err error)
+	Executions(context.Context, idem.ExecutionQuery) (idem.ExecutionPage, error)
+	Locks(context.Context, idem.LockQuery) (idem.LockPage, error)
+	ParkedEntries(context.Context, idem.ParkedQuery) (idem.ParkedPage, error)
+	Pause(context.Context, idem.Pause, *idem.Audit) (*idem.Pause, error)
+	Pauses(context.Context) ([]idem.PauseState, error)
+	PausedHere() []idem.PauseState
+	Resume(context.Context, idem.PauseScope, *idem.Audit) (*idem.Pause, error)
+	TryAcquire(context.Context, string) (*locker.Lock, error)
+	AcquireLock(context.Context, idem.AcquireRequest) (*idem.Acquired, error)
 	WaitReady(context.Context) error
 	Close(context.Context) error
 }
