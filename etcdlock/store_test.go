@@ -53,18 +53,13 @@ var (
 	keysBelow  = ledgertest.KeysBelow
 	count      = ledgertest.Count
 
-	mustAcquire    = ledgertest.MustAcquire
-	left           = ledgertest.Left
-	client         = ledgertest.Client
-	mustBeReplaced = ledgertest.MustBeReplaced
-	mustHear       = ledgertest.MustHear
-	ids            = ledgertest.IDs
+	mustAcquire = ledgertest.MustAcquire
+	client      = ledgertest.Client
+	ids         = ledgertest.IDs
 
 	newestLock      = ledgertest.NewestLock
-	newestParked    = ledgertest.NewestParked
 	pauseOf         = ledgertest.PauseOf
 	mustPause       = ledgertest.MustPause
-	pauseState      = ledgertest.PauseState
 	mustResume      = ledgertest.MustResume
 	refusedAsPaused = ledgertest.RefusedAsPaused
 	stopped         = ledgertest.Stopped

@@ -279,17 +279,29 @@ func PutRaw(t *testing.T, e *etcdtest.Etcd, values map[string][]byte) {
 	}
 }
 
-// EndSession takes the lease of s's session away, as etcd may.
-func EndSession(tb testing.TB, e *etcdtest.Etcd, s Store) {
+// Session is that of a store.
+type Session struct {
+	Name  string
+	Lease clientv3.LeaseID
+}
+
+// SessionOf returns the session of s, as a lock of it says.
+func SessionOf(tb testing.TB, e *etcdtest.Etcd, s Store) Session {
 	tb.Helper()
 	held := MustClaim(tb, s, LockFor("a workflow of its own", "event"), 0)
-	alive := Layout.Alive(held.Lock().Alive)
+	alive := held.Lock().Alive
 	Must(tb, held.Release)
-	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), alive)
+	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), Layout.Alive(alive))
 	if err != nil || len(r.Kvs) != 1 {
 		tb.Fatalf("%s: %v", alive, err)
 	}
-	if _, err := e.Client.Revoke(etcdtest.Within(tb, etcdtest.Patience), clientv3.LeaseID(r.Kvs[0].Lease)); err != nil {
+	return Session{strings.TrimPrefix(Layout.Alive(alive), Layout.All(protocol.KindSessions)), clientv3.LeaseID(r.Kvs[0].Lease)}
+}
+
+// EndSession takes the lease of a session away, as etcd may.
+func EndSession(tb testing.TB, e *etcdtest.Etcd, s Session) {
+	tb.Helper()
+	if _, err := e.Client.Revoke(etcdtest.Within(tb, etcdtest.Patience), s.Lease); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package etcdlock
+package history_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/owned"
 	"hooklock/etcdlock/protocol"
@@ -19,7 +20,7 @@ var oddNames = []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a
 func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	want := map[idem.ExecutionID]idem.Status{}
 	for i, name := range oddNames {
 		running := lockFor(name, "runs")
@@ -82,7 +83,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	for i, name := range oddNames {
 		mustClaim(t, s, lockFor(name, "runs"), 0)
 		for j := range i {
@@ -122,7 +123,7 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 
 func TestAWorkflowThatIsNotUTF8IsRefused(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	if held, seen, err := s.Claim(within(t, patience), lockFor("\xff\xfe", "event"), 0); held != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Errorf("%+v %v", seen, err)
 	}
@@ -131,7 +132,7 @@ func TestAWorkflowThatIsNotUTF8IsRefused(t *testing.T) {
 
 func TestAListSkipsWhatItCannotRead(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	mustClaim(t, s, lockFor("w", "runs"), 0)
 	k := protocol.Hash16("x") + "/"
 	putRaw(t, e, map[string][]byte{
@@ -151,7 +152,7 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 
 func TestALockWhoseOwnerIsDeadIsStaleInAListAndReapedWhenAskedFor(t *testing.T) {
 	e := etcdtest.Start(t)
-	y := protocol.NewLayout(defaultPrefix)
+	y := protocol.NewLayout("/hooklock")
 	putDead := func(workflow string) idem.Lock {
 		l := lockFor(workflow, "event")
 		l.Alive = protocol.SessionAlive("nobody")
@@ -163,7 +164,7 @@ func TestALockWhoseOwnerIsDeadIsStaleInAListAndReapedWhenAskedFor(t *testing.T) 
 		return l
 	}
 	swept := putDead("swept")
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	eventually(t, "the store has looked at every lock, as it does once at its start", func() bool {
 		f, err := s.Executions(within(t, patience), idem.ExecutionQuery{Workflow: "swept", Status: idem.Failed})
 		return err == nil && len(f.Executions) == 1 && f.Executions[0].ID() == swept.Execution
@@ -187,7 +188,7 @@ func TestALockWhoseOwnerIsDeadIsStaleInAListAndReapedWhenAskedFor(t *testing.T) 
 
 func TestACursorSurvivesTheEndOfWhatItNames(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := map[string]*owned.Lock{}
 	for i := range 8 {
 		name := fmt.Sprintf("customer/%d", i)
@@ -221,10 +222,10 @@ func TestACursorSurvivesTheEndOfWhatItNames(t *testing.T) {
 
 func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	for _, name := range []string{"a", "b", "c"} { // as if somebody had made them so
 		l := lockFor(name, "runs")
-		l.Alive = protocol.SessionAlive(currentSession(t, s).Name)
+		l.Alive = protocol.SessionAlive(sessionOf(t, e, s).Name)
 		value, err := protocol.EncodeLock(&l)
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +249,7 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 
 func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	for _, workflow := range []string{"one", "two"} {
 		mustClaim(t, s, lockFor(workflow, "event"), 0)
 	}

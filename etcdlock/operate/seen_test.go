@@ -1,10 +1,11 @@
-package etcdlock
+package operate_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 )
@@ -12,7 +13,7 @@ import (
 // Marks are in etcd, so every replica knows them, also after a restart; and they are bounded.
 func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{etcd.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	mark := func(route string) idem.SeenMark {
 		return idem.SeenMark{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why", At: time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
 	}
@@ -22,7 +23,7 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 			t.Fatalf("%d: %+v %v", i, before, err)
 		}
 	}
-	other := openStore(t, Options{Endpoints: []string{etcd.Endpoint}})
+	other := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	all, err := other.SeenMarks(within(t, patience))
 	if err != nil || len(all) != idem.MaxSeen || all[0] != mark(fmt.Sprint(idem.MaxSeen+more-1)) || all[len(all)-1] != mark(fmt.Sprint(more)) {
 		t.Fatalf("%d marks: %v", len(all), err)

@@ -1,11 +1,13 @@
-package etcdlock
+package slots_test
 
 import (
 	"fmt"
 	"sync"
 	"testing"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -25,15 +27,15 @@ func TestWhatIsPausedTakesNoSlotAndIsRefusedAsPausedWhetherThereIsOneOrNot(t *te
 }
 
 // waitsForSlot lets l wait for a slot; the lock comes when it has one.
-func waitsForSlot(t *testing.T, s *Store, l idem.Lock) <-chan idem.Held {
+func waitsForSlot(t *testing.T, s *etcdlock.Store, l idem.Lock) <-chan idem.Held {
 	t.Helper()
 	return waitsAt(t, mustEnqueue(t, s, l), l)
 }
 
 // turnsAre waits until so many wait for a slot, over all processes.
-func turnsAre(t *testing.T, e *etcdtest.Etcd, s *Store, n int) {
+func turnsAre(t *testing.T, e *etcdtest.Etcd, s *etcdlock.Store, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == n })
+	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == n })
 }
 
 func TestAPausedSlotWaiterGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {
@@ -94,7 +96,7 @@ func TestWhatWaitsForASlotRunsInItsOrderAfterThePause(t *testing.T) {
 	mustPause(t, a, p)
 	order := make(chan int, 3)
 	var runs sync.WaitGroup
-	for i, s := range []*Store{a, b, a} {
+	for i, s := range []*etcdlock.Store{a, b, a} {
 		held := waitsForSlot(t, s, limitedLock("w", fmt.Sprint(i)))
 		runs.Go(func() {
 			h := <-held

@@ -1,4 +1,4 @@
-package etcdlock
+package queue_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/idem"
 )
 
@@ -20,7 +21,7 @@ func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 	p := mustEnqueue(t, a, fourth) // one that waits with its sender
 	mustBeReplaced(t, a, third, fourth)
 	mustPark(t, b, fifth, 0)
-	mustHear(t, p.InQueue, fifth)
+	mustHear(t, p, fifth)
 	for _, kind := range []string{"requests/", "parked/", "ages/", "queue/"} {
 		if left := keysBelow(t, e, "/hooklock/v1/"+kind); len(left) != 1 {
 			t.Errorf("of %s there are %v", kind, left)
@@ -64,7 +65,7 @@ func TestWhatIsPausedIsReplacedAndTheNewestRunsAfterwards(t *testing.T) {
 	first, second, third := newestLock("w", "first"), newestParked("w", "second"), newestLock("w", "third")
 	p := mustEnqueue(t, a, first)
 	mustPark(t, b, second, 0)
-	mustHear(t, p.InQueue, second)
+	mustHear(t, p, second)
 	p = mustEnqueue(t, b, third)
 	mustBeReplaced(t, a, second, third)
 	if left := keysBelow(t, e, "/hooklock/v1/queue/"); len(left) != 1 {
@@ -84,13 +85,13 @@ func TestASlotWaiterIsNotReplacedAndTheEntryBehindItIs(t *testing.T) {
 	s := limitedStore(t, e, n)
 	other := mustClaim(t, s, limitedLock("other", "x"), 0)
 	var locks []idem.Lock
-	var places []*inQueue
+	var places []*ledgertest.InQueue
 	for _, event := range []string{"first", "second", "third"} {
 		l := limitedLock("w", event)
 		l.Latest = &idem.Series{}
 		locks, places = append(locks, l), append(places, mustEnqueue(t, s, l))
 	}
-	mustHear(t, places[1].InQueue, locks[2])
+	mustHear(t, places[1], locks[2])
 	if err := places[1].Leave(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,21 @@
-package etcdlock
+package operate_test
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 	"hooklock/idem/guard"
 )
 
 // gate is a Guard on a store of its own, with the cache that a process has.
-func gate(tb testing.TB, e *etcdtest.Etcd) (*guard.Guard, *Store) {
+func gate(tb testing.TB, e *etcdtest.Etcd) (*guard.Guard, *etcdlock.Store) {
 	tb.Helper()
 	cache := guard.NewCache(0)
-	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
+	s := openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
 	return guard.New(guard.Options{Ledger: s, Base: tb.Context(), Cache: cache}), s
 }
 
@@ -58,13 +59,13 @@ func TestALostSessionEmptiesTheCacheBeforeItIsReported(t *testing.T) {
 	e := etcdtest.Start(t)
 	var resets atomic.Int64
 	lost := make(chan int64, 10)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnReset: func() { resets.Add(1) }, OnSession: func(e SessionEvent) {
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, OnReset: func() { resets.Add(1) }, OnSession: func(e etcdlock.SessionEvent) {
 		if !e.Opened {
 			lost <- resets.Load()
 		}
 	}})
 	before := resets.Load()
-	endSession(t, e, currentSession(t, s))
+	endSession(t, e, sessionOf(t, e, s))
 	select {
 	case at := <-lost:
 		if at <= before {

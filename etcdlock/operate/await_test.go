@@ -1,4 +1,4 @@
-package etcdlock
+package operate_test
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
 )
 
 // awaiting waits for the next change of an execution, and tells it.
-func awaiting(t *testing.T, s *Store, id idem.ExecutionID, since *idem.Found) <-chan *idem.Found {
+func awaiting(t *testing.T, s *etcdlock.Store, id idem.ExecutionID, since *idem.Found) <-chan *idem.Found {
 	t.Helper()
 	told := make(chan *idem.Found, 1)
 	ctx := within(t, patience)
@@ -27,8 +28,8 @@ func awaiting(t *testing.T, s *Store, id idem.ExecutionID, since *idem.Found) <-
 
 func TestAwaitReturnsEachChangeOfAnExecutionAtAnyReplica(t *testing.T) {
 	e := etcdtest.Start(t)
-	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, a, lockFor("w", "one"), 0)
 	l := lockFor("w", "two")
 	p := mustEnqueue(t, a, l)
@@ -69,7 +70,7 @@ func TestAwaitReturnsEachChangeOfAnExecutionAtAnyReplica(t *testing.T) {
 
 func TestAnAwaitThatTimesOutReturnsTheExecutionAsItIs(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	f := mustFind(t, s, held.Lock().Execution)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -82,7 +83,7 @@ func TestAnAwaitThatTimesOutReturnsTheExecutionAsItIs(t *testing.T) {
 
 func TestAnExecutionThatGoesWithoutATraceIsNotAwaitedForEver(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	f := mustFind(t, s, held.Lock().Execution)
 	gone := make(chan error, 1)

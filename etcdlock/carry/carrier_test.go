@@ -1,11 +1,13 @@
-package etcdlock
+package carry_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 	"hooklock/idem/guard"
@@ -14,7 +16,7 @@ import (
 
 // carrying is a process that carries what is parked of one route, on a store of its own.
 type carrying struct {
-	*Store
+	*etcdlock.Store
 	worker *worker.Worker
 	tries  chan time.Time // each as it begins
 	cutOff func()         // ends the process's tries, as the end of shutdown_timeout does
@@ -24,7 +26,7 @@ type carrying struct {
 func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	tb.Helper()
 	base, end := context.WithCancelCause(tb.Context())
-	p := &carrying{Store: openStore(tb, Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
+	p := &carrying{Store: openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
 	p.worker = worker.New(worker.Options{
 		Guard:   guard.New(guard.Options{Ledger: p.Store, Parks: p.Store, Base: base, Cache: guard.NewCache(0)}),
 		Ledger:  p.Store,
@@ -100,8 +102,8 @@ func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	for _, c := range []struct {
 		name        string
 		left, pause time.Duration
@@ -155,7 +157,7 @@ func TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay(t *testing.T) {
 func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	skipped := func(h idem.Held) error {
 		if err := h.Release(within(t, patience)); err != nil {
 			return err
@@ -164,7 +166,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		return err
 	}
 	tooOld := func(h idem.Held) error {
-		e.Expire(t, s.layout.Of(protocol.KindAges, h.Lock().Execution))
+		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
 		_, err := h.DeadLetter(within(t, patience), idem.End{
 			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld},
@@ -216,14 +218,14 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
-	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	late := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
+	dead := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	late := openStore(t, etcdlock.Options{Endpoints: []string{wire.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, dead, l, 0)
 	mustAttempt(t, takeNext(t, dead).Held)
 	closeStore(t, dead)
 	ctx, giveUp := context.WithCancel(t.Context())
-	carries := wire.HoldAnswer(`"holder":"` + currentSession(t, late).Name)
+	carries := wire.HoldAnswer(`"holder":"` + sessionOf(t, e, late).Name)
 	taken := make(chan *idem.Taken, 1)
 	go func() {
 		var got *idem.Taken
@@ -244,7 +246,7 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 		t.Fatal("it was in time")
 	}
 	wire.Blackhole(false)
-	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	other := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	next := takeNext(t, other)
 	if p := next.Held.Lock().Parked; !next.Carried || !p.Trying || p.Tries != 1 {
 		t.Errorf("carried %v: %+v", next.Carried, p)

@@ -1,10 +1,11 @@
-package etcdlock
+package callback_test
 
 import (
 	"sync"
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/owned"
 	"hooklock/idem"
@@ -22,12 +23,12 @@ func leases(tb testing.TB, e *etcdtest.Etcd) int {
 
 // holding is one execution and what its upstream and others do, until it has ended.
 type holding struct {
-	a, b *Store
+	a, b *etcdlock.Store
 	own  *owned.Lock
 	cb   idem.Callback
 }
 
-func (h *holding) complete(t *testing.T, s *Store) {
+func (h *holding) complete(t *testing.T, s *etcdlock.Store) {
 	t.Helper()
 	if _, err := s.Complete(within(t, patience), h.cb, idem.Final{Status: idem.Success}); err != nil {
 		t.Error(err)
@@ -58,7 +59,7 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
-					s := []*Store{h.a, h.b}[i%2]
+					s := []*etcdlock.Store{h.a, h.b}[i%2]
 					if _, err := s.Heartbeat(within(t, patience), h.cb, 0); err != nil {
 						t.Error(err)
 					}

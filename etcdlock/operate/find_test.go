@@ -1,4 +1,4 @@
-package etcdlock
+package operate_test
 
 import (
 	"errors"
@@ -6,16 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
 func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 	e := etcdtest.Start(t)
-	a := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, a, lockFor("w/ä:1", "one"), 0)
 	l := lockFor("w/ä:1", "two")
 	p := mustEnqueue(t, a, l)
@@ -67,7 +69,7 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 
 func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "event"), 0)
 	other := lockFor("w", "event") // the same event, so only the random part of the ID differs
 	released := mustClaim(t, s, lockFor("w2", "event"), 0)
@@ -81,7 +83,7 @@ func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
 
 func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := lockFor("w", "event")
 	rec, err := mustClaim(t, s, first, 0).Settle(within(t, patience), idem.End{
 		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"},
@@ -108,7 +110,7 @@ func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	var ids []idem.ExecutionID
 	for i := range 3 * history.FindValues { // strategy none: each event has a lock of its own, and all of them are read where only one is meant
 		l := lockFor("w", fmt.Sprintf("event %d", i))
@@ -127,7 +129,7 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 
 func TestAForgedHashFindsNothing(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "event")
 	// Another workflow and another event whose hashes are those of l, as somebody could make them.
 	forged := lockFor("other", "x")
@@ -142,7 +144,7 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, key := protocol.Hash16("w")+"/", string(forged.Scope.Key)
-		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, s.layout.Record(idem.Scope{Workflow: "w", Key: forged.Scope.Key})[len(s.layout.Root):]: record})
+		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, ledgertest.Layout.Record(idem.Scope{Workflow: "w", Key: forged.Scope.Key})[len(ledgertest.Layout.Root):]: record})
 	}
 	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("%+v %v", f, err)
@@ -155,7 +157,7 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 
 func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "event")
 	putRaw(t, e, map[string][]byte{"locks/" + protocol.Hash16("w") + "/w": []byte(`{"v":99}`)})
 	_, err := s.Execution(within(t, patience), l.Execution)
@@ -167,7 +169,7 @@ func TestAnExecutionInAValueOfANewerReleaseIsNotDenied(t *testing.T) {
 
 func TestReadingAnExecutionReapsALockWhoseHoldRanOut(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "held")
 	l.Alive, l.Holder = protocol.HoldAlive(l.Execution), "h/1/s"
 	value, err := protocol.EncodeLock(&l)
@@ -175,7 +177,7 @@ func TestReadingAnExecutionReapsALockWhoseHoldRanOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	k := s.layout.Keys(&l)
+	k := ledgertest.Layout.Keys(&l)
 	putRaw(t, e, map[string][]byte{k.Hold[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.Lock[len("/hooklock/v1/"):]: value})
 	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
 		t.Fatalf("%+v", f.Lock)
