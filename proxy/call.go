@@ -106,7 +106,11 @@ func (a *attempt) callUpstream() {
 func (d *delivery) send(x *guard.Execution) error {
 	keeps := d.h.o.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
-	return d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
+	err := d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
+	if err == nil {
+		d.noteFailedAnswer()
+	}
+	return err
 }
 
 // headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.
@@ -145,6 +149,13 @@ func (d *delivery) noteCall() {
 		c.over = d.h.o.Now()
 	}
 	d.report.Upstream = c.over.Sub(c.began)
+}
+
+// noteFailedAnswer notes what the upstream said with an answer that is no success.
+func (d *delivery) noteFailedAnswer() {
+	if park := d.route.Policy.Park; !idem.Succeeded(d.call.answer.Status) && (park == nil || park.FailedAnswers) {
+		d.report.Said = readableBeginning(d.call.answer.Body)
+	}
 }
 
 // callFailure returns the failure of a call that was not cancelled.

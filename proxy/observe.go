@@ -67,6 +67,8 @@ type Report struct {
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
 	UpstreamStatus int           // 0: no head of an answer came
+	// Said is the beginning of an answer that is no success, as text for operators; "": it has none, or the route keeps none (park.failed_answers).
+	Said string
 	Held           time.Duration // how long the lock was held
 	Err            error
 }
