@@ -17,7 +17,7 @@ func TestEachDeliveryIsTakenOnce(t *testing.T) {
 		tally.Note(&Delivery{Route: "stripe", Decision: d, Carried: true})
 	}
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Result: Succeeded, Service: time.Second}) // mode observe: it was forwarded
-	tally.Tried("stripe", Failed, time.Second)
+	tally.Tried("stripe", Failed, time.Second, Failure{})
 	tally.GaveUp("stripe")
 	want := idem.RouteCounts{Route: "stripe", Last: clock.now(), Counts: idem.Counts{
 		idem.CountDeliveries: 9, idem.CountSucceeded: 2, idem.CountFailed: 2, idem.CountErrors: 1, idem.CountDuplicates: 1, idem.CountBusy: 1,

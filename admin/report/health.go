@@ -2,6 +2,7 @@ package report
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"hooklock/idem"
@@ -43,6 +44,10 @@ type Health struct {
 	Route  string
 	Last   time.Time // when the newest verified delivery ended; zero: none has since the start
 	Limits []Near
+	// Standing is what Limits come from, of verified deliveries, for adding up with that of other processes.
+	Standing Standing
+	// Spell is the time in which the route fails now; nil: it does not.
+	Spell *Spell
 }
 
 // Near is how near a sender is to a limit: 0 for not at all, 1 if it has reached it.
@@ -60,7 +65,7 @@ func (t *Tally) Health() []Health {
 	defer t.mu.RUnlock()
 	all := make([]Health, 0, len(t.order))
 	for _, name := range t.order {
-		all = append(all, t.routes[name].healthOf(name, t.senders[name].Limits, now))
+		all = append(all, t.routes[name].healthOf(name, t.senders[name].Limits, moment{now, t.now()}))
 	}
 	return all
 }
@@ -87,21 +92,76 @@ func (t *Tally) NearLimit(name string) bool {
 	return false
 }
 
-func (r *route) healthOf(name string, limits []Limit, now time.Time) Health {
+func (r *route) healthOf(name string, limits []Limit, now moment) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := Health{Route: name, Last: r.verified}
+	h := Health{Route: name, Last: r.verified, Spell: r.spell.now(now)}
 	for _, l := range limits {
-		h.Limits = append(h.Limits, Near{l, r.failures.near(l, now), r.suspected.near(l, now)})
+		h.Limits = append(h.Limits, Near{l, r.failures.near(l, now.at), r.suspected.near(l, now.at)})
+	}
+	if len(limits) > 0 {
+		h.Standing = r.failures.standing(now)
 	}
 	return h
 }
 
+// Standing is the failures of a route, as its sender counts them, with times of the wall clock.
+type Standing struct {
+	InRow  int       `json:"inRow,omitempty"`
+	First  time.Time `json:"first,omitzero"` // of those in a row
+	Last   time.Time `json:"last,omitzero"`  // of those in a row
+	Good   time.Time `json:"good,omitzero"`  // the newest delivery that did not fail; zero: none since the start
+	All    int       `json:"all,omitempty"`  // of the last hour
+	Failed int       `json:"failures,omitempty"`
+}
+
+// Add adds what another process has seen of the same sender. Failures before a success at the other
+// one no longer count as failures in a row; of those, how many came before is not known.
+func (s *Standing) Add(other Standing) {
+	good := s.Good
+	if other.Good.After(good) {
+		good = other.Good
+	}
+	sum := Standing{Good: good, All: s.All + other.All, Failed: s.Failed + other.Failed}
+	for _, one := range []*Standing{s, &other} {
+		if one.InRow == 0 || !one.Last.After(good) {
+			continue
+		}
+		sum.InRow += one.InRow
+		if sum.First.IsZero() || one.First.Before(sum.First) {
+			sum.First = one.First
+		}
+		if one.Last.After(sum.Last) {
+			sum.Last = one.Last
+		}
+	}
+	if sum.First.Before(good) && !sum.First.IsZero() {
+		sum.First = good
+	}
+	*s = sum
+}
+
+// Near returns how near the sender is to a limit: 0 for not at all, 1 if it has reached it.
+func (s *Standing) Near(l Limit) float64 {
+	switch {
+	case l.InRow > 0:
+		return min(float64(s.InRow)/float64(l.InRow), 1)
+	case s.InRow == 0 && l.For > 0:
+		return 0
+	case l.For > 0:
+		return min(float64(s.Last.Sub(s.First))/float64(l.For), 1)
+	}
+	if s.All < fewest {
+		return 0
+	}
+	return min(float64(s.Failed)/float64(s.All)/l.Share, 1)
+}
+
 // failures are the failures of one route, as its sender counts them.
 type failures struct {
-	inRow       int
-	first, last time.Time // of those in a row
-	hour        [minutes]struct {
+	inRow             int
+	first, last, good time.Time // the first and the last of those in a row, and the newest success
+	hour              [minutes]struct {
 		at          int64 // the minute
 		all, failed uint32
 	}
@@ -115,7 +175,7 @@ func (f *failures) add(failed bool, now time.Time) {
 	}
 	m.all++
 	if !failed {
-		f.inRow = 0
+		f.inRow, f.good = 0, now
 		return
 	}
 	m.failed++
@@ -125,24 +185,39 @@ func (f *failures) add(failed bool, now time.Time) {
 	f.last = now
 }
 
-// near returns how near they are to a limit.
-func (f *failures) near(l Limit, now time.Time) float64 {
-	switch {
-	case l.InRow > 0:
-		return min(float64(f.inRow)/float64(l.InRow), 1)
-	case f.inRow == 0 && l.For > 0:
-		return 0
-	case l.For > 0:
-		return min(float64(f.last.Sub(f.first))/float64(l.For), 1)
+// standing returns the failures as they are at that time.
+func (f *failures) standing(now moment) Standing {
+	s := Standing{InRow: f.inRow, Good: now.wall(f.good)}
+	if f.inRow > 0 {
+		s.First, s.Last = now.wall(f.first), now.wall(f.last)
 	}
-	all, failed := uint32(0), uint32(0)
 	for i := range f.hour {
-		if m := &f.hour[i]; m.at > now.Unix()/60-minutes && m.at <= now.Unix()/60 {
-			all, failed = all+m.all, failed+m.failed
+		if m := &f.hour[i]; m.at > now.at.Unix()/60-minutes && m.at <= now.at.Unix()/60 {
+			s.All, s.Failed = s.All+int(m.all), s.Failed+int(m.failed)
 		}
 	}
-	if all < fewest {
-		return 0
+	return s
+}
+
+// near returns how near they are to a limit.
+func (f *failures) near(l Limit, now time.Time) float64 {
+	s := f.standing(moment{now, now})
+	return s.Near(l)
+}
+
+// ParseLimit reads what Limit.String returns. ok: it could be read.
+func ParseLimit(text string) (l Limit, ok bool) {
+	var err error
+	if number, is := strings.CutSuffix(text, "_in_a_row"); is {
+		l.InRow, err = strconv.Atoi(number)
+		return l, err == nil && l.InRow > 0
 	}
-	return min(float64(failed)/float64(all)/l.Share, 1)
+	if span, is := strings.CutSuffix(text, "_of_failures"); is {
+		l.For, err = time.ParseDuration(span)
+		return l, err == nil && l.For > 0
+	}
+	part, is := strings.CutSuffix(text, "%_of_an_hour")
+	l.Share, err = strconv.ParseFloat(part, 64)
+	l.Share /= 100
+	return l, is && err == nil && l.Share > 0
 }

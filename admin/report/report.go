@@ -68,9 +68,11 @@ type Delivery struct {
 	Status    int
 	// Redirected: the service answered with a 3xx.
 	Redirected bool
-	Result     Result        // of its request to the service
-	Took       time.Duration // until its answer was written
-	Service    time.Duration // of its request to the service
+	Result     Result // of its request to the service
+	// Failure is why that failed; the zero value: it did not, or that says nothing of the service, as when a person cancelled it.
+	Failure Failure
+	Took    time.Duration // until its answer was written
+	Service time.Duration // of its request to the service
 	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
@@ -137,12 +139,14 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
-// Tried counts a try of a parked event, whose delivery was noted before, and how long its request to the service took. One of an unknown route
-// is not counted.
-func (t *Tally) Tried(name string, result Result, took time.Duration) {
+// Tried counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. One of an
+// unknown route is not counted.
+func (t *Tally) Tried(name string, result Result, took time.Duration, why Failure) {
 	t.with(name, func(r *route) {
-		r.recent.add("", result, t.clock())
+		now := t.clock()
+		r.recent.add("", result, now)
 		r.called(result, took)
+		r.spell.add(result, why, now)
 	})
 }
 
@@ -180,6 +184,14 @@ type moment struct {
 	shown time.Time // by the wall clock
 }
 
+// wall returns a time of the clock of the tally by the wall clock, in whole milliseconds; the zero time as it is.
+func (m moment) wall(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return m.shown.Round(0).Add(at.Sub(m.at)).UTC().Round(time.Millisecond)
+}
+
 // route is the counts of one route.
 type route struct {
 	mu       sync.Mutex
@@ -188,6 +200,7 @@ type route struct {
 	untaken  idem.RouteCounts // since the last Take
 	newest   time.Time        // when the newest delivery was noted, by the wall clock
 	verified time.Time        // when the newest verified one was, too
+	spell    spell            // in which requests to the service fail
 	failures failures         // of verified deliveries
 	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with a secret that the route does not have.
 	suspected failures
@@ -205,6 +218,7 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.recent.add(d.Decision, d.Result, now.at)
 	r.newest = now.shown
 	r.delivered(d, now.shown)
+	r.spell.add(d.Result, d.Failure, now.at)
 	r.noteSender(d, failed, now)
 	k := kind(d.Decision.Row().Class)
 	if k >= duplicate && k <= unnamed {
