@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 
 	"hooklock/etcdlock/callback"
@@ -61,4 +62,18 @@ func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
 // read.
 func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
 	return s.counts.Counts(ctx, q)
+}
+
+// Replicas returns what each process with this prefix says of itself, those that ended in the last hour included. It returns idem.ErrStoreUnavailable if etcd
+// cannot be read.
+func (s *Control) Replicas(ctx context.Context) ([]idem.ReplicaNote, error) {
+	return s.replicas.Replicas(ctx)
+}
+
+// Space returns how full the members of etcd are that answer.
+func (s *Control) Space(ctx context.Context) (all []idem.StoreSpace) {
+	for _, m := range s.pool.Space(ctx, s.o.Endpoints) {
+		all = append(all, idem.StoreSpace{Member: cmp.Or(m.Endpoint, "embedded"), Size: m.Size, InUse: m.InUse, Quota: m.Quota, Full: m.Full})
+	}
+	return all
 }

@@ -94,6 +94,9 @@ type Options struct {
 	// Counted returns what this process has counted of its routes since it was called before. It is called about once a minute, and must not block. Nil:
 	// nothing is counted here.
 	Counted func() []idem.RouteCounts
+	// Describe returns what this process says of itself to operators at the other ones, as JSON; it changes only if what it says does. It is called every
+	// other second, and must not block. Nil: nothing is said.
+	Describe func() []byte
 
 	// Clock is how the Store sees time. The zero value is this machine's two clocks.
 	Clock link.Clock
@@ -188,10 +191,11 @@ type core struct {
 	duplicates *history.Duplicates
 	audits     *history.Audits
 	counts     *history.Counts
+	replicas   *history.Replicas
 	follower   *history.Follower
 
 	tasks   *commit.Tasks
-	keeping *commit.Tasks // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits and counts
+	keeping *commit.Tasks // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits, counts and replicas
 	closing sync.Once
 
 	own *owned.Locks
@@ -223,6 +227,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
 	s.counts = history.NewCounts(read)
+	s.replicas = history.NewReplicas(read, o.Describe, s.sessionName)
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks)
 	s.finisher = &finish.Finisher{Pool: p, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Sender: s.sender}
 	s.reaper = reap.NewReaper(&reap.Options{
@@ -252,7 +257,7 @@ func Open(o Options) (*Store, error) {
 	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.follower.Run,
+		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.replicas.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
 	}
@@ -333,6 +338,15 @@ func (s *Store) SessionTTLRemaining() time.Duration {
 	return max(0, session.Remaining())
 }
 
+// sessionName returns the name of the live session, or "".
+func (s *core) sessionName() string {
+	session, _, err := s.keeper.Current()
+	if err != nil {
+		return ""
+	}
+	return session.Name
+}
+
 // LastWords returns how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
 func (s *Store) LastWords() time.Duration { return s.pool.Txn + s.pool.Attempt }
 
@@ -343,6 +357,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.duplicates.Finish(ctx)
 		s.audits.Finish(ctx)
 		s.counts.Finish(ctx)
+		s.replicas.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}

@@ -247,3 +247,12 @@ type Acquired struct {
 	Lock        *Lock
 	CallbackKey string
 }
+
+// StoreSpace is how full the database of a member of the store is.
+type StoreSpace struct {
+	Member string // its endpoint; "embedded"
+	Size   int64  // of its file, bytes; this is what the quota is for
+	InUse  int64  // bytes of the file that hold something
+	Quota  int64  // bytes; 0 = it does not say
+	Full   bool   // it takes nothing new
+}

@@ -63,7 +63,7 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 
 func (q *ExecutionQuery) seen(f *Found, route string) bool {
 	s, marked := q.Seen[route]
-	return marked && s.Covers(f.concernedAt(q))
+	return marked && s.Covers(f.ConcernedAt(q))
 }
 
 func (q *ExecutionQuery) takesEntry(f *Found) bool {

@@ -77,9 +77,9 @@ func (s *SeenMark) Text() string {
 // Covers reports whether something that happened at that time was looked at. The zero value covers nothing.
 func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
 
-// concernedAt is when something came to need attention: it ended, its latest try failed, a delivery got the decision of the query, or it was found
+// ConcernedAt is when something came to need attention: it ended, its latest try failed, a delivery got the decision of the query, or it was found
 // to be possibly lost.
-func (f *Found) concernedAt(q *ExecutionQuery) (at time.Time) {
+func (f *Found) ConcernedAt(q *ExecutionQuery) (at time.Time) {
 	d := q.Decision
 	switch {
 	case q.Lost:

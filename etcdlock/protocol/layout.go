@@ -53,6 +53,7 @@ const (
 	KindRefused      = "refused/"    // <time>-<n>-<process>-<token>
 	KindMinutes      = "minutes/"    // <time>-<process>-<n>
 	KindHours        = "hours/"      // <time>-<process>-<n>
+	KindReplicas     = "replicas/"   // <process>
 	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
 	KindTurns        = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
@@ -91,6 +92,9 @@ func (y Layout) Refused(at time.Time, writer string, n int64, who string) string
 
 // RefusedBy returns the hash of the token in a key of Refused.
 func RefusedBy(key string) string { return key[max(0, len(key)-16):] }
+
+// Replica returns the key of what a process says of itself.
+func (y Layout) Replica(writer string) string { return y.Root + KindReplicas + writer }
 
 // CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind
 // is KindMinutes or KindHours. The newer they are, the earlier their key comes.

@@ -90,6 +90,24 @@ func (y Layout) SeenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
 	return &v.SeenMark, nil
 }
 
+// replicaValue is what a process says of itself.
+type replicaValue struct {
+	Version int `json:"v"`
+	idem.ReplicaNote
+}
+
+// EncodeReplica encodes what a process says of itself.
+func EncodeReplica(n *idem.ReplicaNote) []byte { return encode(replicaValue{othersVersion, *n}) }
+
+// DecodeReplica returns nil for a value that this release cannot read.
+func DecodeReplica(b []byte) *idem.ReplicaNote {
+	var v replicaValue
+	if decode("a replica", b, othersVersion, &v) != nil {
+		return nil
+	}
+	return &v.ReplicaNote
+}
+
 // auditValue is a stored audit.
 type auditValue struct {
 	Version int `json:"v"`
