@@ -98,6 +98,10 @@ func (unreachable) Counts(context.Context, idem.CountQuery) (idem.CountHistory, 
 func (unreachable) Guard(context.Context, idem.Callback, string, []string) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) Replicas(context.Context) ([]idem.ReplicaNote, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Space(context.Context) []idem.StoreSpace { return nil }
 func (unreachable) Heartbeat(context.Context, idem.Callback, time.Duration) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
@@ -141,6 +145,8 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/pauses", `{"scope":"workflow:w","reason":"r","for":"1m"}`},
 	{"GET", "/v1/pauses/workflow:w", ""},
 	{"DELETE", "/v1/pauses/workflow:w?reason=r", ""},
+	{"GET", "/v1/attention", ""},
+	{"GET", "/v1/replicas", ""},
 	{"GET", "/v1/seen", ""},
 	{"POST", "/v1/seen", `{"concern":"unknown:route","reason":"r","until":"1m"}`},
 	{"DELETE", "/v1/seen/unknown:route?reason=r", ""},
@@ -156,7 +162,7 @@ var requests = []struct{ method, path, body string }{
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
 func asksNoLedger(path string) bool {
-	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload"}, path)
+	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/attention"}, path)
 }
 
 func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {

@@ -72,6 +72,8 @@ type API struct {
 
 	failed failures
 
+	attention attentionCache
+
 	// life is the context of requests that wait. Close ends it.
 	life context.Context
 	end  context.CancelFunc
@@ -197,6 +199,9 @@ func (c *call) run() {
 	}
 	if err == nil {
 		err = c.endpoint.do(c)
+	}
+	if c.endpoint.access == forWrite {
+		c.api.attention.drop()
 	}
 	var p *problem
 	if err != nil {

@@ -25,6 +25,10 @@ func (c *call) counts() error {
 	}
 	ctx, done := c.reading()
 	defer done()
+	hour, err := c.api.o.Ledger.Counts(ctx, idem.CountQuery{Since: c.api.o.Now().Add(-time.Hour), Step: time.Minute})
+	if err != nil {
+		return err
+	}
 	h, err := c.api.o.Ledger.Counts(ctx, q)
 	if err != nil {
 		return err
@@ -37,7 +41,11 @@ func (c *call) counts() error {
 	}
 	slices.SortStableFunc(h.Routes, func(a, b idem.RouteHistory) int { return strings.Compare(a.Route, b.Route) })
 	for i := range h.Routes {
-		list.Routes = append(list.Routes, viewOfCounts(&h.Routes[i]))
+		view := viewOfCounts(&h.Routes[i])
+		if at := slices.IndexFunc(hour.Routes, func(r idem.RouteHistory) bool { return r.Route == view.Route }); at >= 0 {
+			view.PerMinute = float64(hour.Routes[at].Counts[idem.CountDeliveries]) / time.Hour.Minutes()
+		}
+		list.Routes = append(list.Routes, view)
 	}
 	return c.ok(http.StatusOK, list)
 }

@@ -60,6 +60,8 @@ func endpoints() []endpoint {
 		{"POST", "/v1/pauses", forWrite, "pause", nil, (*call).pause},
 		{"GET", "/v1/pauses/{scope}", forRead, "", nil, (*call).getPause},
 		{"DELETE", "/v1/pauses/{scope}", forWrite, "resume", []string{"reason"}, (*call).resume},
+		{"GET", "/v1/attention", forRead, "", nil, (*call).attention},
+		{"GET", "/v1/replicas", forRead, "", nil, (*call).replicas},
 		{"GET", "/v1/seen", forRead, "", nil, (*call).listSeen},
 		{"POST", "/v1/seen", forWrite, "seen", nil, (*call).markSeen},
 		{"DELETE", "/v1/seen/{concern}", forWrite, "unseen", []string{"reason"}, (*call).unmarkSeen},

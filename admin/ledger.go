@@ -79,6 +79,11 @@ type Ledger interface {
 	// Counts returns what all processes have counted of their routes.
 	Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error)
 
+	// Replicas returns what each process says of itself, those that ended in the last hour included.
+	Replicas(ctx context.Context) ([]idem.ReplicaNote, error)
+	// Space returns how full the members of etcd are that answer.
+	Space(ctx context.Context) []idem.StoreSpace
+
 	// Guard reports whether a running execution may go on, and stores the step that it begins; "" stores none. It returns idem.ErrCancelled and
 	// idem.ErrFinished, both with what was found, idem.ErrTooManySteps, and the errors of a callback: idem.ErrStaleToken, idem.ErrLockExpired,
 	// idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution.

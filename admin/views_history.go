@@ -9,6 +9,16 @@ import (
 
 // showFailed adds the answers to failed tries, with their text if the caller may see it.
 func (c *call) showFailed(v *client.Execution, f *idem.Found) {
+	showFailedAnswers(v, f)
+	for i := range v.FailedAnswers {
+		if !c.caller.token.Bodies {
+			v.FailedAnswers[i].Text = ""
+		}
+	}
+}
+
+// showFailedAnswers adds the answers to failed tries, with their text.
+func showFailedAnswers(v *client.Execution, f *idem.Found) {
 	var failed []idem.FailedAnswer
 	switch {
 	case f.Record != nil:
@@ -17,9 +27,6 @@ func (c *call) showFailed(v *client.Execution, f *idem.Found) {
 		failed = f.Lock.Parked.Failed
 	}
 	for _, a := range failed {
-		if !c.caller.token.Bodies {
-			a.Text = ""
-		}
 		v.FailedAnswers = append(v.FailedAnswers, client.FailedAnswer{At: client.Time{Time: a.At}, Status: a.Status, Text: a.Text})
 	}
 }

@@ -19,6 +19,8 @@ type CountList struct {
 type RouteCounts struct {
 	Route string `json:"route"`
 	Total Counts `json:"total"` // from Since to Until
+	// PerMinute is the deliveries a minute in the hour before Until, whatever was asked for.
+	PerMinute float64 `json:"perMinute"`
 	// P50Seconds and P95Seconds estimate how long requests to the service took, over whole hours (or days); 0 = there were none.
 	P50Seconds float64     `json:"p50Seconds,omitempty"`
 	P95Seconds float64     `json:"p95Seconds,omitempty"`

@@ -1,0 +1,338 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hooklock/admin/attention"
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+const (
+	// attentionFresh is for how long a list of what needs attention is used again: many screens ask for it.
+	attentionFresh = 3 * time.Second
+	// spaceFresh is that of how full etcd is: each question opens a connection to each member.
+	spaceFresh = 30 * time.Second
+	// mostOfKind bounds the executions of one kind that are read; more are counted as "at least".
+	mostOfKind = 2000
+	// attentionTime bounds the reads of one list.
+	attentionTime = 10 * time.Second
+	// mostLocks bounds the locks that are looked at for long queues, mostQueues the queues.
+	mostLocks, mostQueues = 2000, 20
+	// recently is how far reused event IDs and lost events are looked for: they may never be resolved.
+	recently = 24 * time.Hour
+)
+
+// attentionCache keeps the list for all tokens that see everything.
+type attentionCache struct {
+	making  sync.Mutex // held while a list is made, so that one is made at a time
+	space   []idem.StoreSpace
+	spaceAt time.Time
+
+	mu      sync.Mutex
+	list    *client.Attention
+	at      time.Time
+	changes int
+}
+
+// drop forgets the list, because something was changed.
+func (a *attentionCache) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = nil
+	a.changes++
+}
+
+// get returns the list, if it is fresh, and how often it was dropped.
+func (a *attentionCache) get(now time.Time) (*client.Attention, int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(a.at).Abs() >= attentionFresh {
+		return nil, a.changes
+	}
+	return a.list, a.changes
+}
+
+// put keeps a list that was begun after so many drops.
+func (a *attentionCache) put(list *client.Attention, at time.Time, changes int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changes == changes {
+		a.list, a.at = list, at
+	}
+}
+
+// attention returns what needs a person now. A token that is limited to some workflows gets its executions alone.
+func (c *call) attention() error {
+	var list client.Attention
+	if c.caller.limited() {
+		list = c.listAttention()
+	} else {
+		list = *c.sharedAttention()
+	}
+	if !c.caller.token.Bodies {
+		list.Items = slices.Clone(list.Items)
+		for i := range list.Items {
+			list.Items[i].Said = ""
+		}
+	}
+	return c.ok(http.StatusOK, list)
+}
+
+// sharedAttention returns the list of all workflows, which may be some seconds old.
+func (c *call) sharedAttention() *client.Attention {
+	cache := &c.api.attention
+	if list, _ := cache.get(c.api.o.Now()); list != nil {
+		return list
+	}
+	cache.making.Lock()
+	defer cache.making.Unlock()
+	now := c.api.o.Now()
+	list, changes := cache.get(now)
+	if list == nil {
+		made := c.listAttention()
+		list = &made
+		cache.put(list, now, changes)
+	}
+	return list
+}
+
+// listAttention reads what the list is made of, and makes it. What cannot be read is named in it.
+func (c *call) listAttention() client.Attention {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), attentionTime) // others may wait for it
+	defer cancel()
+	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.o.Now()}}
+	if !c.caller.limited() {
+		l.readProcess()
+	}
+	for _, part := range []struct {
+		what string
+		read func() error
+	}{
+		{"what was looked at", l.readMarks}, {"replicas", l.readReplicas}, {"counts", l.readCounts}, {"executions", l.readFound}, {"queues", l.readQueues},
+	} {
+		err := part.read()
+		if err == nil {
+			continue
+		}
+		l.in.NotKnown = append(l.in.NotKnown, part.what+": "+c.problemOf(err).Detail)
+		if errors.Is(err, idem.ErrStoreUnavailable) || ctx.Err() != nil { // each further read would wait as long
+			break
+		}
+	}
+	items := attention.List(&l.in)
+	if items == nil {
+		items = []client.AttentionItem{}
+	}
+	return client.Attention{
+		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Marks), NotKnown: l.in.NotKnown, Limited: c.caller.limited(),
+	}
+}
+
+// attentionReader reads what the list is made of.
+type attentionReader struct {
+	*call
+	ctx   context.Context
+	in    attention.Input
+	marks []idem.SeenMark
+}
+
+// readProcess reads the state of this process, and how full etcd is.
+func (l *attentionReader) readProcess() {
+	l.in.Status, l.in.Rules = l.api.o.Process.Status(), l.api.o.Process.Routes()
+	cache := &l.api.attention // whose caller holds making
+	if cache.spaceAt.IsZero() || l.in.Now.Sub(cache.spaceAt).Abs() >= spaceFresh {
+		cache.space, cache.spaceAt = l.api.o.Ledger.Space(l.ctx), l.in.Now
+	}
+	l.in.Space = cache.space
+}
+
+// read returns the context of one read.
+func (l *attentionReader) read() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(l.ctx, l.api.o.RequestTimeout)
+}
+
+func (l *attentionReader) readMarks() (err error) {
+	if l.caller.limited() { // nothing is hidden from it
+		return nil
+	}
+	ctx, done := l.read()
+	defer done()
+	l.marks, err = l.api.o.Ledger.SeenMarks(ctx)
+	for i := range l.marks {
+		l.in.Marks = append(l.in.Marks, viewOfMark(&l.marks[i]))
+	}
+	return err
+}
+
+func (l *attentionReader) readReplicas() error {
+	if l.caller.limited() {
+		return nil
+	}
+	ctx, done := l.read()
+	defer done()
+	notes, err := l.api.o.Ledger.Replicas(ctx)
+	l.in.Replicas = attention.ReadReplicas(notes)
+	return err
+}
+
+func (l *attentionReader) readCounts() error {
+	if l.caller.limited() {
+		return nil
+	}
+	for _, of := range []struct {
+		since, step time.Duration
+		into        *client.CountList
+	}{{countsSince, 15 * time.Minute, &l.in.Day}, {attention.SpikeTime, time.Minute, &l.in.Lately}} {
+		ctx, done := l.read()
+		h, err := l.api.o.Ledger.Counts(ctx, idem.CountQuery{Since: l.in.Now.Add(-of.since), Step: of.step})
+		done()
+		if err != nil {
+			return err
+		}
+		for i := range h.Routes {
+			of.into.Routes = append(of.into.Routes, viewOfCounts(&h.Routes[i]))
+		}
+	}
+	return nil
+}
+
+// readFound reads the executions of each kind, without what was looked at.
+func (l *attentionReader) readFound() error {
+	since := l.in.Now.Add(-recently)
+	for _, of := range []struct {
+		kind  idem.ConcernKind
+		state idem.ParkState // "" = of all executions
+		q     idem.ExecutionQuery
+	}{
+		{idem.ConcernDeadLetters, idem.ParkDeadLetter, idem.ExecutionQuery{}},
+		{idem.ConcernBlocked, idem.ParkBlocked, idem.ExecutionQuery{}},
+		{idem.ConcernUnknown, "", idem.ExecutionQuery{Outcome: idem.Unknown, Status: idem.Failed}},
+		{idem.ConcernReused, "", idem.ExecutionQuery{Decision: idem.DecisionMismatch, Since: since}},
+		{idem.ConcernLost, "", idem.ExecutionQuery{Lost: true, Since: since}},
+	} {
+		of.q.Seen, of.q.Limit = map[string]idem.SeenMark{}, maxLimit
+		for _, m := range l.marks {
+			if m.Kind == of.kind {
+				of.q.Seen[m.Route] = m
+			}
+		}
+		found, err := l.readKind(of.q, of.state)
+		found.Kind = string(of.kind)
+		l.in.Found = append(l.in.Found, found)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readKind reads the executions of one kind, at most mostOfKind of them.
+func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) (found attention.Found, err error) {
+	for {
+		ctx, done := l.read()
+		var page idem.ExecutionPage
+		if state == "" {
+			page, err = l.api.o.Ledger.Executions(ctx, q)
+		} else {
+			page, err = l.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{State: state, Takes: q.Takes, Limit: q.Limit, Cursor: q.Cursor})
+		}
+		done()
+		if err != nil {
+			return found, err
+		}
+		for i := range page.Executions {
+			f := &page.Executions[i]
+			if !l.caller.sees(f.Workflow()) {
+				continue
+			}
+			v := viewOfExecution(f)
+			showFailedAnswers(&v, f)
+			found.Seen = append(found.Seen, attention.Seen{Execution: v, At: f.ConcernedAt(&q)})
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return found, nil
+		}
+		if len(found.Seen) >= mostOfKind || l.ctx.Err() != nil || time.Since(l.in.Now) > attentionTime/2 {
+			found.More = true
+			return found, nil
+		}
+	}
+}
+
+// readQueues finds the locks behind which an event has waited for long.
+func (l *attentionReader) readQueues() error {
+	q := idem.LockQuery{Limit: maxLimit}
+	for read := 0; read < mostLocks; {
+		ctx, done := l.read()
+		page, err := l.api.o.Ledger.Locks(ctx, q)
+		done()
+		if err != nil {
+			return err
+		}
+		for i := range page.Locks {
+			view := &page.Locks[i]
+			workflow := view.Lock.Scope.Workflow
+			old := l.in.Now.Sub(view.Lock.StartedAt) >= attention.LongQueue
+			if view.Waiting == 0 || !old || strings.Contains(workflow, "*") || !l.caller.sees(workflow) || len(l.in.Queues) >= mostQueues {
+				continue
+			}
+			since, err := l.oldestBehind(workflow)
+			if err != nil {
+				return err
+			}
+			if !since.IsZero() && l.in.Now.Sub(since) >= attention.LongQueue {
+				l.in.Queues = append(l.in.Queues, attention.Queue{Lock: l.viewOfLock(view), Since: since})
+			}
+		}
+		read += len(page.Locks)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// oldestBehind returns since when the first event waits for the lock of a workflow; zero: none does any more.
+func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err error) {
+	ctx, done := l.read()
+	defer done()
+	page, err := l.api.o.Ledger.Executions(ctx, idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, Limit: maxLimit})
+	if err != nil {
+		return since, err
+	}
+	for i := range page.Executions {
+		e := page.Executions[i].Entry()
+		if e == nil {
+			continue
+		}
+		began := e.StartedAt
+		if lock := page.Executions[i].Lock; lock != nil && lock.Parked != nil {
+			began = lock.Parked.Since
+		}
+		if since.IsZero() || began.Before(since) {
+			since = began
+		}
+	}
+	return since, nil
+}
+
+// replicas lists the replicas.
+func (c *call) replicas() error {
+	if err := c.unlimited("the list of replicas"); err != nil {
+		return err
+	}
+	ctx, done := c.reading()
+	defer done()
+	notes, err := c.api.o.Ledger.Replicas(ctx)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, client.ReplicaList{Replicas: attention.Views(attention.ReadReplicas(notes))})
+}

@@ -1,0 +1,349 @@
+package attention
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/idem"
+)
+
+// ofReplicas returns replicas that are gone, and configurations that differ or are not in force.
+func (in *Input) ofReplicas() (all []client.AttentionItem) {
+	for i := range in.Replicas {
+		r := &in.Replicas[i]
+		switch r.State() {
+		case client.ReplicaGone:
+			if in.Now.Sub(r.At) > goneAfter && !in.replaced(r) {
+				all = append(all, client.AttentionItem{
+					ID: client.AttentionReplicaGone + ":" + r.Writer, Kind: client.AttentionReplicaGone, Count: 1, Text: "replica " + r.Replica + " is gone",
+					Cause: "it has ended without stopping", Next: "what it was running is taken over or has an unknown outcome; it is named for an hour",
+					SinceAt: at(r.At), LatestAt: at(r.At), Command: "hooklock status",
+				})
+			}
+		case client.ReplicaLive:
+			if len(r.Config.Refused) > 0 {
+				all = append(all, client.AttentionItem{
+					ID: client.AttentionConfigRefused + ":" + r.Writer, Kind: client.AttentionConfigRefused, Count: 1,
+					Text: "the changed configuration of " + r.Replica + " is not in force", Cause: strings.Join(r.Config.Refused, "; "),
+					Next: "correct " + r.Config.File, Command: "hooklock status",
+				})
+			}
+		}
+	}
+	if item, differ := in.ofConfigurations(); differ {
+		all = append(all, item)
+	}
+	return all
+}
+
+// replaced reports whether a replica on the same host has started since that one was there last, as a supervisor starts it again.
+func (in *Input) replaced(gone *Replica) bool {
+	host, _, _ := strings.Cut(gone.Replica, "/")
+	return slices.ContainsFunc(in.Replicas, func(r Replica) bool {
+		other, _, _ := strings.Cut(r.Replica, "/")
+		return r.State() == client.ReplicaLive && other == host && r.StartedAt.After(gone.At.Add(-time.Minute))
+	})
+}
+
+// ofConfigurations returns the item of replicas whose configurations differ, with what differs.
+func (in *Input) ofConfigurations() (item client.AttentionItem, differ bool) {
+	names, parts := map[string][]string{}, map[string]bool{}
+	var first map[string]string
+	for i := range in.Replicas {
+		r := &in.Replicas[i]
+		if r.State() != client.ReplicaLive {
+			continue
+		}
+		if first == nil {
+			first = r.Config.Parts
+		}
+		for _, part := range differences(first, r.Config.Parts) {
+			parts[part] = true
+		}
+		var key strings.Builder
+		for _, part := range slices.Sorted(maps.Keys(r.Config.Parts)) {
+			key.WriteString(part + "=" + r.Config.Parts[part] + "\n")
+		}
+		names[key.String()] = append(names[key.String()], r.Replica)
+	}
+	if len(names) < 2 {
+		return item, false
+	}
+	var groups []string
+	for _, some := range names {
+		slices.Sort(some)
+		groups = append(groups, strings.Join(some, ", "))
+	}
+	slices.Sort(groups)
+	return client.AttentionItem{
+		ID: client.AttentionConfigDiffers, Kind: client.AttentionConfigDiffers, Count: len(names), Text: fmt.Sprintf("replicas run %d different configurations", len(names)),
+		Cause: "they differ in " + strings.Join(slices.Sorted(maps.Keys(parts)), ", ") + ": " + strings.Join(groups, " | "),
+		Next:  "give all the same file, then reload or restart", Command: "hooklock status",
+	}, true
+}
+
+// ofQueues returns the locks behind which events wait for long, by route and state.
+func (in *Input) ofQueues() []client.AttentionItem {
+	var all groups
+	for i := range in.Queues {
+		q := &in.Queues[i]
+		if q.Parked != nil && q.Parked.Blocked != "" {
+			continue // the blocked execution is found
+		}
+		state := stateOf(&q.Lock)
+		one := all.of(client.AttentionItem{
+			ID: client.AttentionHeld + ":" + q.Route + ":" + state, Kind: client.AttentionHeld, Bad: true, Route: q.Route, Workflow: q.Workflow, ExecutionID: q.ExecutionID,
+			Query: map[string]string{"route": q.Route, "status": string(client.Pending)}, Command: "hooklock queue", Next: "look what it waits for; then complete, cancel or release it",
+		})
+		one.add(q.Workflow, q.Since)
+		one.LatestAt = client.Time{}
+		one.waiting += q.Waiting
+		one.state = state
+	}
+	return all.items(func(one *group) {
+		what := "workflow " + one.Workflow + " " + one.state
+		if one.Count > 1 {
+			what = strconv.Itoa(one.Count) + " workflows of " + cmp.Or(one.Route, "the lock API") + ": each " + one.state
+		}
+		one.Text = what + ", and " + story.Count(one.waiting, "event waits", "events wait") + " behind"
+		one.Cause = "the first has waited for " + story.Span(in.Now.Sub(one.SinceAt.Time).Truncate(time.Minute))
+	})
+}
+
+// stateOf says how a lock is.
+func stateOf(l *client.Lock) string {
+	switch {
+	case l.Cooling:
+		return "stays closed after an unknown outcome"
+	case l.Held:
+		return "is held"
+	case l.Parked != nil:
+		return "waits for its next try"
+	}
+	return "runs"
+}
+
+// group is equal things, which become one item.
+type group struct {
+	client.AttentionItem
+	waiting  int    // events behind its locks
+	state    string // of its locks
+	said     map[string]int
+	decision idem.Decision // of its newest refusal
+}
+
+// groups are in the order in which their first thing was added.
+type groups []*group
+
+// of returns the group of an item, by its ID.
+func (g *groups) of(item client.AttentionItem) *group {
+	if at := slices.IndexFunc(*g, func(one *group) bool { return one.ID == item.ID }); at >= 0 {
+		return (*g)[at]
+	}
+	one := &group{AttentionItem: item, said: map[string]int{}}
+	*g = append(*g, one)
+	return one
+}
+
+// add adds a thing of a workflow, which happened at that time.
+func (g *group) add(workflow string, happened time.Time) {
+	if g.Count++; g.Count > 1 {
+		g.ExecutionID = ""
+	}
+	if g.Workflow != workflow {
+		g.Workflow = ""
+	}
+	if g.SinceAt.IsZero() || happened.Before(g.SinceAt.Time) {
+		g.SinceAt.Time = happened
+	}
+	if happened.After(g.LatestAt.Time) {
+		g.LatestAt.Time = happened
+	}
+}
+
+// items returns the items, after finish has completed each.
+func (g groups) items(finish func(*group)) (all []client.AttentionItem) {
+	for _, one := range g {
+		finish(one)
+		all = append(all, one.AttentionItem)
+	}
+	return all
+}
+
+// ofCounts returns what the counts of all replicas say: bad signatures, silence, duplicates that were other requests.
+func (in *Input) ofCounts() (all []client.AttentionItem) {
+	for i := range in.Lately.Routes {
+		r := &in.Lately.Routes[i]
+		var n int64
+		var first client.Time
+		for _, step := range r.Steps {
+			if step.Counts.BadSignatures == 0 || step.At.Add(time.Minute).Before(in.Now.Add(-SpikeTime)) ||
+				story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernBadSignatures, Route: r.Route}, step.At.Time) {
+				continue
+			}
+			if n += step.Counts.BadSignatures; first.IsZero() {
+				first = step.At
+			}
+		}
+		if n >= spike {
+			all = append(all, client.AttentionItem{
+				ID: client.AttentionBadSignatures + ":" + r.Route, Kind: client.AttentionBadSignatures, Route: r.Route, Count: int(n),
+				Text: fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(SpikeTime)), Cause: "a secret that has changed on one side, or someone who guesses",
+				SinceAt: first, LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
+			})
+		}
+	}
+	for i := range in.Day.Routes {
+		r := &in.Day.Routes[i]
+		known := slices.ContainsFunc(in.Rules, func(rules client.RouteRules) bool { return rules.Route == r.Route })
+		if known && !r.LastAt.IsZero() && in.Now.Sub(r.LastAt.Time) > silentAfter && !story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
+			all = append(all, client.AttentionItem{
+				ID: client.AttentionSilent + ":" + r.Route, Kind: client.AttentionSilent, Route: r.Route, Count: 1, Text: r.Route + " is silent: no delivery for an hour, after earlier ones",
+				Next: "look at the sender whether it has disabled this endpoint", SinceAt: r.LastAt, LatestAt: r.LastAt, Command: ofEvents("--route", r.Route),
+			})
+		}
+	}
+	for _, c := range story.ChangedRoutes(&in.Status, &in.Day, in.Marks) {
+		all = append(all, client.AttentionItem{
+			ID: client.AttentionChanged + ":" + c.Route, Kind: client.AttentionChanged, Route: c.Route, Count: int(c.Changed), Text: c.Route + ": duplicates that were other requests",
+			Cause: c.Text(), LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
+		})
+	}
+	return all
+}
+
+// kindOfFound is how executions of one kind are told.
+type kindOfFound struct {
+	bad        bool
+	one, many  string
+	next       string
+	query      map[string]string
+	command    []string
+	needsCause bool
+}
+
+func kindsOfFound() map[string]kindOfFound {
+	parked := func(state client.ParkState) map[string]string {
+		return map[string]string{"parked": "true", "state": string(state)}
+	}
+	return map[string]kindOfFound{
+		client.AttentionDeadLetters: {
+			one: "dead letter", many: "dead letters", next: "retry when the service is ready: the requests are kept", query: parked(client.ParkDeadLetter),
+			command: []string{"--dead-letters"}, needsCause: true,
+		},
+		client.AttentionBlocked: {
+			bad: true, one: "blocked queue", many: "blocked queues", next: "nothing behind them runs: try the first event now, or skip it", query: parked(client.ParkBlocked),
+			command: []string{"--blocked"}, needsCause: true,
+		},
+		client.AttentionUnknown: {
+			bad: true, one: "unknown outcome", many: "unknown outcomes", next: "check the service, then allow the event again if it took no effect",
+			query: map[string]string{"outcome": string(client.Unknown), "status": string(client.Failed)}, command: []string{"--outcome", string(client.Unknown)}, needsCause: true,
+		},
+		client.AttentionReused: {
+			one: "reused event ID", many: "reused event IDs", next: "two events share an ID, or the sender changes what it sends: the other request was refused",
+			query: map[string]string{"decision": string(idem.DecisionMismatch), "since": "24h"}, command: []string{"--decision", string(idem.DecisionMismatch)},
+		},
+		client.AttentionLost: {
+			one: "event possibly lost", many: "events possibly lost", query: map[string]string{"lost": "true", "since": "24h"}, command: []string{"--lost"}, needsCause: true,
+		},
+	}
+}
+
+// cause is why an execution is as it is: equal ones are one item. said is what the service said.
+func (s *Seen) cause(kind string) (cause, said string) {
+	x := &s.Execution
+	if kind == client.AttentionLost {
+		if x.Arrivals == nil || len(x.Arrivals.Newest) == 0 {
+			return "", ""
+		}
+		return "refused as " + story.Words(x.Arrivals.Newest[0].Decision), ""
+	}
+	if n := len(x.FailedAnswers); n > 0 {
+		return answered(x.FailedAnswers[n-1].Status), strings.Join(strings.Fields(x.FailedAnswers[n-1].Text), " ")
+	}
+	if p := x.Parked; p != nil && p.LastEvidence != nil {
+		if p.LastEvidence.Status != 0 {
+			return answered(p.LastEvidence.Status), ""
+		}
+		return cmp.Or(story.Words(p.LastEvidence.Code), p.Blocked), ""
+	}
+	switch {
+	case x.Response != nil:
+		return answered(x.Response.Status), ""
+	case x.Error != nil:
+		return story.Words(x.Error.Code), ""
+	case x.Status == client.Aborted:
+		return "cancelled by " + x.AbortedBy, ""
+	}
+	return "", ""
+}
+
+func answered(status int) string { return "the service says " + strconv.Itoa(status) }
+
+// items returns one item for the executions of each route and cause. Behind those that block a queue, events wait.
+func (f *Found) items(queues []Queue) []client.AttentionItem {
+	kind := kindsOfFound()[f.Kind]
+	var all groups
+	for i := range f.Seen {
+		s := &f.Seen[i]
+		cause, words := "", ""
+		if kind.needsCause {
+			cause, words = s.cause(f.Kind)
+		}
+		query, command := maps.Clone(kind.query), slices.Clone(kind.command)
+		if s.Route != "" { // a lock of the lock API has none
+			query["route"] = s.Route
+			command = append(command, "--route", s.Route)
+		}
+		one := all.of(client.AttentionItem{
+			ID: strings.Join([]string{f.Kind, s.Route, cause}, ":"), Kind: f.Kind, Bad: kind.bad, Route: s.Route, Workflow: s.Workflow, ExecutionID: s.ExecutionID,
+			Cause: cause, Next: kind.next, Query: query, Command: ofEvents(command...),
+		})
+		one.add(s.Workflow, s.At)
+		if f.Kind == client.AttentionBlocked {
+			one.waiting += waitingFor(s.Workflow, queues)
+		}
+		if one.said[words]++; words != "" && one.said[words] >= one.said[one.Said] {
+			one.Said = words
+		}
+		if f.Kind == client.AttentionLost && s.Arrivals != nil && len(s.Arrivals.Newest) > 0 {
+			one.decision = idem.Decision(s.Arrivals.Newest[0].Decision)
+		}
+	}
+	return all.items(func(one *group) {
+		one.Text = story.Count(one.Count, kind.one, kind.many)
+		if f.More {
+			one.Text = "at least " + one.Text
+		}
+		if one.Route != "" {
+			one.Text += " of " + one.Route
+		}
+		if one.Count == 1 && one.Workflow != "" {
+			one.Text += " (" + one.Workflow + ")"
+		}
+		if one.waiting > 0 {
+			one.Text += ", and " + story.Count(one.waiting, "event waits", "events wait") + " behind"
+		}
+		if one.decision != "" {
+			one.Next = "resend them at the sender, and " + story.SetForLost(one.decision)
+		}
+		if len(one.said) > 1 && one.Said != "" {
+			one.Said += " (most of them)"
+		}
+	})
+}
+
+// waitingFor returns how many events wait for the lock of a workflow, if the first has waited for long.
+func waitingFor(workflow string, queues []Queue) int {
+	if at := slices.IndexFunc(queues, func(q Queue) bool { return q.Workflow == workflow }); at >= 0 {
+		return queues[at].Waiting
+	}
+	return 0
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// Attention is what needs a person now, over all replicas.
+type Attention struct {
+	At Time `json:"at"`
+	// Items are the things, the worst first; equal ones are one item with their number.
+	Items []AttentionItem `json:"items"`
+	// LookedAt is how many marks leave something out (GET /v1/seen).
+	LookedAt int `json:"lookedAt,omitempty"`
+	// NotKnown says what could not be looked at now, and why; empty: nothing was left out.
+	NotKnown []string `json:"notKnown,omitempty"`
+	// Limited: the token is limited to some workflows, so only their executions are in the list.
+	Limited bool `json:"limited,omitempty"`
+
+	raw
+}
+
+// AttentionItem is one thing that needs a person, or several equal ones.
+type AttentionItem struct {
+	// ID names the item from its beginning to its end.
+	ID string `json:"id"`
+	// Kind is one of AttentionKinds. Those that POST /v1/seen takes can be marked as looked at.
+	Kind string `json:"kind"`
+	// Bad: something is being lost, or stands still. Else it can wait until the morning.
+	Bad         bool   `json:"bad,omitempty"`
+	Route       string `json:"route,omitempty"`
+	Workflow    string `json:"workflow,omitempty"`    // the only one that it is about
+	ExecutionID string `json:"executionId,omitempty"` // the only one that it is about
+	// Count is how many equal things there are; of a route that fails, its failed requests. Text says so if there are more.
+	Count int    `json:"count"`
+	Text  string `json:"text"`            // what is wrong
+	Cause string `json:"cause,omitempty"` // why, as far as that is known
+	// Said is the beginning of what the service answered. It is for tokens with scope bodies.
+	Said string `json:"said,omitempty"`
+	Next string `json:"next,omitempty"` // what follows, or what to do
+	// SinceAt is when the first of it happened, LatestAt the newest; zero: that is not known.
+	SinceAt  Time `json:"sinceAt,omitzero"`
+	LatestAt Time `json:"latestAt,omitzero"`
+	// Query are the parameters of GET /v1/executions that list the executions; empty: it is not about some.
+	Query map[string]string `json:"query,omitempty"`
+	// Command is the command line that shows more; "" = none does.
+	Command string `json:"command,omitempty"`
+}
+
+// CauseText returns the cause with what the service said; "" = neither is known.
+func (i *AttentionItem) CauseText() string {
+	if i.Said == "" {
+		return i.Cause
+	}
+	return i.Cause + ": " + i.Said
+}
+
+// The kinds of items, the worst first.
+const (
+	AttentionEtcdDown      = "etcd_down"      // etcd does not answer
+	AttentionEtcdFull      = "etcd_full"      // a member is near its quota, or over it
+	AttentionRouteFails    = "route_fails"    // requests of a route fail now
+	AttentionSenderLimit   = "sender_limit"   // a sender is half way to switching its endpoint off
+	AttentionUnknown       = "unknown"        // outcomes that are unknown
+	AttentionBlocked       = "blocked"        // parked queues that wait for a decision
+	AttentionHeld          = "held"           // locks behind which events have waited for ten minutes
+	AttentionReplicaGone   = "replica_gone"   // it ended without stopping
+	AttentionConfigDiffers = "config_differs" // replicas run different configurations
+	AttentionConfigRefused = "config_refused" // a changed file is not in force
+	AttentionDeadLetters   = "dead_letters"   // accepted events that were given up
+	AttentionLost          = "lost"           // refused events that did not come again
+	AttentionReused        = "reused"         // event IDs that came with another request
+	AttentionChanged       = "changed"        // most duplicates of a route were other requests
+	AttentionEventIDs      = "event_ids"      // an event ID that names no single event
+	AttentionBadSignatures = "bad_signatures" // many of them on a route
+	AttentionSilent        = "silent"         // nothing has come for an hour, after earlier deliveries
+)
+
+// AttentionKinds lists the kinds, the worst first.
+func AttentionKinds() []string {
+	return []string{
+		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown, AttentionBlocked,
+		AttentionHeld, AttentionReplicaGone, AttentionConfigDiffers, AttentionConfigRefused, AttentionDeadLetters, AttentionLost,
+		AttentionReused, AttentionChanged, AttentionEventIDs, AttentionBadSignatures, AttentionSilent,
+	}
+}
+
+// Attention returns what needs a person now. It may be some seconds old.
+func (c *Client) Attention(ctx context.Context) (*Attention, error) {
+	return ask[Attention](ctx, c, call{method: http.MethodGet, path: "/v1/attention", has: "items"})
+}
