@@ -206,7 +206,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 		if known && !r.LastAt.IsZero() && in.Now.Sub(r.LastAt.Time) > silentAfter && !story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionSilent + ":" + r.Route, Kind: client.AttentionSilent, Route: r.Route, Count: 1, Text: r.Route + " is silent: no delivery for an hour, after earlier ones",
-				Next: "look at the sender whether it has disabled this endpoint", SinceAt: r.LastAt, LatestAt: r.LastAt, Command: ofEvents("--route", r.Route),
+				Next: "look at the sender whether it has disabled this endpoint", SinceAt: r.LastAt, LatestAt: r.LastAt,
 			})
 		}
 	}

@@ -71,8 +71,8 @@ func lookbacks() []lookback {
 }
 
 // counted shows the traffic of the routes over time, over all replicas. It reads counts and no records. status is nil if the token may not see
-// it.
-func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
+// it. Links to other times lead to that screen.
+func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, error) {
 	s := section{ID: "rates", Title: "Routes"}
 	if status == nil {
 		s.Note = notAll
@@ -80,7 +80,7 @@ func (v *visit) counted(status *client.ReplicaStatus) (section, error) {
 	}
 	span := lookbacks()[1]
 	for _, one := range lookbacks() {
-		s.Links = append(s.Links, link{one.title, to("now", v.keep("range", one.name)...)})
+		s.Links = append(s.Links, link{one.title, to(screen, v.keep("range", one.name)...)})
 		if v.query.Get("range") == one.name {
 			span = one
 		}
@@ -206,7 +206,6 @@ func roughly(estimate float64) string {
 
 // countColumns show the counts of a route. status may be nil.
 func countColumns(list *client.CountList, status *client.ReplicaStatus) []column[client.RouteCounts] {
-	minutes := max(list.Until.Sub(list.Since.Time).Minutes(), 1)
 	columns := []column[client.RouteCounts]{
 		{"Route", func(r *client.RouteCounts) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
 		{"Mode", func(r *client.RouteCounts) cell {
@@ -218,7 +217,7 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			return cell{}
 		}},
 		{"per min", func(r *client.RouteCounts) cell {
-			return text(fmt.Sprintf("%.1f", float64(r.Total.Deliveries)/minutes))
+			return cell{Text: fmt.Sprintf("%.1f", r.PerMinute), Title: "in the last hour, on all replicas"}
 		}},
 	}
 	for _, k := range countKinds() {

@@ -7,28 +7,44 @@ import (
 	"hooklock/admin/client"
 )
 
-// A list that was not read to its end says nothing of what is behind it.
-func TestWhatWasNotReadToItsEndIsNotCalledNone(t *testing.T) {
-	of := everything("x")
-	of.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{}, NextCursor: "older"})
-	locks := filled[client.LockPage]("x")
-	of.set("/v1/locks", locks)
-	server := newPage(t, of)
-	for _, screen := range []string{"needs", "find?outcome=unknown"} {
-		_, text := get(t, server, "/page/"+screen)
-		for _, none := range []string{"No dead letter", "Nothing needs attention", "No event matches"} {
-			if strings.Contains(text, none) {
-				t.Errorf("%s says %q", screen, none)
-			}
-		}
-		if !strings.Contains(text, "No match among the newest") || !strings.Contains(text, "Search further") || !strings.Contains(text, "cursor=older") {
-			t.Errorf("%s does not say what was read:\n%s", screen, text)
-		}
+// What could not be read is not called nothing.
+func TestWhatWasNotReadIsNotCalledNothing(t *testing.T) {
+	api := &scripted{answers: map[string]any{"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer"}}, "/v1/seen": &client.SeenList{}}}
+	server := newPage(t, api)
+	if _, text := get(t, server, "/page/needs"); strings.Contains(text, "Nothing needs attention") || !strings.Contains(text, "executions: etcd does not answer") {
+		t.Errorf("%s", text)
 	}
-	of.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{}})
-	of.set("/v1/status", &client.ReplicaStatus{})
-	of.set("/v1/routes/counts", &client.CountList{})
-	if _, text := get(t, server, "/page/needs"); !strings.Contains(text, "Nothing needs attention") {
-		t.Errorf("a list that was read to its end has nothing to hide:\n%s", text)
+	api.set("/v1/attention", &client.Attention{LookedAt: 2})
+	if _, text := get(t, server, "/page/needs"); !strings.Contains(text, "Nothing needs attention") || !strings.Contains(text, "Besides what was looked at") || !strings.Contains(text, "2 looked at") {
+		t.Errorf("%s", text)
+	}
+}
+
+// Every item is a row, in the order of the list, with where it leads and what can be done.
+func TestEachItemIsOneRowThatLeadsToWhatItIsAbout(t *testing.T) {
+	list := &client.Attention{Items: []client.AttentionItem{
+		{ID: "route_fails:shopify", Kind: client.AttentionRouteFails, Bad: true, Route: "shopify", Count: 60, Text: "shopify fails now: 60 of 60", Cause: "the service says 500", Said: "database is locked",
+			Next: "it is deleted after 8 failures", Query: map[string]string{"route": "shopify", "status": "FAILED"}},
+		{ID: "unknown:stripe:", Kind: client.AttentionUnknown, Bad: true, Route: "stripe", ExecutionID: anID, Count: 1, Text: "1 unknown outcome of stripe"},
+		{ID: "dead_letters:mails:", Kind: client.AttentionDeadLetters, Route: "mails", Count: 991, Text: "991 dead letters of mails", Query: map[string]string{"parked": "true", "state": "dead_letter", "route": "mails"}},
+	}}
+	api := everything("x")
+	api.set("/v1/attention", list)
+	server := newPage(t, api)
+	_, text := get(t, server, "/page/needs")
+	last := 0
+	for _, want := range []string{
+		"#find?route=shopify&amp;status=FAILED", "shopify fails now: 60 of 60", "the service says 500: database is locked", "it is deleted after 8 failures",
+		"#story?id=" + anID, "do=seen&amp;kind=unknown&amp;route=stripe",
+		"#find?route=mails&amp;state=dead_letter", "991 dead letters of mails", "do=all-rerun&amp;route=mails&amp;state=dead_letter",
+	} {
+		at := strings.Index(text[last:], want)
+		if at < 0 {
+			t.Fatalf("no %q behind %q in\n%s", want, text[:last], text)
+		}
+		last += at
+	}
+	if _, text := get(t, server, "/page/bar"); !strings.Contains(text, `data-attention="3"`) {
+		t.Errorf("the count of the bar: %s", text)
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
-	"hooklock/idem"
 )
 
 const (
@@ -19,11 +17,11 @@ const (
 
 // now returns the overview: what needs attention, what is paused, what is busy, and the routes.
 func now(v *visit) ([]section, error) {
-	process, _, status, err := v.process()
+	process, status, err := v.process()
 	if err != nil {
 		return nil, err
 	}
-	rates, err := v.counted(status)
+	rates, err := v.counted(status, "now")
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +37,11 @@ func now(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []section{attention, paused(status), rates, locks, limits, process}, nil
+	replicas, err := v.replicas()
+	if err != nil {
+		return nil, err
+	}
+	return []section{attention, paused(status), rates, locks, limits, replicas, process}, nil
 }
 
 // slotPage is the number of slots, and of slot waiters, on a screen.
@@ -117,22 +119,76 @@ func paused(status *client.ReplicaStatus) section {
 	return s
 }
 
-// process shows this replica and the rates of its routes. A token that is limited to some workflows does not see them.
-func (v *visit) process() (doing, rates section, status *client.ReplicaStatus, err error) {
-	doing, rates = section{ID: "process", Title: "This replica", Fold: "This replica: session, etcd, service and configuration"}, section{ID: "rates", Title: "Routes"}
+// process shows this replica. A token that is limited to some workflows does not see it.
+func (v *visit) process() (doing section, status *client.ReplicaStatus, err error) {
+	doing = section{ID: "process", Title: "This replica", Fold: "This replica: session, etcd, service and configuration"}
 	s, err := v.replica()
 	if err != nil {
 		if note, is := limited(err); is {
 			doing.Note = note
-			rates.Note = note
-			return doing, rates, nil, nil
+			return doing, nil, nil
 		}
-		return doing, rates, nil, err
+		return doing, nil, err
 	}
 	doing.Facts = factsOf(s)
-	rates.Note = fmt.Sprintf("Deliveries to this replica in the last %s. Succeeded: the service answered 2xx. Failed: it answered another status. Errors: no whole answer came.", story.Span(looksBack(s)))
-	rates.Table = tableOf("Deliveries by route", rateColumns(s), s.Routes, func(r *client.RouteRate) string { return r.Route })
-	return doing, rates, s, nil
+	return doing, s, nil
+}
+
+// replicas lists all replicas, with what differs in the configuration of one from that of this one.
+func (v *visit) replicas() (section, error) {
+	s := section{ID: "replicas", Title: "Replicas"}
+	list := &client.ReplicaList{}
+	err := v.api.get("/v1/replicas", nil, list)
+	if note, is := limited(err); is {
+		s.Note = note
+		return s, nil
+	}
+	if is(err, client.CodeStoreUnavailable) {
+		s.Trouble = "The other replicas are not known: etcd does not answer."
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Count = len(list.Replicas)
+	s.Note = "Also those that ended in the last hour. Configurations are compared with that of the replica that answers."
+	s.Table = tableOf("Replicas", []column[client.Replica]{
+		{"Replica", func(r *client.Replica) cell { return cut(r.Replica) }},
+		{"State", func(r *client.Replica) cell {
+			c := cell{Text: r.State, Class: "good"}
+			switch {
+			case r.State == client.ReplicaGone:
+				c.Class = "bad"
+			case r.State == client.ReplicaStopped:
+				c.Class = "dim"
+			case r.NotReady != "":
+				c = cell{Text: "not ready: " + r.NotReady, Class: "bad"}
+			}
+			if r.Self {
+				c.Text += ", this one"
+			}
+			return c
+		}},
+		{"Up since", func(r *client.Replica) cell { return when(r.StartedAt, "at") }},
+		{"Last seen", func(r *client.Replica) cell {
+			if r.State == client.ReplicaLive {
+				return cell{Text: "now", Class: "dim"}
+			}
+			return when(r.SeenAt, "ago")
+		}},
+		{"Version", func(r *client.Replica) cell { return text(r.Version) }},
+		{"Configuration", func(r *client.Replica) cell {
+			c := cell{Text: r.ConfigSHA256[:min(len(r.ConfigSHA256), 12)], Class: "id", Title: r.ConfigFile}
+			if len(r.Differs) > 0 {
+				differs := "differs in " + strings.Join(r.Differs, ", ")
+				return cell{More: []cell{c, {Text: differs, Class: "warn", Title: differs}}}
+			}
+			return c
+		}},
+		{"Session", func(r *client.Replica) cell { return cell{Text: r.Session, Class: "id"} }},
+	}, list.Replicas, func(r *client.Replica) string { return r.Replica + r.SeenAt.String() })
+	s.Table.Lines = true
+	return s, nil
 }
 
 // factsOf describes a replica.
@@ -216,57 +272,6 @@ func configCells(c *client.ConfigStatus) []cell {
 		cells = append(cells, cell{Text: said, Class: class}, when(r.At, "ago"), cell{Text: ": " + strings.Join(r.Problems, "; "), Class: class})
 	}
 	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
-}
-
-// looksBack returns the time that the counts of routes cover: not more than since the start of the replica.
-func looksBack(s *client.ReplicaStatus) time.Duration {
-	return min(seconds(s.RateSeconds), s.At.Sub(s.StartedAt.Time))
-}
-
-// rateColumns show the rates of a route.
-func rateColumns(s *client.ReplicaStatus) []column[client.RouteRate] {
-	class := func(classes ...idem.Class) func(*client.RouteRate) cell {
-		return func(r *client.RouteRate) cell {
-			var n int64
-			for decision, times := range r.Decisions {
-				row := idem.Decision(decision).Row()
-				for _, c := range classes {
-					if row.Class == c {
-						n += times
-					}
-				}
-			}
-			return number(n)
-		}
-	}
-	over := max(looksBack(s).Seconds(), 1)
-	return []column[client.RouteRate]{
-		{"Route", func(r *client.RouteRate) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
-		{"Mode", func(r *client.RouteRate) cell { return mode(r.Mode) }},
-		{"per min", func(r *client.RouteRate) cell {
-			var all int64
-			for _, n := range r.Decisions {
-				all += n
-			}
-			return text(fmt.Sprintf("%.1f", float64(all)*60/over))
-		}},
-		{"Succeeded", func(r *client.RouteRate) cell { return number(r.Succeeded) }},
-		{"Failed", func(r *client.RouteRate) cell { return number(r.Failed) }},
-		{"Errors", func(r *client.RouteRate) cell { return number(r.Errors) }},
-		{"Accepted, waiting", func(r *client.RouteRate) cell { return number(r.Decisions[string(idem.DecisionParked)]) }},
-		{"Duplicates", class(idem.ClassDuplicate)},
-		{"Busy", class(idem.ClassOverlap)},
-		{"Mismatch", class(idem.ClassMismatch)},
-		{"Bad signature", class(idem.ClassForged)},
-		{"Unreadable", class(idem.ClassUnnamed)},
-		{"Last", func(r *client.RouteRate) cell {
-			if r.LastAt.IsZero() {
-				return cell{More: []cell{{Text: "none since this replica started", Class: "dim"}, when(s.StartedAt, "ago")}}
-			}
-			return when(r.LastAt, "ago")
-		}},
-		{"Actions", func(r *client.RouteRate) cell { return cell{Asks: []ask{pauseAsk("route:"+r.Route, s)}} }},
-	}
 }
 
 // mode shows a mode other than enforce.

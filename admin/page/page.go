@@ -197,7 +197,7 @@ type visit struct {
 	kept   *kept                        // of a stream; nil = none
 	read   map[string]*client.CountList // counts that were read, by how far they go back
 	marks  []client.SeenMark            // once readMarks has been called
-	marker bool                         // readMarks was called, and the token may see them
+	needs  *client.Attention            // once attentionList has been called
 }
 
 // replica returns the status of this replica.

@@ -113,6 +113,7 @@ func everything(text string) *scripted {
 	slots := filled[client.SlotPage](text)
 	slots.Slots[0].Number, slots.Slots[1].Number = 0, -1
 	return &scripted{answers: map[string]any{
+		"/v1/attention": filled[client.Attention](text), "/v1/replicas": filled[client.ReplicaList](text),
 		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
 		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/routes/counts": filled[client.CountList](text),
@@ -293,7 +294,7 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 503} {
 		p := &client.Problem{Status: status, Code: "some_code", Detail: "give a <token>"}
 		api := &scripted{answers: map[string]any{}}
-		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit"} {
+		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/attention", "/v1/replicas"} {
 			api.set(path, p)
 		}
 		server := newPage(t, api)
@@ -316,7 +317,8 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 	s := filled[client.ReplicaStatus]("plain")
 	at := client.Time{Time: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
 	s.Etcd.Members = []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, FailedAt: at, AnsweredAt: at, Failure: "UNAVAILABLE"}}
-	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/executions/" + anID: away, "/v1/status": s} {
+	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/executions/" + anID: away, "/v1/status": s, "/v1/replicas": away,
+		"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer in time"}}} {
 		api.set(path, answer)
 	}
 	server := newPage(t, api)
@@ -340,6 +342,7 @@ func TestATokenForSomeWorkflowsSeesNothingThatIsOverAllOfThem(t *testing.T) {
 	for _, path := range []string{"/v1/status", "/v1/report", "/v1/routes"} {
 		api.set(path, limited)
 	}
+	api.set("/v1/attention", &client.Attention{Limited: true})
 	server := newPage(t, api)
 	for _, path := range []string{"/page/now", "/page/needs", "/page/routes"} {
 		res, text := get(t, server, path)
@@ -514,7 +517,7 @@ func TestTheStreamSaysWhatHasChangedAndNothingElse(t *testing.T) {
 	}
 	e := &events{t, bufio.NewReader(res.Body)}
 	_, first := e.next()
-	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 5 {
+	if len(first.Rows) != 2 || len(first.Order) != 2 || *first.Count != 2 || len(first.Sections) != 6 {
 		t.Fatalf("%+v", first)
 	}
 	if _, c := e.next(); len(c.Rows)+len(c.Order)+len(c.Gone)+len(c.Sections) != 0 {

@@ -68,7 +68,6 @@ func (v *visit) pauseOf(scope string) (*client.Pause, error) {
 // bar is what each screen shows above its content: how much needs attention, and what stands still.
 type bar struct {
 	Count int
-	More  bool
 	Lines []line
 }
 
@@ -85,17 +84,19 @@ func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
 		p.problem(w, err)
 		return
 	}
-	all, _, err := v.concerns()
+	b := bar{}
+	s, err := v.replica()
+	if _, is := limited(err); err != nil && !is {
+		p.problem(w, err)
+		return
+	}
+	list, err := v.attentionList()
 	if err != nil {
 		p.problem(w, err)
 		return
 	}
-	b := bar{}
-	for i := range all {
-		b.Count += all[i].Count
-		b.More = b.More || all[i].More
-	}
-	if s := v.status; s != nil {
+	b.Count = len(list.Items)
+	if s != nil {
 		if s.NotReady != "" {
 			b.Lines = append(b.Lines, line{Text: "NOT READY: replica " + s.Replica + ": " + s.NotReady})
 		}

@@ -12,7 +12,11 @@ import (
 
 // routes shows one line for each route, the problems of routes, and their rules, folded.
 func routes(v *visit) ([]section, error) {
-	_, rates, _, err := v.process()
+	_, status, err := v.process()
+	if err != nil {
+		return nil, err
+	}
+	rates, err := v.counted(status, "routes")
 	if err != nil {
 		return nil, err
 	}

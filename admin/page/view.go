@@ -259,6 +259,9 @@ const notAll = "Not for this token: it is limited to some workflows, and this co
 
 // limited reports whether an error says that the token is limited to some workflows, with the note for its reader.
 func limited(err error) (note string, is bool) {
+	if err == nil {
+		return "", false
+	}
 	p := problemOf(err)
 	if p.Code == client.CodeForbidden && strings.Contains(p.Detail, "limited to some") {
 		return notAll, true

@@ -43,7 +43,7 @@ routes:
 		t.Errorf("the list:\n%s", lost)
 	}
 	status := cli(t, h, "status")
-	want := `am: 1 refused event did not come again and may be lost \(locked\): let deliveries wait \(lock\.strategy: wait\), park them \(park\), or .*respond.*: hooklock events --lost --route '?am'?`
+	want := `1 event possibly lost of am .*, refused as locked; resend them at the sender, and let deliveries wait \(lock\.strategy: wait\), park them \(park\), or .*respond.*: hooklock events --lost --route '?am'?`
 	if !regexp.MustCompile(want).MatchString(status) {
 		t.Errorf("the status:\n%s", status)
 	}
@@ -52,7 +52,7 @@ routes:
 	}
 	h.AwaitLine(t, h.Stderr, `"event.lost"`)
 	cli(t, h, "seen", "lost:am", "--reason", "resent by hand")
-	if status := cli(t, h, "status"); strings.Contains(status, "may be lost") {
+	if status := cli(t, h, "status"); strings.Contains(status, "possibly lost") {
 		t.Errorf("what was looked at needs attention:\n%s", status)
 	}
 }

@@ -70,7 +70,7 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 			run(`^assess/flow-7 is released; `+id, "locks", "release", "assess/flow-7", "--execution", id, "--reason", "its machine is gone")
 		}},
 		{"10 the state of everything", func(run func(string, ...string) string) {
-			run(`(?m)^attention +1 queue is blocked: hooklock queue\n(?s:.*)stripe: 1 failed, `, "status")
+			run(`(?m)^attention +mails fails now: [^\n]*\n +1 unknown outcome of stripe [^\n]*\n +1 blocked queue of orders [^\n]*500: database is locked; [^\n]*hooklock events --blocked(?s:.*)3 dead letters of mails `, "status")
 		}},
 		{"12 a text and a link for a ticket", func(run func(string, ...string) string) {
 			run("(?s)^\\*\\*`evt_1QFailed`\\*\\* FAILED\n\nThe service answered 500 at .*- Page: http://"+regexp.QuoteMeta(h.Admin), "show", "evt_1QFailed", "-o", "md")

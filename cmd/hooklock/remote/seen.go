@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hooklock/admin/client"
-	"hooklock/admin/story"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 )
@@ -105,55 +104,4 @@ func (d *Desk) printSeen(l *client.SeenList, now time.Time) error {
 		t.Add(m.Concern, d.shown.Stamp(m.Until.Time), cli.Span(now.Sub(m.At.Time)), m.By, m.Reason)
 	}
 	return t.Flush()
-}
-
-// leaveOutSeen returns how many blocked queues and dead letters of a status were looked at: none that cannot be told.
-func (d *Desk) leaveOutSeen(ctx context.Context, s *client.ReplicaStatus) (seen seenCounts, err error) {
-	if etcdAway(s) {
-		return seen, nil
-	}
-	lost, err := d.ExecutionPage(ctx, client.ExecutionQuery{Lost: true, Since: lostSince, Unseen: string(idem.ConcernLost), Limit: mostOnAPage})
-	if err != nil {
-		return seen, unlessUnknown(err)
-	}
-	seen.lost, seen.moreLost = lost.Executions, lost.NextCursor != ""
-	marks, err := d.Seen(ctx)
-	if err != nil {
-		return seen, unlessUnknown(err)
-	}
-	seen.marks = marks.Seen
-	for _, of := range []struct {
-		kind  idem.ConcernKind
-		state client.ParkState
-		n     int
-		seen  *int
-	}{{idem.ConcernBlocked, client.ParkBlocked, s.Parked.Blocked, &seen.blocked}, {idem.ConcernDeadLetters, client.ParkDeadLetter, s.Parked.DeadLetters, &seen.letters}} {
-		if of.n == 0 || len(marks.Seen) == 0 {
-			continue
-		}
-		page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Parked: true, State: of.state, Unseen: string(of.kind), Limit: mostOnAPage})
-		if err != nil {
-			return seen, unlessUnknown(err)
-		}
-		if page.NextCursor == "" {
-			*of.seen = max(0, of.n-len(page.Executions))
-		}
-	}
-	return seen, nil
-}
-
-// seenCounts is how much was looked at, and what is marked.
-type seenCounts struct {
-	blocked, letters int
-	marks            []client.SeenMark
-	lost             []client.Execution // that were not looked at, of lostSince
-	moreLost         bool
-}
-
-// lostSince is for how long a lost event needs attention.
-const lostSince = "24h"
-
-// covers reports whether what happened on a route at that time was looked at.
-func (s *seenCounts) covers(kind idem.ConcernKind, route string, at time.Time) bool {
-	return story.Looked(s.marks, idem.Concern{Kind: kind, Route: route}, at)
 }

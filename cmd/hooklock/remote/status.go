@@ -58,17 +58,18 @@ A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate
 			if err != nil {
 				return err
 			}
-			return d.object(withCounts(s, counts), func() error {
-				seen, err := d.leaveOutSeen(ctx, s)
-				if err != nil {
-					return err
-				}
-				failures, err := d.failureLists(ctx, s)
-				if err != nil {
-					return err
-				}
-				return d.printStatus(s, counts, seen, failures)
-			})
+			needs, err := d.Attention(ctx)
+			if unlessUnknown(err) != nil {
+				return err
+			}
+			if err := d.nameListsThatFind(ctx, needs); err != nil {
+				return err
+			}
+			replicas, err := d.Replicas(ctx)
+			if unlessUnknown(err) != nil {
+				return err
+			}
+			return d.object(withMore(s, counts, needs, replicas), func() error { return d.printStatus(s, counts, needs, replicas) })
 		}),
 	}
 	r.Flags(cmd)
@@ -98,16 +99,25 @@ func unlessUnknown(err error) error {
 	return err
 }
 
-// withCounts returns the status as JSON, with the counts if they are known.
-func withCounts(s *client.ReplicaStatus, counts *client.CountList) []byte {
+// withMore returns the status as JSON, with the counts, what needs attention and the replicas, where they are known.
+func withMore(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention, replicas *client.ReplicaList) []byte {
 	status, is := bytes.CutSuffix(bytes.TrimSpace(s.RawJSON()), []byte("}"))
-	if counts == nil || !is {
+	if !is {
 		return s.RawJSON()
 	}
-	return slices.Concat(status, []byte(`,"counts":`), counts.RawJSON(), []byte("}"))
+	if counts != nil {
+		status = slices.Concat(status, []byte(`,"counts":`), counts.RawJSON())
+	}
+	if needs != nil {
+		status = slices.Concat(status, []byte(`,"attention":`), needs.RawJSON())
+	}
+	if replicas != nil {
+		status = slices.Concat(status, []byte(`,"replicas":`), replicas.RawJSON())
+	}
+	return append(status, '}')
 }
 
-func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts, failures map[string]string) error {
+func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention, replicas *client.ReplicaList) error {
 	ago := func(t client.Time) string {
 		if t.IsZero() {
 			return ""
@@ -135,33 +145,28 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, se
 			t.Add("", "  "+problem)
 		}
 	}
-	name := "attention"
-	for _, text := range attention(s, counts, seen, failures) {
-		t.Add(name, text)
-		t.Paint(cli.Bad)
-		name = ""
-	}
-	if n := seen.blocked + seen.letters; n > 0 {
-		t.Add(name, fmt.Sprintf("%d looked at: hooklock seen", n))
-	}
+	d.printAttention(t, needs)
 	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := d.printReplicas(replicas, ago); err != nil {
 		return err
 	}
 	return d.printWork(s, counts, ago)
 }
 
-// failureLists returns, for each route with failures, the command that lists them. It asks first: a failed event may have run since, what left no
-// execution is found by its decision alone, and what was accepted has not ended.
-func (d *Desk) failureLists(ctx context.Context, s *client.ReplicaStatus) (map[string]string, error) {
-	commands := map[string]string{}
-	if etcdAway(s) {
-		return commands, nil
+// nameListsThatFind gives each route with failures the command that lists them. It asks first: a failed event may have run since, what left no execution is
+// found by its decision alone, and what was accepted has not ended.
+func (d *Desk) nameListsThatFind(ctx context.Context, needs *client.Attention) error {
+	if needs == nil || len(needs.NotKnown) > 0 {
+		return nil
 	}
-	for i := range s.Routes {
-		r := &s.Routes[i]
-		if r.Failed+r.Errors == 0 {
+	for i := range needs.Items {
+		item := &needs.Items[i]
+		if item.Kind != client.AttentionRouteFails && item.Kind != client.AttentionSenderLimit {
 			continue
 		}
+		item.Command = ""
 		for _, list := range []struct {
 			flags string
 			q     client.ExecutionQuery
@@ -171,52 +176,87 @@ func (d *Desk) failureLists(ctx context.Context, s *client.ReplicaStatus) (map[s
 			{"--parked", client.ExecutionQuery{Parked: true}},
 			{"--since 1h", client.ExecutionQuery{Since: "1h"}},
 		} {
-			list.q.Route, list.q.Limit = r.Route, 1
+			list.q.Route, list.q.Limit = item.Route, 1
 			page, err := d.ExecutionPage(ctx, list.q)
 			if err != nil {
-				return commands, unlessUnknown(err)
+				return unlessUnknown(err)
 			}
 			if len(page.Executions) > 0 {
-				commands[r.Route] = ": hooklock events --route " + story.ShellWord(r.Route) + " " + list.flags
+				item.Command = "hooklock events --route " + story.ShellWord(item.Route) + " " + list.flags
 				break
 			}
 		}
 	}
-	return commands, nil
+	return nil
 }
 
-// attention returns what needs attention, beside what the other lines say, with the command that shows it.
-func attention(s *client.ReplicaStatus, counts *client.CountList, seen seenCounts, failures map[string]string) (all []string) {
-	if n := s.Parked.Blocked - seen.blocked; n > 0 {
-		all = append(all, story.Count(n, "queue is blocked", "queues are blocked")+": hooklock queue")
+// printAttention adds what needs a person, the worst first, with the command that shows it.
+func (d *Desk) printAttention(t *cli.Table, needs *client.Attention) {
+	name := "attention"
+	add := func(text string, mood cli.Hue) {
+		t.Add(name, text)
+		t.Paint(mood)
+		name = ""
 	}
-	if n := s.Parked.DeadLetters - seen.letters; n > 0 {
-		all = append(all, story.Count(n, "dead letter", "dead letters")+": hooklock events --dead-letters")
+	if needs == nil {
+		add("not known: the server is older", cli.Bad)
+		return
 	}
-	for _, l := range story.LostByRoute(seen.lost) {
-		text := l.Route + ": " + l.Text()
-		if seen.moreLost {
-			text = l.Route + ": at least " + l.Text()
+	for i := range needs.Items {
+		item := &needs.Items[i]
+		text := item.Text
+		if !item.SinceAt.IsZero() {
+			text += " since " + d.shown.Clock(item.SinceAt.Time, needs.At.Time)
 		}
-		all = append(all, text+": hooklock events --lost --route "+story.ShellWord(l.Route))
-	}
-	for i := range s.Routes {
-		r := &s.Routes[i]
-		if r.Failed+r.Errors > 0 {
-			broken := story.Count(r.Errors, "error", "errors")
-			all = append(all, fmt.Sprintf("%s: %d failed, %s%s", r.Route, r.Failed, broken, failures[r.Route]))
+		if cause := item.CauseText(); cause != "" {
+			text += ", " + cause
 		}
-		if w := r.WrongEventID; w != nil && !seen.covers(idem.ConcernEventIDs, r.Route, w.At.Time) {
-			all = append(all, r.Route+": "+w.Text()+": hooklock report")
+		if item.Next != "" {
+			text += "; " + item.Next
+		}
+		if item.Command != "" && item.Command != "hooklock status" {
+			text += ": " + item.Command
+		}
+		mood := cli.Hue("")
+		if item.Bad {
+			mood = cli.Bad
+		}
+		add(text, mood)
+	}
+	for _, why := range needs.NotKnown {
+		add("not known: "+why, cli.Bad)
+	}
+	if needs.LookedAt > 0 {
+		add(strconv.Itoa(needs.LookedAt)+" looked at: hooklock seen", "")
+	}
+	if needs.Limited {
+		add("of the workflows of this token alone", "")
+	}
+}
+
+// printReplicas shows the replicas, if there are several, or one has ended.
+func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time) string) error {
+	if replicas == nil || len(replicas.Replicas) < 2 {
+		return nil
+	}
+	fmt.Fprintln(d.e.Stdout)
+	t := d.table("REPLICA", "STATE", "UP", "SEEN", "VERSION", "CONFIG", "DIFFERS IN")
+	t.Drop, t.Cut = []string{"VERSION"}, map[string]int{"DIFFERS IN": 12}
+	for i := range replicas.Replicas {
+		r := &replicas.Replicas[i]
+		state, up := r.State, ago(r.StartedAt)
+		switch {
+		case r.State != client.ReplicaLive:
+			up = ""
+		case r.NotReady != "":
+			state = "not ready"
+		}
+		t.Add(r.Replica, state, up, ago(r.SeenAt)+" ago", r.Version, r.ConfigSHA256[:min(len(r.ConfigSHA256), 12)], strings.Join(r.Differs, ", "))
+		if r.State == client.ReplicaGone || r.NotReady != "" || len(r.Differs) > 0 {
+			t.Paint(cli.Bad)
 		}
 	}
-	for _, c := range story.ChangedRoutes(s, counts, seen.marks) {
-		all = append(all, c.Route+": "+c.Text()+": hooklock report --examples")
-	}
-	if n := len(s.Paused); n > 0 {
-		all = append(all, story.Count(n, "pause", "pauses")+": hooklock pauses")
-	}
-	return all
+	return t.Flush()
 }
 
 // printWork shows what runs and waits, and what came to the routes.
@@ -290,8 +330,8 @@ func recentCounts(s *client.ReplicaStatus) *client.CountList {
 				n.Refused += times
 			}
 		}
-		steps := []client.CountStep{{At: s.At, Counts: n}}
-		recent.Routes = append(recent.Routes, client.RouteCounts{Route: r.Route, Total: n, LastAt: r.LastAt, Steps: steps})
+		perMinute := float64(n.Deliveries) / max(recent.Until.Sub(recent.Since.Time).Minutes(), 1.0/60)
+		recent.Routes = append(recent.Routes, client.RouteCounts{Route: r.Route, Total: n, LastAt: r.LastAt, PerMinute: perMinute})
 	}
 	return recent
 }
@@ -334,13 +374,6 @@ func lookback(counts *client.CountList) string {
 
 // countsRow returns the row of a route.
 func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago func(client.Time) string) []string {
-	span := min(counts.Until.Sub(counts.Since.Time), time.Hour)
-	var lately int64
-	for _, step := range r.Steps {
-		if counts.Until.Sub(step.At.Time) <= time.Hour {
-			lately += step.Counts.Deliveries
-		}
-	}
 	last := "none in " + lookback(counts)
 	if !r.LastAt.IsZero() {
 		last = ago(r.LastAt) + " ago"
@@ -351,7 +384,7 @@ func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago
 		}
 		return cli.SpanSeconds(max(seconds, 0.001)) // as precise as an estimate gets
 	}
-	row := []string{r.Route, mode, strconv.FormatFloat(float64(lately)/max(span.Minutes(), 1.0/60), 'f', 1, 64)}
+	row := []string{r.Route, mode, strconv.FormatFloat(r.PerMinute, 'f', 1, 64)}
 	n := &r.Total
 	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy, n.Refused + n.BadSignatures, n.DeadLetters} {
 		row = append(row, strconv.FormatInt(number, 10))

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"strconv"
+
 	"hooklock/admin/client"
 	"hooklock/admin/report"
 	"hooklock/idem"
@@ -17,7 +19,7 @@ func (f findings) Delivered(r *proxy.Report) {
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Redirected: r.Redirected(), Result: resultOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
+		Redirected: r.Redirected(), Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -34,7 +36,7 @@ func (findings) Passed(*proxy.Report) {}
 // Event implements proxy.Observer.
 func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
-		f.Tried(r.Route, resultOf(r), r.Upstream)
+		f.Tried(r.Route, resultOf(r), r.Upstream, failureOf(r))
 	}
 }
 
@@ -52,6 +54,21 @@ func resultOf(r *proxy.Report) report.Result {
 		return report.Succeeded
 	}
 	return report.Failed
+}
+
+// failureOf returns why the request to the service failed; the zero value: it did not, or that says nothing of the service.
+func failureOf(r *proxy.Report) report.Failure {
+	switch row := r.Decision.Row(); {
+	case resultOf(r) == 0, resultOf(r) == report.Succeeded, r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost, row.Class == idem.ClassBug:
+		return report.Failure{}
+	case r.UpstreamStatus != 0:
+		return report.Failure{Cause: "the service says " + strconv.Itoa(r.UpstreamStatus), Said: r.Said}
+	case r.Err != nil && row.Class == idem.ClassFailed:
+		return report.Failure{Cause: row.Happened + ": " + r.Err.Error()}
+	case r.Err != nil:
+		return report.Failure{Cause: "no whole answer came: " + r.Err.Error()}
+	}
+	return report.Failure{Cause: "no whole answer came"}
 }
 
 // senderOf returns how the sender of a route counts failures, or the zero value if that is not established.

@@ -180,7 +180,7 @@ func (s *Service) openStore(context.Context) error {
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.Ended, s.telemetry.Reduced
 	o.OnPause = s.telemetry.Paused
-	o.Counted = s.report.Take
+	o.Counted, o.Describe = s.report.Take, s.describe
 	o.Follow, o.OnLost = s.following, s.telemetry.Lost
 	o.OnOperation = func(op link.Operation) {
 		s.contacts.operation(op)

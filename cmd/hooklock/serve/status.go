@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/admin/attention"
 	"hooklock/admin/client"
 	"hooklock/admin/report"
 	"hooklock/cmd/hooklock/cli"
@@ -35,13 +36,15 @@ type inForce struct {
 	stale   bool // the latest one was refused
 	refused []string
 	refusal time.Time // zero: none was
+	// described is what is said of loaded to other replicas; without Parts: that is to be made.
+	described attention.Config
 }
 
 // take sets the configuration in force.
 func (f *inForce) take(loaded *config.Loaded) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.loaded, f.at, f.stale = loaded, time.Now(), false
+	f.loaded, f.at, f.stale, f.described = loaded, time.Now(), false, attention.Config{}
 }
 
 // emptiedBy reports whether a file that said something is blank in loaded.
