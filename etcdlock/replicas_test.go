@@ -32,6 +32,7 @@ func TestEachReplicaKnowsTheOthersAndHowTheyEnded(t *testing.T) {
 		return openReady(t, Options{Endpoints: []string{e.Endpoint}, Describe: func() []byte { return []byte(`"` + name + `"`) }})
 	}
 	a, stops, dies := open("a"), open("stops"), open("dies")
+	t.Cleanup(func() { closeStore(t, a); closeStore(t, dies) })
 	for _, name := range []string{"stops", "dies"} {
 		testkit.Until(t, name+" is known", func() bool { n := described(t, a, name); return n != nil && n.Alive && !n.Self })
 	}
@@ -50,6 +51,7 @@ func TestAProcessThatSaysNothingIsNotAmongTheReplicas(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openReady(t, Options{Endpoints: []string{e.Endpoint}})
+	defer closeStore(t, s)
 	if all, err := s.Replicas(within(t, patience)); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
