@@ -66,11 +66,11 @@ type Report struct {
 	// UpstreamFrom is when the call began; zero: there was none, or it goes on after the delivery, for Upstream so far.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
-	UpstreamStatus int           // 0: no head of an answer came
+	UpstreamStatus int // 0: no head of an answer came
 	// Said is the beginning of an answer that is no success, as text for operators; "": it has none, or the route keeps none (park.failed_answers).
 	Said string
-	Held           time.Duration // how long the lock was held
-	Err            error
+	Held time.Duration // how long the lock was held
+	Err  error
 }
 
 // Stages are the times of a delivery in its stages (docs/architecture.md).
