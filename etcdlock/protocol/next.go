@@ -7,7 +7,7 @@ import "hooklock/idem"
 //
 // 	       Enqueue           ClaimAsHead, or a hand-off
 // 	 ────────────► its entry ─────────────────────────► its lock
-// 	  AfterEnqueue   Next     AfterClaim
+// 	 AfterEnqueue  WhileQueued        AfterClaim
 //
 // Their inputs may be out of date. Each step that changes something is a transaction that compares
 // what it relies on, and a refusal brings the state of now.
@@ -15,7 +15,7 @@ import "hooklock/idem"
 // Step is what an execution does next.
 type Step uint8
 
-// The steps of an execution in its queue, as Next returns them.
+// The steps of an execution in its queue, as WhileQueued returns them.
 const (
 	Look        Step = iota // read the state
 	Go                      // it has its lock, and this process knows it
@@ -105,8 +105,8 @@ func (k *Known) Saw(st *State, id idem.ExecutionID, at Seen) {
 	k.Locked, k.Dead = st.Lock != nil, st.Lock != nil && st.Lock.Dead
 }
 
-// Next is what an execution does that has its entry.
-func Next(k *Known) Step {
+// WhileQueued is what an execution does that has its entry.
+func WhileQueued(k *Known) Step {
 	switch {
 	case k.Granted:
 		return Go

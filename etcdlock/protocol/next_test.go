@@ -7,7 +7,7 @@ import (
 	"hooklock/idem"
 )
 
-// TestWhatAWaitingExecutionDoesNext is the table of Next: in each row, what is known besides an
+// TestWhatAWaitingExecutionDoesNext is the table of WhileQueued: in each row, what is known besides an
 // entry that is there.
 func TestWhatAWaitingExecutionDoesNext(t *testing.T) {
 	for sentence, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestWhatAWaitingExecutionDoesNext(t *testing.T) {
 		"the head of the queue takes the lock when nothing is in the way":            {Known{Told: true}, TakeLock},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := Next(&c.known); got != c.want {
+			if got := WhileQueued(&c.known); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -53,7 +53,7 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 			Where: Where(n >> bits), //nolint:gosec // below 4
 		}
 		turn := k.Told && k.Where == Queued && !k.Preceded && !k.Locked && !k.Paused && !k.Rests && !k.Unread && !k.SessionOver
-		switch step := Next(&k); {
+		switch step := WhileQueued(&k); {
 		case (step == TakeLock || step == AwaitSlot) && !turn:
 			t.Fatalf("it is at its turn with %+v", k)
 		case (step == TakeLock || step == AwaitSlot) && k.Limited != (step == AwaitSlot):

@@ -43,7 +43,7 @@ func (p *Place) keys() protocol.Keys {
 // Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock is free, or its owner is dead and to be reaped first; or
 // until the event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
 // idem.ErrCancelled: an operator cancelled this execution, and the record found is its own. Other errors are the context's; the place
-// is then still taken. What it waits for, protocol.Next says.
+// is then still taken. What it waits for, protocol.WhileQueued says.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if before, since := p.entry.Predecessor(); before != "" {
 		p.awaitGone(ctx, nil, since, before)
@@ -51,10 +51,10 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	var behind *idem.Seen // the lock that was read last
 	for {
 		at := p.told(ctx)
-		step := protocol.Next(&at.Known)
+		step := protocol.WhileQueued(&at.Known)
 		if step == protocol.Look {
 			at = p.lookAt(ctx, prev)
-			step = protocol.Next(&at.Known)
+			step = protocol.WhileQueued(&at.Known)
 			behind = cmp.Or(p.sees(step, at.state), behind)
 		}
 		switch step {

@@ -375,7 +375,7 @@ func (a *actor) enqueue() {
 func (a *actor) wait() {
 	e := a.event()
 	known := a.known()
-	switch protocol.Next(&known) {
+	switch protocol.WhileQueued(&known) {
 	case protocol.Lost:
 		if known.Where == protocol.Ended || known.Where == protocol.Gone {
 			a.step("place is lost with the session", func(_ *state, t *delivery) { a.anew(t) })
