@@ -15,8 +15,8 @@ import (
 	"hooklock/idem"
 )
 
-// surroundings are the Store, as its parts see it: each part has an interface for what it asks and tells, and gets it here, from the other parts
-// and from what the Options say.
+// surroundings are the Store, as its parts see it: each part has an interface for what it asks and
+// tells, and gets it here, from the other parts and from what the Options say.
 type surroundings struct{ s *core }
 
 var (
@@ -98,7 +98,8 @@ func (a *surroundings) NotReaped(dead *idem.Lock, err error) {
 	a.s.o.Logger.Warn("lock.bury", "execution", dead.Execution, "workflow", dead.Scope.Workflow, "error", err)
 }
 
-// Ended implements operate.Process and owned.Listener. A lock of the lock API is no execution of a route.
+// Ended implements operate.Process and owned.Listener. A lock of the lock API is no execution of a
+// route.
 func (a *surroundings) Ended(record *idem.Record, recorded bool) {
 	if record.Route != "" && a.s.o.OnEnded != nil {
 		a.s.o.OnEnded(record, recorded)

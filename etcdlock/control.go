@@ -11,9 +11,10 @@ import (
 	"hooklock/idem"
 )
 
-// Control is for operators and upstreams, at any process: it finds executions and locks in all processes, and ends them. The methods for operators are in
-// packages history and operate, whose caller has to know that it may; those for upstreams and clients of the lock API, in package callback, ask for the callback
-// key of an execution.
+// Control is for operators and upstreams, at any process: it finds executions and locks in all
+// processes, and ends them. The methods for operators are in packages history and operate, whose
+// caller has to know that it may; those for upstreams and clients of the lock API, in package
+// callback, ask for the callback key of an execution.
 type Control struct {
 	*core
 	*history.Reader
@@ -23,8 +24,8 @@ type Control struct {
 	holdings *reap.Holdings
 }
 
-// PausedHere returns the pauses that are in force in this process, in the order in which they began, with how many parked executions wait for each over all
-// processes. It does not read etcd.
+// PausedHere returns the pauses that are in force in this process, in the order in which they
+// began, with how many parked executions wait for each over all processes. It does not read etcd.
 func (s *Store) PausedHere() []idem.PauseState {
 	pauses := s.view.Pauses.List()
 	if len(pauses) == 0 {
@@ -38,19 +39,21 @@ func (s *Store) PausedHere() []idem.PauseState {
 	return states
 }
 
-// FollowRefused has this process follow the events that ended processes have refused and that have not come again. Call it when Options.Follow knows the
-// routes.
+// FollowRefused has this process follow the events that ended processes have refused and that have
+// not come again. Call it when Options.Follow knows the routes.
 func (s *Store) FollowRefused() { s.duplicates.Orphaned() }
 
 // ShedArrivals returns how many arrivals this process has not kept.
 func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 
-// Audited notes what was refused to the owner of a token; what was done has its audit in the transaction that did it. It never blocks. Other processes can read
-// it within a second, as long as etcd takes it, and for idem.AuditKept. If the process is killed before that, it is lost; while 10,000 wait to be written,
-// further ones are shed.
+// Audited notes what was refused to the owner of a token; what was done has its audit in the
+// transaction that did it. It never blocks. Other processes can read it within a second, as long as
+// etcd takes it, and for idem.AuditKept. If the process is killed before that, it is lost; while
+// 10,000 wait to be written, further ones are shed.
 func (s *Control) Audited(a idem.Audit) { s.audits.Add(a) }
 
-// Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
+// Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or
+// idem.ErrStoreUnavailable.
 func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error) {
 	return s.audits.List(ctx, q)
 }
@@ -58,8 +61,8 @@ func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage
 // ShedAudits returns how many audits this process has not kept.
 func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
 
-// Counts returns what all processes have counted: of this one up to now, of others up to a minute ago. It returns idem.ErrStoreUnavailable if etcd cannot be
-// read.
+// Counts returns what all processes have counted: of this one up to now, of others up to a minute
+// ago. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
 	return s.counts.Counts(ctx, q)
 }

@@ -68,14 +68,17 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 // Drop implements idem.Ledger.
 func (s *Ledger) Drop(r *idem.Record) { s.places.Drop(r) }
 
-// Duplicate counts one copy of an execution that was answered without running. It never blocks. Readers in this process know of it at once, others within a
-// second. The count lives for retention after the copy. While more than 100,000 executions have unwritten copies, further ones are not counted.
+// Duplicate counts one copy of an execution that was answered without running. It never blocks.
+// Readers in this process know of it at once, others within a second. The count lives for retention
+// after the copy. While more than 100,000 executions have unwritten copies, further ones are not
+// counted.
 func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
-// Arrived notes a delivery that was not executed. It never blocks. Other processes can read it within a second, as long as etcd takes it, and for retention
-// after it. While 10,000 events have arrivals that are not written yet, those of further events are shed.
+// Arrived notes a delivery that was not executed. It never blocks. Other processes can read it
+// within a second, as long as etcd takes it, and for retention after it. While 10,000 events have
+// arrivals that are not written yet, those of further events are shed.
 func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	s.duplicates.Arrived(event, route, eventID, a, retention)
 }

@@ -34,12 +34,15 @@ import (
 
 // Options say where the ledger is and how its owner wants to hear of changes.
 type Options struct {
-	// Endpoints of the etcd members, host:port or http(s)://host:port. Each gets a connection of its own.
+	// Endpoints of the etcd members, host:port or http(s)://host:port. Each gets a connection of
+	// its own.
 	Endpoints []string
-	// Client is used instead of Endpoints, for an etcd in this process. The Store does not close it.
+	// Client is used instead of Endpoints, for an etcd in this process. The Store does not close
+	// it.
 	Client *clientv3.Client
 
-	// RequestTimeout is for how long a caller waits for etcd: single requests are bounded by a part of it, so a far etcd needs more; 0 = 2 s, and no less.
+	// RequestTimeout is for how long a caller waits for etcd: single requests are bounded by a part
+	// of it, so a far etcd needs more; 0 = 2 s, and no less.
 	RequestTimeout time.Duration
 
 	Username string
@@ -48,54 +51,69 @@ type Options struct {
 
 	// Prefix of every key; "" = "/hooklock". Stores that share locks share it.
 	Prefix string
-	// SessionTTL is how long the locks of a dead process stay closed; whole seconds, at least 2 s; 0 = 15 s.
+	// SessionTTL is how long the locks of a dead process stay closed; whole seconds, at least 2 s;
+	// 0 = 15 s.
 	SessionTTL time.Duration
-	// Alone says that no other process uses this etcd, and that there is no other Store in this one: right for an embedded etcd. The
-	// locks of the process before are then freed at the start, not a TTL later.
+	// Alone says that no other process uses this etcd, and that there is no other Store in this
+	// one: right for an embedded etcd. The locks of the process before are then freed at the start,
+	// not a TTL later.
 	Alone bool
 	// Holder names this process to operators, usually host/pid; the session's name is appended.
 	Holder string
 	Logger *slog.Logger // nil = silent
 
-	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil measures nothing.
+	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil
+	// measures nothing.
 	OnOperation func(link.Operation)
-	// OnReaped is called when this process has ended the execution of a lock whose owner is dead. It must not block.
+	// OnReaped is called when this process has ended the execution of a lock whose owner is dead.
+	// It must not block.
 	OnReaped func(*idem.Lock)
-	// OnEnded is called when this process has ended an execution of a route, and no call of idem.Held says so: its upstream has completed a
-	// hold, a person has forced its lock open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to its
-	// end. recorded is false where that will never be in etcd, because it is full; the lock is free then. It must not block.
+	// OnEnded is called when this process has ended an execution of a route, and no call of
+	// idem.Held says so: its upstream has completed a hold, a person has forced its lock open, or
+	// what was left with ErrNotRecorded, or with a release that got no answer, has come to its end.
+	// recorded is false where that will never be in etcd, because it is full; the lock is free
+	// then. It must not block.
 	OnEnded func(ended *idem.Record, recorded bool)
-	// OnReduced is called when etcd has refused a record for its size (--max-request-bytes), with the bytes of the request: less is recorded then, of the answer
-	// its status alone. It must not block.
+	// OnReduced is called when etcd has refused a record for its size (--max-request-bytes), with
+	// the bytes of the request: less is recorded then, of the answer its status alone. It must not
+	// block.
 	OnReduced func(record *idem.Record, bytes int)
-	// OnSession is called after a session has opened and after one was lost. What was known from the store before a loss may
-	// be out of date afterwards. Calls do not overlap. It must not block.
+	// OnSession is called after a session has opened and after one was lost. What was known from
+	// the store before a loss may be out of date afterwards. Calls do not overlap. It must not
+	// block.
 	OnSession func(SessionEvent)
-	// Rekeep makes of what was kept for one execution what is kept for another one, because what is sealed, or kept elsewhere, is bound to its
-	// execution. It may be longer: there may be a key now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken as
-	// it is.
+	// Rekeep makes of what was kept for one execution what is kept for another one, because what is
+	// sealed, or kept elsewhere, is bound to its execution. It may be longer: there may be a key
+	// now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken
+	// as it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
-	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it, and has no more. nil: nothing is.
+	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it,
+	// and has no more. nil: nothing is.
 	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
 	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
 	OnPause func(p idem.Pause, over bool)
-	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked each time, because it may be reloaded. 0 = there
-	// is no such limit, any more. It must not block. Nil: there are no limits.
+	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked
+	// each time, because it may be reloaded. 0 = there is no such limit, any more. It must not
+	// block. Nil: there are no limits.
 	Limit func(route string, slot idem.Slot) int
 	// OnForget is called when an operator forgot the record of an execution. It must not block.
 	OnForget func(idem.ExecutionID)
-	// OnReset is called when forgets may have been missed: caches of records drop them all. It must not block.
+	// OnReset is called when forgets may have been missed: caches of records drop them all. It must
+	// not block.
 	OnReset func()
-	// Follow says how refused events of a route are followed that have an event ID, or none (byPayload), until they come again or are possibly lost;
-	// Patience 0: they are not, or the route is not known. It must not block. Nil: none is followed.
+	// Follow says how refused events of a route are followed that have an event ID, or none
+	// (byPayload), until they come again or are possibly lost; Patience 0: they are not, or the
+	// route is not known. It must not block. Nil: none is followed.
 	Follow func(route string, byPayload bool) idem.Following
-	// OnLost is called with each event that was refused and has not come again in time. It must not block.
+	// OnLost is called with each event that was refused and has not come again in time. It must not
+	// block.
 	OnLost func(idem.LostEvent)
-	// Counted returns what this process has counted of its routes since it was called before. It is called about once a minute, and must not block. Nil:
-	// nothing is counted here.
+	// Counted returns what this process has counted of its routes since it was called before. It is
+	// called about once a minute, and must not block. Nil: nothing is counted here.
 	Counted func() []idem.RouteCounts
-	// Describe returns what this process says of itself to operators at the other ones, as JSON; it changes only if what it says does. It is called every
-	// other second, and must not block. Nil: nothing is said.
+	// Describe returns what this process says of itself to operators at the other ones, as JSON; it
+	// changes only if what it says does. It is called every other second, and must not block. Nil:
+	// nothing is said.
 	Describe func() []byte
 
 	// Clock is how the Store sees time. The zero value is this machine's two clocks.
@@ -133,7 +151,8 @@ type SessionEvent struct {
 	Adopted int    // running locks that an opened session is going to take over from the one before
 }
 
-// ErrStoreFull means that etcd is out of space, and what it refused will not be recorded: see owned.ErrStoreFull.
+// ErrStoreFull means that etcd is out of space, and what it refused will not be recorded: see
+// owned.ErrStoreFull.
 var ErrStoreFull = owned.ErrStoreFull
 
 const (
@@ -142,8 +161,9 @@ const (
 	minTTL        = 2 * time.Second // etcd's own, with its default election timeout
 )
 
-// Store keeps the session of this process, and has an interface for each caller: Ledger runs executions, Control shows and ends them, Locker
-// is a lock for other code. Make one with Open, and Close it.
+// Store keeps the session of this process, and has an interface for each caller: Ledger runs
+// executions, Control shows and ends them, Locker is a lock for other code. Make one with Open, and
+// Close it.
 type Store struct {
 	*core
 	*Ledger
@@ -201,7 +221,8 @@ type core struct {
 	own *owned.Locks
 }
 
-// Open returns at once; the session opens in the background, for as long as it takes. The error is about the options.
+// Open returns at once; the session opens in the background, for as long as it takes. The error is
+// about the options.
 func Open(o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
@@ -329,7 +350,8 @@ func (s *Store) Ready() error {
 	return err
 }
 
-// SessionTTLRemaining is how long the session may still act without another renewal; 0 when there is none.
+// SessionTTLRemaining is how long the session may still act without another renewal; 0 when there
+// is none.
 func (s *Store) SessionTTLRemaining() time.Duration {
 	session, _, err := s.keeper.Current()
 	if err != nil {
@@ -347,11 +369,13 @@ func (s *core) sessionName() string {
 	return session.Name
 }
 
-// LastWords returns how long Close may take when its ctx has ended and etcd is silent: the last transactions are given up, and then the end of the session.
+// LastWords returns how long Close may take when its ctx has ended and etcd is silent: the last
+// transactions are given up, and then the end of the session.
 func (s *Store) LastWords() time.Duration { return s.pool.Txn + s.pool.Attempt }
 
-// Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the session: locks that are still held
-// are lost, and reaped by other processes at once. The error says that something was left unresolved. Only the first call does anything.
+// Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the
+// session: locks that are still held are lost, and reaped by other processes at once. The error
+// says that something was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
@@ -380,7 +404,8 @@ func (s *core) stopKeeping() {
 	_ = s.keeping.Close(over)
 }
 
-// writeIndexes writes the indexes of the leases that this process has put keys on. Without them, a search reads the keys.
+// writeIndexes writes the indexes of the leases that this process has put keys on. Without them, a
+// search reads the keys.
 func (s *core) writeIndexes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.pool.Txn)
 	defer cancel()
@@ -402,8 +427,8 @@ func (s *core) sessionEnded(session *session.Session) {
 	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
-// Active is how many locks this process holds, those included whose end is not in etcd yet, and when the oldest of them was taken; the zero time
-// when there is none.
+// Active is how many locks this process holds, those included whose end is not in etcd yet, and
+// when the oldest of them was taken; the zero time when there is none.
 func (s *Store) Active() (n int, since time.Time) {
 	locks := s.own.All()
 	for _, l := range locks {
@@ -414,7 +439,8 @@ func (s *Store) Active() (n int, since time.Time) {
 	return len(locks), since
 }
 
-// SlotsHere counts the slots of limits that this process's locks have, and those of its executions that wait for one, by the limit.
+// SlotsHere counts the slots of limits that this process's locks have, and those of its executions
+// that wait for one, by the limit.
 func (s *Store) SlotsHere() []idem.SlotCount {
 	counts := map[string]idem.SlotCount{}
 	for _, l := range s.own.All() {
@@ -440,8 +466,9 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 	return here
 }
 
-// Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the lock API, and those that are closed after an
-// unknown outcome. since is when the oldest of their executions began; the zero time when there is none.
+// Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the
+// lock API, and those that are closed after an unknown outcome. since is when the oldest of their
+// executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
 
 func (s *core) tell(e SessionEvent) {
@@ -450,9 +477,11 @@ func (s *core) tell(e SessionEvent) {
 	}
 }
 
-// wentBack is told that etcd was put back to an earlier state under this process, with its revisions. What is known here by a revision is worth nothing
-// then, and what has become of the rest only etcd can say: so the session ends, and all begins anew with the next one. That what runs still has its lock
-// shows when that is adopted. The session's key may have come back with locks that were given up long ago; its lease runs out, because no process renews it.
+// wentBack is told that etcd was put back to an earlier state under this process, with its
+// revisions. What is known here by a revision is worth nothing then, and what has become of the
+// rest only etcd can say: so the session ends, and all begins anew with the next one. That what
+// runs still has its lock shows when that is adopted. The session's key may have come back with
+// locks that were given up long ago; its lease runs out, because no process renews it.
 func (s *core) wentBack(before, now int64) {
 	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)

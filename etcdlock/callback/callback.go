@@ -1,5 +1,5 @@
-// Package callback answers what is asked with the key of an execution, at any process: its upstream goes on, renews or ends it, and a client of the
-// lock API takes, renews and releases a lock.
+// Package callback answers what is asked with the key of an execution, at any process: its upstream
+// goes on, renews or ends it, and a client of the lock API takes, renews and releases a lock.
 package callback
 
 import (
@@ -37,8 +37,8 @@ type Options struct {
 	Own      *owned.Locks
 }
 
-// Callbacks are what the upstream of an execution, or a client of the lock API, asks with its callback key, at any process. They are safe for
-// concurrent use.
+// Callbacks are what the upstream of an execution, or a client of the lock API, asks with its
+// callback key, at any process. They are safe for concurrent use.
 type Callbacks struct {
 	o       *Options
 	guarded lastSeen
@@ -74,8 +74,9 @@ func howItEnded(r *idem.Record) error {
 	return idem.ErrFinished
 }
 
-// current is the lock that cb may speak for, alive as far as this process knows; with idem.ErrCancelled where it was asked to stop. Other
-// errors are those of a callback; the execution comes with them where cb is its own.
+// current is the lock that cb may speak for, alive as far as this process knows; with
+// idem.ErrCancelled where it was asked to stop. Other errors are those of a callback; the execution
+// comes with them where cb is its own.
 func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
 	scope, err := s.o.Reader.Scope(ctx, cb.Execution)
 	if err != nil {
@@ -111,11 +112,13 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 	}
 }
 
-// Heartbeat says that the work of a held execution goes on: it is held for ttl from now; 0 = for as long as it was held at first. MaxDuration bounds
-// it. Where a process still runs it there is nothing to extend. A callback that names its workflow is a client of the lock API, which renews its
-// lock: it may not renew a delivery's (idem.ErrLockHeld), and what has ended is idem.ErrLockLost to it. The error is idem.ErrCancelled, with the execution, which is not
-// extended then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey,
-// idem.ErrNoExecution or idem.ErrStoreUnavailable.
+// Heartbeat says that the work of a held execution goes on: it is held for ttl from now; 0 = for as
+// long as it was held at first. MaxDuration bounds it. Where a process still runs it there is
+// nothing to extend. A callback that names its workflow is a client of the lock API, which renews
+// its lock: it may not renew a delivery's (idem.ErrLockHeld), and what has ended is
+// idem.ErrLockLost to it. The error is idem.ErrCancelled, with the execution, which is not extended
+// then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired,
+// idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
 	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
@@ -142,7 +145,8 @@ func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Du
 	return found, err
 }
 
-// beat puts the hold of at on a new lease, for left at most. Without an answer, and after a refusal, found is nil.
+// beat puts the hold of at on a new lease, for left at most. Without an answer, and after a
+// refusal, found is nil.
 func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found, err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
@@ -157,7 +161,8 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
 	}
-	// Nothing that is still on its way can use the lease before: it would compare the revision of the hold that was on it.
+	// Nothing that is still on its way can use the lease before: it would compare the revision of
+	// the hold that was on it.
 	s.o.Sender.Drop(at.HoldLease)
 	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
@@ -175,8 +180,9 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 	return found, nil
 }
 
-// Complete ends an execution as its upstream says. One that still waits for the first answer may be completed, too. A cancel that was asked does not
-// change what is known: the work was done. The error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
+// Complete ends an execution as its upstream says. One that still waits for the first answer may be
+// completed, too. A cancel that was asked does not change what is known: the work was done. The
+// error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
 	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {

@@ -12,9 +12,10 @@ import (
 	"hooklock/idem"
 )
 
-// AcquireLock takes the lock of a workflow for a client, without a delivery: it lives on a hold of its own, whatever happens to this process.
-// With a wait it queues, first come, first served. The error is an *idem.LockHeldError, also when the time is over,
-// idem.ErrCancelled where an operator ended the wait, or idem.ErrStoreUnavailable.
+// AcquireLock takes the lock of a workflow for a client, without a delivery: it lives on a hold of
+// its own, whatever happens to this process. With a wait it queues, first come, first served. The
+// error is an *idem.LockHeldError, also when the time is over, idem.ErrCancelled where an operator
+// ended the wait, or idem.ErrStoreUnavailable.
 func (s *Callbacks) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*idem.Acquired, error) {
 	held, err := s.acquireNow(ctx, &q)
 	var taken *idem.LockHeldError
@@ -117,8 +118,9 @@ func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) 
 	return held, seen, callbackKey, err
 }
 
-// ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked, which needs its record. The error is
-// idem.ErrLockLost, idem.ErrLockExpired, idem.ErrStaleToken, idem.ErrCallbackKey, idem.ErrLockHeld where the lock is a delivery's, or
+// ReleaseLock gives a lock of the lock API back. Nothing of it is left, unless a cancel was asked,
+// which needs its record. The error is idem.ErrLockLost, idem.ErrLockExpired, idem.ErrStaleToken,
+// idem.ErrCallbackKey, idem.ErrLockHeld where the lock is a delivery's, or
 // idem.ErrStoreUnavailable.
 func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow

@@ -56,7 +56,8 @@ func TestTheLockAPIDoesNotTouchADeliverysLock(t *testing.T) {
 	}
 }
 
-// heldKV holds the answer of the transaction that puts a hold, once: it is applied, and its sender waits until it is let go.
+// heldKV holds the answer of the transaction that puts a hold, once: it is applied, and its sender
+// waits until it is let go.
 type heldKV struct {
 	clientv3.KV
 	etcdtest.Through
@@ -80,7 +81,8 @@ func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 	return r, err
 }
 
-// TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing: what it waited for is given back, and its hold with it.
+// TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing: what it waited for is given back, and
+// its hold with it.
 func TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)

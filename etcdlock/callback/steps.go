@@ -15,14 +15,16 @@ import (
 	"hooklock/idem"
 )
 
-// roomToEnd is how many bytes steps leave free in a lock: for a cancel, and for the next session's name.
+// roomToEnd is how many bytes steps leave free in a lock: for a cancel, and for the next session's
+// name.
 const roomToEnd = 16 << 10
 
-// Guard says whether an execution may go on with its next step, and proves its token current. step, where it is not "", is the one that begins now:
-// the one before is done. plan, where it is not nil, is what is meant to follow. It takes one round trip where this process has seen the
-// execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or idem.ErrFinished, with the execution;
-// idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or
-// idem.ErrStoreUnavailable.
+// Guard says whether an execution may go on with its next step, and proves its token current. step,
+// where it is not "", is the one that begins now: the one before is done. plan, where it is not
+// nil, is what is meant to follow. It takes one round trip where this process has seen the
+// execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or
+// idem.ErrFinished, with the execution; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost,
+// idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
 	l := s.lastSeenOf(cb.Execution)
 	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
@@ -51,7 +53,8 @@ func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, pl
 	return found, err
 }
 
-// pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave no answer.
+// pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave
+// no answer.
 func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
 	next := l.BeginStep(step, plan, s.o.Clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
@@ -91,7 +94,8 @@ func (s *Callbacks) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, er
 	return sameLock(kv, l)
 }
 
-// sameLock reads a lock that has changed; nil where it is not that of l any more, or has another alive key.
+// sameLock reads a lock that has changed; nil where it is not that of l any more, or has another
+// alive key.
 func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 	now, err := protocol.LockAt(kv)
 	if err != nil || now.Execution != l.Execution || now.Cooling || now.Alive != l.Alive {
@@ -100,7 +104,8 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 	return now, nil
 }
 
-// lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long ago.
+// lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long
+// ago.
 func (s *Callbacks) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 	if h := s.o.Own.Of(id); h != nil {
 		return h.Lock()
@@ -117,14 +122,16 @@ func (s *Callbacks) saw(l *idem.Lock) {
 	s.guarded.put(l)
 }
 
-// maxLastSeen is how many locks of others are remembered, where they have few steps: it bounds what weigh counts.
+// maxLastSeen is how many locks of others are remembered, where they have few steps: it bounds what
+// weigh counts.
 const maxLastSeen = 4096
 
-// weigh is how much room a lock takes, in locks without steps: one with a thousand steps takes a hundred times as much.
+// weigh is how much room a lock takes, in locks without steps: one with a thousand steps takes a
+// hundred times as much.
 func weigh(l *idem.Lock) int { return 1 + (len(l.Steps)+len(l.Plan))/8 }
 
-// lastSeen are locks as this process has seen them, of executions that others run or that are held. They spare a read: what is sent because of
-// one compares its revision.
+// lastSeen are locks as this process has seen them, of executions that others run or that are held.
+// They spare a read: what is sent because of one compares its revision.
 type lastSeen struct {
 	mu     sync.Mutex
 	locks  map[idem.ExecutionID]*idem.Lock

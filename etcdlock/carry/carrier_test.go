@@ -58,7 +58,8 @@ func parkingPolicy(unknown idem.OnUnknown, delay time.Duration) *idem.Policy {
 	}
 }
 
-// TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome: the upstream may be at work on it, and where on_unknown blocks no other process tries again.
+// TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome: the upstream may be at work on it, and
+// where on_unknown blocks no other process tries again.
 func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
 	policy := parkingPolicy(idem.UnknownBlock, 0)
@@ -78,7 +79,8 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay: the upstream may be at work on it, and the process that waited for it has gone.
+// TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay: the upstream may be at work on it, and
+// the process that waited for it has gone.
 func TestATryOfUnknownOutcomeIsTakenOverAfterItsReleaseDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -136,7 +138,8 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 	}
 }
 
-// TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay: the call was closed, and the upstream may be at work on it.
+// TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay: the call was closed, and the upstream
+// may be at work on it.
 func TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay(t *testing.T) {
 	const delay = 2 * time.Second
 	e := etcdtest.Start(t)
@@ -214,7 +217,8 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	}
 }
 
-// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no time left to hear of that, and gives it back as it was.
+// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no
+// time left to hear of that, and gives it back as it was.
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)

@@ -1,4 +1,5 @@
-// Package carry takes up the parked executions that no process runs: the head of a queue, and what is in a lock whose process is gone.
+// Package carry takes up the parked executions that no process runs: the head of a queue, and what
+// is in a lock whose process is gone.
 package carry
 
 import (
@@ -22,9 +23,11 @@ import (
 	"hooklock/idem"
 )
 
-// How a process comes to run a parked execution. It claims the first one of a queue as a waiter does; or it takes over the one in the lock whose
-// process is gone, with one transaction that proves this (protocol.Carry). Where the lock names this process's session, but no call here has it,
-// that is an Adopt. Other processes may do the same at any moment: if a transaction is refused, another one has it.
+// How a process comes to run a parked execution. It claims the first one of a queue as a waiter
+// does; or it takes over the one in the lock whose process is gone, with one transaction that
+// proves this (protocol.Carry). Where the lock names this process's session, but no call here has
+// it, that is an Adopt. Other processes may do the same at any moment: if a transaction is refused,
+// another one has it.
 
 // Options are what a Carrier works with.
 type Options struct {
@@ -79,8 +82,9 @@ type taking struct {
 	parts  atomic.Int32 // of this look that are under way
 }
 
-// help runs a part of the look that goes on after its caller has given up. The queue is not looked at again before it is over: a claim without an
-// answer may have taken the lock, and puts it down when it finds that out.
+// help runs a part of the look that goes on after its caller has given up. The queue is not looked
+// at again before it is over: a claim without an answer may have taken the lock, and puts it down
+// when it finds that out.
 func (t *taking) help(f func(context.Context)) bool {
 	t.parts.Add(1)
 	if t.o.Tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
@@ -149,7 +153,8 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	return t.fromQueue(ctx, session, head)
 }
 
-// clientBefore is a client's lock of the workflow that holds head back; nil = there is none. answer is of the lock under another strategy.
+// clientBefore is a client's lock of the workflow that holds head back; nil = there is none. answer
+// is of the lock under another strategy.
 func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 	kv := protocol.First(answer)
 	if kv == nil {
@@ -323,8 +328,8 @@ func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.S
 	return held, nil
 }
 
-// slotFor reports whether it is the turn of a parked execution that is the head of its queue. Otherwise it takes a turn for it, and the queue is
-// ready again when it may be its turn.
+// slotFor reports whether it is the turn of a parked execution that is the head of its queue.
+// Otherwise it takes a turn for it, and the queue is ready again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
 	if t.o.View.Slots.Size(l) == 0 {
 		return true

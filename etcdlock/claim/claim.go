@@ -20,7 +20,8 @@ import (
 	"hooklock/idem"
 )
 
-// How a lock is claimed. One transaction takes it (protocol.Claim); these are its answers, and what follows from each:
+// How a lock is claimed. One transaction takes it (protocol.Claim); these are its answers, and what
+// follows from each:
 //
 //	applied                            the lock is ours
 //	refused: the lock, a waiter, or
@@ -34,7 +35,8 @@ import (
 //	an error that is definite          it was not applied and never will be
 //	no answer                          fence, so that it never will be, and read whether it was
 //
-// The claim of the first waiter and that of a client of the lock API are other transactions with the same answers.
+// The claim of the first waiter and that of a client of the lock API are other transactions with
+// the same answers.
 
 // Options are what claims work with.
 type Options struct {
@@ -56,7 +58,8 @@ type Claims struct{ o *Options }
 // New returns claims.
 func New(o *Options) *Claims { return &Claims{o} }
 
-// Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then still arrives in etcd is given back.
+// Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then
+// still arrives in etcd is given back.
 func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, err := s.assign(&l)
 	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
@@ -76,9 +79,13 @@ func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 	return c.run(ctx, nil)
 }
 
-// ClaimHead claims for l, which waits in its queue as the entry of revision q that a session has. turn is the key of its slot waiter; "" = it has none.
-// help runs what goes on after ctx has ended; nil: a task does. Its results are those of Claim.
-func (s *Claims) ClaimHead(ctx context.Context, l *idem.Lock, of *session.Session, prev, q int64, turn string, help func(func(life context.Context)) bool) (idem.Held, *idem.Seen, error) {
+// ClaimHead claims for l, which waits in its queue as the entry of revision q that a session has.
+// turn is the key of its slot waiter; "" = it has none. help runs what goes on after ctx has ended;
+// nil: a task does. Its results are those of Claim.
+func (s *Claims) ClaimHead(
+	ctx context.Context, l *idem.Lock, of *session.Session, prev, q int64, turn string,
+	help func(func(life context.Context)) bool,
+) (idem.Held, *idem.Seen, error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
@@ -88,9 +95,12 @@ func (s *Claims) ClaimHead(ctx context.Context, l *idem.Lock, of *session.Sessio
 	return c.run(ctx, help)
 }
 
-// ClaimHeld claims for a client of the lock API: lock lives on the hold alive, and this process does not keep it. held is what lock says, of is the
-// session of this process. Its results are those of Claim.
-func (s *Claims) ClaimHeld(ctx context.Context, held *idem.Lock, of *session.Session, lock, alive protocol.Leased) (idem.Held, *idem.Seen, error) {
+// ClaimHeld claims for a client of the lock API: lock lives on the hold alive, and this process
+// does not keep it. held is what lock says, of is the session of this process. Its results are
+// those of Claim.
+func (s *Claims) ClaimHeld(
+	ctx context.Context, held *idem.Lock, of *session.Session, lock, alive protocol.Leased,
+) (idem.Held, *idem.Seen, error) {
 	l := *held
 	l.Alive = protocol.SessionAlive(of.Name)
 	c := &claimer{o: s.o, session: of, lock: *held, keys: s.o.Layout.Keys(&l), value: lock.Value, hold: &alive}
@@ -109,7 +119,8 @@ func (c *claimer) transaction(at protocol.Seen) protocol.Op {
 	return protocol.Claim(c.keys, at, lock)
 }
 
-// claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits for the result any more.
+// claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits
+// for the result any more.
 func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
 	defer func() {
 		if result.held == nil {
@@ -185,13 +196,17 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 	return claimed{seen: seen}
 }
 
-// LookAfter reads how things stand after a transaction got no answer but cause. It may still be on its way, so reading alone proves nothing: first a
-// fence makes it fail if it has not been applied.
-func (s *Claims) LookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
+// LookAfter reads how things stand after a transaction got no answer but cause. It may still be on
+// its way, so reading alone proves nothing: first a fence makes it fail if it has not been applied.
+func (s *Claims) LookAfter(
+	life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys,
+) (*protocol.State, error) {
 	return s.o.lookAfter(life, cause, of, epoch, k)
 }
 
-func (s *Options) lookAfter(life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys) (*protocol.State, error) {
+func (s *Options) lookAfter(
+	life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys,
+) (*protocol.State, error) {
 	if link.Fencing(cause) && !s.Unfenced {
 		if err := of.Fence(life, s.Pool, epoch); err != nil {
 			return nil, err
@@ -226,7 +241,8 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	return claimed{err: commit.Unavailable(cause)}
 }
 
-// whilePaused returns the answer to a claim that was not sent. If etcd does not answer, the pause stays in force all the same. A place is kept.
+// whilePaused returns the answer to a claim that was not sent. If etcd does not answer, the pause
+// stays in force all the same. A place is kept.
 func (c *claimer) whilePaused(ctx context.Context) claimed {
 	if c.q != 0 {
 		return claimed{err: idem.ErrNotClaimed}
@@ -263,7 +279,8 @@ type claimed struct {
 	err  error
 }
 
-// run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does. The usual way, one answer and the lock, takes no goroutine.
+// run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does.
+// The usual way, one answer and the lock, takes no goroutine.
 func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.Held, *idem.Seen, error) {
 	if !c.o.Tasks.Enter() {
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
@@ -299,7 +316,8 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 	return result.held, nil, nil
 }
 
-// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read after the epoch, see view.Pauses.
+// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read
+// after the epoch, see view.Pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
 	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
@@ -311,7 +329,8 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	return r, epoch
 }
 
-// stateAfter is how things stand after a refusal. A claim past the queue brings lock and record, which explain nearly all refusals.
+// stateAfter is how things stand after a refusal. A claim past the queue brings lock and record,
+// which explain nearly all refusals.
 func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	st, err := protocol.ReadState(answer.Responses, answer.Revision)
 	if err != nil || c.q != 0 || c.blocked(st) {
@@ -320,7 +339,8 @@ func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protoc
 	return history.Look(life, c.o.Pool, c.keys)
 }
 
-// await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is closed.
+// await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is
+// closed.
 func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Reply {
 	select {
 	case answer := <-r.Reply:
@@ -358,15 +378,17 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	return claimed{held: c.o.Own.Add(l, c.keys, c.session)}
 }
 
-// giveBack releases a lock that is not wanted any more: its sender has been told that nothing was claimed.
+// giveBack releases a lock that is not wanted any more: its sender has been told that nothing was
+// claimed.
 func (c *claimer) giveBack(life context.Context, r claimed) {
 	if r.held != nil {
 		_ = r.held.GiveBack(life) // tries until it is definite or the Store's time is up
 	}
 }
 
-// choose says which slots the claim is to take, where it counts against limits. What it returns is why there is none for it. What is paused gets none,
-// and is not refused for what it would wait for besides.
+// choose says which slots the claim is to take, where it counts against limits. What it returns is
+// why there is none for it. What is paused gets none, and is not refused for what it would wait for
+// besides.
 func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
@@ -427,7 +449,8 @@ func (c *claimer) encode() *claimed {
 	return nil
 }
 
-// slotsTaken finds out, after a refusal that nothing else explains, whether it is about slots. Then others are chosen; r is why there are none.
+// slotsTaken finds out, after a refusal that nothing else explains, whether it is about slots. Then
+// others are chosen; r is why there are none.
 func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	if len(c.lock.Slots) == 0 {
 		return false, nil
@@ -446,7 +469,8 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	return c.same < manyTimes, nil
 }
 
-// manyTimes is how often the same slots are tried before it is taken for the epoch: each may have been taken, and freed since.
+// manyTimes is how often the same slots are tried before it is taken for the epoch: each may have
+// been taken, and freed since.
 const manyTimes = 3
 
 func (c *claimer) unchoose() {

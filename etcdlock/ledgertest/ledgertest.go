@@ -1,4 +1,5 @@
-// Package ledgertest has what tests of a ledger share, in whatever package they stand: executions, and the steps that have to go through.
+// Package ledgertest has what tests of a ledger share, in whatever package they stand: executions,
+// and the steps that have to go through.
 package ledgertest
 
 import (
@@ -19,7 +20,8 @@ import (
 	"hooklock/idem"
 )
 
-// Store is a Store of package etcdlock, which tests beside its parts cannot import by name: each test binary has its own.
+// Store is a Store of package etcdlock, which tests beside its parts cannot import by name: each
+// test binary has its own.
 type Store interface {
 	idem.Ledger
 	idem.ParkLedger
@@ -95,7 +97,8 @@ func LockFor(workflow, event string) idem.Lock {
 // Keys are the keys of a lock at a Store without a prefix of its own.
 func Keys(h *owned.Lock) protocol.Keys { return Layout.Keys(h.Lock()) }
 
-// Applied repeats what is not applied, and provably never will be, because etcd has not answered in time: no answer is late where CPU is not scarce.
+// Applied repeats what is not applied, and provably never will be, because etcd has not answered in
+// time: no answer is late where CPU is not scarce.
 func Applied(try func() error) error {
 	err := try()
 	for errors.Is(err, idem.ErrNotClaimed) {
@@ -157,8 +160,9 @@ func MustEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock) *InQueue {
 	return &InQueue{Place: place, Ledger: s, Lock: l}
 }
 
-// MyTurn waits until the lock is free for p. A process that has not heard of its neighbour's session yet takes a lock of it for dead, as
-// all that wait do: it reaps it, is refused, and waits on.
+// MyTurn waits until the lock is free for p. A process that has not heard of its neighbour's
+// session yet takes a lock of it for dead, as all that wait do: it reaps it, is refused, and waits
+// on.
 func MyTurn(ctx context.Context, p *InQueue) error {
 	for {
 		seen, err := p.Await(ctx, 0)

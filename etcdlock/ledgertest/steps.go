@@ -347,7 +347,8 @@ func Left(tb testing.TB, e *etcdtest.Etcd) int64 {
 	return all - sessions
 }
 
-// Client is what a Client of the lock API shows: a token of the admin API stands for the callback key.
+// Client is what a Client of the lock API shows: a token of the admin API stands for the callback
+// key.
 func Client(got *idem.Acquired) idem.Callback {
 	return idem.Callback{Execution: got.Lock.Execution, Workflow: got.Lock.Scope.Workflow, Token: got.Lock.Token, AnyKey: true}
 }

@@ -15,18 +15,22 @@ import (
 
 // What Do, TryAcquire, Acquire and Unlock return, beside the context's error.
 var (
-	// ErrLockLost: the lock is not ours any more, or this cannot be confirmed. Another process may have it.
+	// ErrLockLost: the lock is not ours any more, or this cannot be confirmed. Another process may
+	// have it.
 	ErrLockLost = idem.ErrLockLost
 	// ErrUnavailable: etcd does not answer or refuses, so nothing was acquired. The text says why.
 	ErrUnavailable = idem.ErrStoreUnavailable
-	// ErrNotReleased: the lock is not given back yet, because etcd does not answer. The Store goes on trying until it is closed.
+	// ErrNotReleased: the lock is not given back yet, because etcd does not answer. The Store goes
+	// on trying until it is closed.
 	ErrNotReleased = errors.New("lock not given back yet")
 )
 
-// HeldError says why TryAcquire has no lock: another execution has it, or it is free and others wait for it.
+// HeldError says why TryAcquire has no lock: another execution has it, or it is free and others
+// wait for it.
 type HeldError struct {
 	Workflow string
-	// Holder names the process that has the lock: Options.Holder and its session. "" = the lock is being handed to the first waiter.
+	// Holder names the process that has the lock: Options.Holder and its session. "" = the lock is
+	// being handed to the first waiter.
 	Holder string
 	// Execution is what it runs. "" as with Holder.
 	Execution idem.ExecutionID
@@ -53,7 +57,8 @@ type Locks struct {
 	Pool   *link.Pool
 }
 
-// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow, over all processes.
+// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow,
+// over all processes.
 type Locker struct{ locks *Locks }
 
 // New returns a locker that takes its locks with l.
@@ -62,8 +67,9 @@ func New(l *Locks) *Locker { return &Locker{l} }
 // afterDeath is for how long the record says that a holder of a Lock died.
 const afterDeath = time.Hour
 
-// TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session: after Open, WaitReady does. When ctx
-// ends first, what then still arrives in etcd is given back by the Store.
+// TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session:
+// after Open, WaitReady does. When ctx ends first, what then still arrives in etcd is given back by
+// the Store.
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	taken := &HeldError{Workflow: workflow}
 	held, err := idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
@@ -87,8 +93,9 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 	return acquired(ctx, workflow, held)
 }
 
-// Acquire waits for the lock of workflow until ctx ends: first come, first served, over all processes. It waits for a session, too, and
-// when that is lost it begins again at the end of the queue.
+// Acquire waits for the lock of workflow until ctx ends: first come, first served, over all
+// processes. It waits for a session, too, and when that is lost it begins again at the end of the
+// queue.
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	err := s.locks.Keeper.WaitReady(ctx)
 	if err == nil {
@@ -100,8 +107,9 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	return nil, fmt.Errorf("acquire %q: %w", workflow, err)
 }
 
-// Await waits for the lock that lock describes, each time it is asked for an execution of its own. The error is ctx's cause where that has
-// ended, or idem.ErrCancelled where an operator ended the wait.
+// Await waits for the lock that lock describes, each time it is asked for an execution of its own.
+// The error is ctx's cause where that has ended, or idem.ErrCancelled where an operator ended the
+// wait.
 func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
 	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
 	if left != nil {
@@ -140,7 +148,8 @@ func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
 	return idem.Verdict{Attempt: 1}
 }
 
-// Again implements idem.Waiter: where the place went with its session, there is another one of the next.
+// Again implements idem.Waiter: where the place went with its session, there is another one of the
+// next.
 func (w *waiter) Again(err error) error {
 	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
 		return err
@@ -178,21 +187,24 @@ func acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, erro
 	return l, nil
 }
 
-// Token is larger than the token of every earlier holder of the workflow. Send it with each write, and let the receiver refuse a
-// token below the largest that it has seen: this protects when a lock was lost and its holder does not know it yet.
+// Token is larger than the token of every earlier holder of the workflow. Send it with each write,
+// and let the receiver refuse a token below the largest that it has seen: this protects when a lock
+// was lost and its holder does not know it yet.
 func (l *Lock) Token() int64 { return l.owned.Lock().Token }
 
 // Execution names this holding of the lock: others see it in a HeldError.
 func (l *Lock) Execution() idem.ExecutionID { return l.owned.Lock().Execution }
 
-// Lost is closed when the lock was lost before Unlock was called, as far as this process can know. Stop working then.
+// Lost is closed when the lock was lost before Unlock was called, as far as this process can know.
+// Stop working then.
 func (l *Lock) Lost() <-chan struct{} { return l.life.Done() }
 
 // Err says why Lost is closed, or nil.
 func (l *Lock) Err() error { return context.Cause(l.life) }
 
-// Unlock gives the lock back, and leaves nothing in etcd. nil means that no other process had it until now. ErrLockLost: the
-// hold was ended, because this process was taken for dead. ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
+// Unlock gives the lock back, and leaves nothing in etcd. nil means that no other process had it
+// until now. ErrLockLost: the hold was ended, because this process was taken for dead.
+// ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := l.owned.Release(ctx)
 	if errors.Is(err, ErrUnavailable) {

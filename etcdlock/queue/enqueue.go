@@ -15,9 +15,9 @@ import (
 	"hooklock/idem"
 )
 
-// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev and no copy of it waits or runs. behind
-// is the revision of the lock that was seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three results
-// is set, as with Claim.
+// Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev
+// and no copy of it waits or runs. behind is the revision of the lock that was seen in the way, 0 =
+// it was free: knowing it saves a request. Exactly one of the three results is set, as with Claim.
 func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
 	session, value, err := s.o.Claims.Prepare(&l)
 	if err != nil {
@@ -87,12 +87,14 @@ func (e *enqueuing) build(life context.Context) (*commit.Request, error) {
 	return e.request(life)
 }
 
-// mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of the lock without asking it.
+// mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of
+// the lock without asking it.
 func (e *enqueuing) mayBeHandedTheLock() bool {
 	return !e.lock.MayPark && !e.lock.Scope.PerEvent && e.p.turn == nil && e.replacing == nil
 }
 
-// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn with it, or replace an older entry.
+// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn
+// with it, or replace an older entry.
 func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
 	k, turn := e.p.turn.atOnce(e.keys, e.at)
 	k, value, err := e.replace(life, k, e.value)
@@ -155,7 +157,8 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 // errAgain lets a transaction be sent again.
 var errAgain = errors.New("send it again")
 
-// forgot reports whether a lease was missing that is not the session's: that of its age, or of a record, which are shared.
+// forgot reports whether a lease was missing that is not the session's: that of its age, or of a
+// record, which are shared.
 func (e *enqueuing) forgot(err error) bool {
 	return (e.p.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
 }
@@ -196,7 +199,8 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	return e.unexplained(life)
 }
 
-// unexplained is after a refusal that lock, record and entry do not explain: the queue was compared, too, or the epoch has moved.
+// unexplained is after a refusal that lock, record and entry do not explain: the queue was
+// compared, too, or the epoch has moved.
 func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {

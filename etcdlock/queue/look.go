@@ -12,10 +12,12 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// How a place reads how things stand. To read the queue itself has etcd look at each entry that went since its last compaction, while it serves nothing else:
-// docs/adr/0015-hand-off.md has what that costs, so it is read where nothing else tells.
+// How a place reads how things stand. To read the queue itself has etcd look at each entry that
+// went since its last compaction, while it serves nothing else: docs/adr/0015-hand-off.md has what
+// that costs, so it is read where nothing else tells.
 
-// maxLooks is how many places read at a time. When a watch breaks, all read again, and more at once would only time out.
+// maxLooks is how many places read at a time. When a watch breaks, all read again, and more at once
+// would only time out.
 const maxLooks = 32
 
 // queueState is how things stand around a place.
@@ -25,8 +27,8 @@ type queueState struct {
 	vouched bool   // its session lives in etcd
 }
 
-// look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a goroutine that ends here they cost nothing
-// while the place waits.
+// look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a
+// goroutine that ends here they cost nothing while the place waits.
 func (p *Place) look(ctx context.Context) (*queueState, error) {
 	select {
 	case p.o.looks <- struct{}{}:
@@ -113,7 +115,8 @@ func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
 }
 
-// entryBefore is the last place before the own one; "" = it is first. Where many wait, line does not have it, and it is read.
+// entryBefore is the last place before the own one; "" = it is first. Where many wait, line does
+// not have it, and it is read.
 func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
 	if before, known := protocol.Before(line, r.p.entry.Revision); known {
 		return before, nil
@@ -130,9 +133,10 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 	return string(kv.Key), nil
 }
 
-// gone reads what has become of a place that has gone at a revision, from whichever member answers: one that knows of that revision knows all that was
-// written with it, and what came later is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind, or does not
-// answer.
+// gone reads what has become of a place that has gone at a revision, from whichever member answers:
+// one that knows of that revision knows all that was written with it, and what came later is heard
+// of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind,
+// or does not answer.
 func (r *reading) gone(life context.Context, revision int64) *queueState {
 	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {

@@ -16,8 +16,9 @@ import (
 	"hooklock/idem"
 )
 
-// How a delivery becomes a parked execution. The transaction that parks it also writes its request (protocol.Parking): so that is there exactly as
-// long as the execution has not ended. Any process may run a parked entry, so one that may have been parked is never withdrawn: its sender is told
+// How a delivery becomes a parked execution. The transaction that parks it also writes its request
+// (protocol.Parking): so that is there exactly as long as the execution has not ended. Any process
+// may run a parked entry, so one that may have been parked is never withdrawn: its sender is told
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
@@ -101,7 +102,8 @@ type parkingEntry struct {
 	tried     bool            // an attempt without a definite answer may have parked it
 }
 
-// run sends until the answer is definite, which is safe: the place is the same, and so is what is written.
+// run sends until the answer is definite, which is safe: the place is the same, and so is what is
+// written.
 func (e *parkingEntry) run(life context.Context) error {
 	p, k := e.p, e.p.keys()
 	full := false
@@ -145,7 +147,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// parkedAlready is why the place is not one of a waiter any more. One that may have been parked has had the rest happen after that.
+// parkedAlready is why the place is not one of a waiter any more. One that may have been parked has
+// had the rest happen after that.
 func (e *parkingEntry) parkedAlready(st *protocol.State) error {
 	id := e.p.entry.Execution
 	ended := st.Ended(id)

@@ -15,10 +15,12 @@ import (
 	"hooklock/idem"
 )
 
-// Place is a place in the queue of a workflow: first come, first served, over all processes. It lives as long as the session that
-// took it. Await and ClaimHead are for one goroutine; end it with a successful ClaimHead or with Leave.
+// Place is a place in the queue of a workflow: first come, first served, over all processes. It
+// lives as long as the session that took it. Await and ClaimHead are for one goroutine; end it with
+// a successful ClaimHead or with Leave.
 //
-// It implements idem.Place. It is small because thousands may wait: what follows from its names is made when it is needed.
+// It implements idem.Place. It is small because thousands may wait: what follows from its names is
+// made when it is needed.
 type Place struct {
 	o       *Options
 	entry   view.Entry // registered if the lock may be handed to it
@@ -40,10 +42,12 @@ func (p *Place) keys() protocol.Keys {
 	return p.o.Layout.Keys(&l)
 }
 
-// Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock is free, or its owner is dead and to be reaped first; or
-// until the event's record is not at revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its session.
-// idem.ErrCancelled: an operator cancelled this execution, and the record found is its own. Other errors are the context's; the place
-// is then still taken. What it waits for, protocol.WhileQueued says.
+// Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock
+// is free, or its owner is dead and to be reaped first; or until the event's record is not at
+// revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its
+// session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
+// own. Other errors are the context's; the place is then still taken. What it waits for,
+// protocol.WhileQueued says.
 func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if before, since := p.entry.Predecessor(); before != "" {
 		p.awaitGone(ctx, nil, since, before)
@@ -77,7 +81,8 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	}
 }
 
-// position is what is known of a place and of what is before it, with what it takes to wait for that.
+// position is what is known of a place and of what is before it, with what it takes to wait for
+// that.
 type position struct {
 	protocol.Known
 	state *queueState     // as read; or only the lock or the entry before its own, and a revision at which that was there. nil: nothing is known
@@ -133,7 +138,8 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 	return st.Seen(p.entry.Scope.Key)
 }
 
-// await waits for what is before the place, for its own end, or for that of its session. It may return early.
+// await waits for what is before the place, for its own end, or for that of its session. It may
+// return early.
 func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 	switch step {
 	case protocol.AwaitAnswer: // it says all: what a watch says before that is part of it
@@ -155,7 +161,8 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 	}
 }
 
-// awaitGone waits until its own place or one of the keys is gone, which were there at revision, or until news is closed.
+// awaitGone waits until its own place or one of the keys is gone, which were there at revision, or
+// until news is closed.
 func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
 	p.o.View.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.o.Layout.Queued(p.entry.Scope))...)
 }
@@ -185,7 +192,8 @@ func (p *Place) lost() error {
 	return idem.ErrPlaceLost
 }
 
-// found takes the lock that the place was found to have become, with the mark of its scope. The error is the context's.
+// found takes the lock that the place was found to have become, with the mark of its scope. The
+// error is the context's.
 func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 	if k := p.o.Layout.Keys(st.Lock); k.Mark != "" {
 		if st, err = history.Look(ctx, p.o.Pool, k); err != nil {
@@ -199,8 +207,8 @@ func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 	return nil
 }
 
-// cancelled is how this execution ended: a place that goes while its session lives was cancelled, also where its record was forgotten or
-// written over since.
+// cancelled is how this execution ended: a place that goes while its session lives was cancelled,
+// also where its record was forgotten or written over since.
 func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 	r := st.Ended(p.entry.Execution)
 	if r == nil {
@@ -210,7 +218,8 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 	return &idem.Seen{Record: r, RecordRevision: r.Revision}
 }
 
-// awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from session to session.
+// awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from
+// session to session.
 func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.o.Layout
 	keys := []string{y.Lock(st.Lock.Scope)}
@@ -223,8 +232,9 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 	p.awaitGone(ctx, nil, st.Revision, keys...)
 }
 
-// ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and the event's record is at
-// revision prev. Its results are those of Claim. Without a lock the place is still taken: wait again, or leave.
+// ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and
+// the event's record is at revision prev. Its results are those of Claim. Without a lock the place
+// is still taken: wait again, or leave.
 func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	if p.entry.Session.Err() != nil {
 		return nil, nil, p.lost()
@@ -248,7 +258,8 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	return held, seen, err
 }
 
-// Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It goes on by itself when ctx ends first.
+// Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It
+// goes on by itself when ctx ends first.
 func (p *Place) Leave(ctx context.Context) error {
 	if p.parking {
 		p.turn.leave()
@@ -264,7 +275,8 @@ func (p *Place) Leave(ctx context.Context) error {
 	return left
 }
 
-// leave repeats until the answer is definite. A refusal means that the place has become a lock, or nothing.
+// leave repeats until the answer is definite. A refusal means that the place has become a lock, or
+// nothing.
 func (p *Place) leave(life context.Context) error {
 	k := p.keys()
 	p.o.View.Queues.Unregister(&p.entry)

@@ -1,4 +1,5 @@
-// Package queue lets executions wait for the lock of their workflow: first come, first served, over all processes.
+// Package queue lets executions wait for the lock of their workflow: first come, first served, over
+// all processes.
 package queue
 
 import (

@@ -15,10 +15,12 @@ import (
 	"hooklock/idem"
 )
 
-// How an execution replaces the one that waits, under strategy latest. It reads the queue, and the transaction that takes its place compares what it
-// saw. An execution whose turn it is, because the lock is free, is not replaced: in a flood of events none would run.
+// How an execution replaces the one that waits, under strategy latest. It reads the queue, and the
+// transaction that takes its place compares what it saw. An execution whose turn it is, because the
+// lock is free, is not replaced: in a flood of events none would run.
 
-// newestRead bounds how many places of a queue are read, the newest first. Under strategy latest alone there are two at most.
+// newestRead bounds how many places of a queue are read, the newest first. Under strategy latest
+// alone there are two at most.
 const newestRead = 8
 
 // replacing is one execution on its way into a queue in which it may replace another one.
@@ -43,8 +45,8 @@ func newReplacing(o *Options, l *idem.Lock) *replacing {
 	return &replacing{o: o, lock: &own, quiet: *l.Latest}
 }
 
-// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It returns the waiter that is newer than
-// this execution, by its order: then this one does not wait.
+// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It
+// returns the waiter that is newer than this execution, by its order: then this one does not wait.
 func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
 	answers, _, err := r.o.Pool.Read(ctx, clientv3.OpGet(k.Queue, newest...))
@@ -71,8 +73,8 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 	return nil, nil
 }
 
-// compare reports whether one of the two is to replace the other, and whether the execution is the older one. Where their order
-// does not tell, the later one is newer.
+// compare reports whether one of the two is to replace the other, and whether the execution is the
+// older one. Where their order does not tell, the later one is newer.
 func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 	mine, theirs := r.lock.Order, waits.Order
 	switch {
@@ -131,14 +133,16 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	return err
 }
 
-// done is after the transaction was applied. Of one that waited with its sender, that delivery tells.
+// done is after the transaction was applied. Of one that waited with its sender, that delivery
+// tells.
 func (r *replacing) done() {
 	if r != nil && r.seen.Parked {
 		r.o.Own.Ended(r.record, true)
 	}
 }
 
-// forgot reports whether the lease of the record was missing, and lets the next attempt take another one.
+// forgot reports whether the lease of the record was missing, and lets the next attempt take
+// another one.
 func (r *replacing) forgot(err error) bool {
 	if r == nil || r.lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound) || r.forgets == maxForgets {
 		return false
@@ -150,7 +154,8 @@ func (r *replacing) forgot(err error) bool {
 
 const maxForgets = 3
 
-// lookAround is before the first attempt, and when the lock has changed hands. What it returns is why the execution may not wait.
+// lookAround is before the first attempt, and when the lock has changed hands. What it returns is
+// why the execution may not wait.
 func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Seen, error) {
 	if e.replacing == nil {
 		return nil, nil
@@ -162,7 +167,8 @@ func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Seen, 
 	return e.olderThan(life, newer)
 }
 
-// queueMoved looks again after a refusal that nothing else explains: true where it was about the queue.
+// queueMoved looks again after a refusal that nothing else explains: true where it was about the
+// queue.
 func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Seen, _ error) {
 	if e.replacing == nil {
 		return false, nil, nil
@@ -188,7 +194,8 @@ func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.See
 	return seen, err
 }
 
-// replace adds to the transaction that takes a place what it does under strategy latest. value is the place's without that.
+// replace adds to the transaction that takes a place what it does under strategy latest. value is
+// the place's without that.
 func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
 	r := e.replacing
 	if r == nil {
@@ -207,7 +214,8 @@ func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte)
 	return k, value, nil
 }
 
-// rests is how long the place leaves the lock alone, although that is free: something newer may come. 0 = it may take it.
+// rests is how long the place leaves the lock alone, although that is free: something newer may
+// come. 0 = it may take it.
 func (p *Place) rests() time.Duration {
 	if p.series == nil {
 		return 0

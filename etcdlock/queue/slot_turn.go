@@ -8,10 +8,12 @@ import (
 	"hooklock/idem"
 )
 
-// How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn at the limit that has no slot for it, at the
-// smallest one where there are more. It has a turn at one limit at a time, so it keeps no slot of another limit from executions that could use it.
+// How a place waits for a slot, when it is first in its queue and its lock is free: it takes a turn
+// at the limit that has no slot for it, at the smallest one where there are more. It has a turn at
+// one limit at a time, so it keeps no slot of another limit from executions that could use it.
 
-// slotTurn is the turn at the limits that a place counts against. Of a place that counts against none it is nil.
+// slotTurn is the turn at the limits that a place counts against. Of a place that counts against
+// none it is nil.
 type slotTurn struct {
 	place *Place
 	slots []idem.Slot
@@ -95,7 +97,8 @@ func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
-// full is the limit that the place waits at, and which execution has had a slot there for longest, as far as this process knows; nil = it does not.
+// full is the limit that the place waits at, and which execution has had a slot there for longest,
+// as far as this process knows; nil = it does not.
 func (t *slotTurn) full() *idem.Seen {
 	if t == nil {
 		return nil

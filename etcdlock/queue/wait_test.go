@@ -115,7 +115,8 @@ func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	}
 }
 
-// The lock changes hands all the time while a crowd comes: whoever is refused because of that passes those who come after it.
+// The lock changes hands all the time while a crowd comes: whoever is refused because of that
+// passes those who come after it.
 func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
@@ -217,7 +218,8 @@ func TestAQueueEntryIsLostWithItsSession(t *testing.T) {
 	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
 		t.Fatalf("await: got %v", err)
 	}
-	// Why not depends on what this process has heard, and on whether etcd answered in time; the session's end explains each of these.
+	// Why not depends on what this process has heard, and on whether etcd answered in time; the
+	// session's end explains each of these.
 	held, seen, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0)
 	expected := err == nil || errors.Is(err, idem.ErrPlaceLost) || errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrStoreUnavailable)
 	if held != nil || !expected {
@@ -227,7 +229,8 @@ func TestAQueueEntryIsLostWithItsSession(t *testing.T) {
 	must(t, holder.Release)
 }
 
-// hungWatcher is a member that takes no new watch on a lock or a place, and does not refuse it either.
+// hungWatcher is a member that takes no new watch on a lock or a place, and does not refuse it
+// either.
 type hungWatcher struct{ clientv3.Watcher }
 
 func (w hungWatcher) Watch(ctx context.Context, key string, o ...clientv3.OpOption) clientv3.WatchChan {
