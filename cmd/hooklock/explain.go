@@ -21,29 +21,38 @@ import (
 )
 
 func newExplain(e *cli.Environment) *cobra.Command {
-	var path, method, target, data string
+	var path, method, target, data, against string
 	var headers []string
+	var allRoutes bool
 	cmd := &cobra.Command{
-		Use:   "explain",
+		Use:   "explain [FILE...]",
 		Short: "say which route a delivery takes, how it is named, and what each decision would answer",
-		Long:  "Say what Hooklock would make of a delivery: which route, workflow, event ID and key, and what each decision would answer. Nothing is sent and no store is asked.",
+		Long: `Say what Hooklock would make of a delivery: which route, workflow, event ID and key, and what each decision would answer. Nothing is sent and no store is
+asked. What would refuse it after the first reason is said, too.
+
+With --all-routes it reads recorded deliveries, from files and folders, and prints a line for each. A file is a whole request, as "hooklock
+executions request" prints it, or a body, which is tried at each route. With --against only what another configuration makes of it
+differently is printed, with exit code 1 if there is anything.`,
 		Example: `  hooklock explain --path /hooks/stripe/acme -H 'Idempotency-Key: k1' -d '{"id":"evt_1"}'
-  hooklock explain --path /hooks/stripe/acme -d @event.json`,
-		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			loaded, err := wiring.Load(e, path, nil, false)
+  hooklock explain --path /hooks/stripe/acme -d @event.json
+  hooklock explain --all-routes recorded/
+  hooklock explain --all-routes --config new.yaml --against sidecar.yaml recorded/*.http`,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := checkExplain(cmd, files, allRoutes, target); err != nil {
+				return cli.Misuse(err)
+			}
+			now, err := readRules(e, path)
 			if err != nil {
 				return err
 			}
-			rules, err := wiring.NewRules(loaded.Config)
-			if err != nil {
-				return err
+			if allRoutes {
+				return explainRecorded(e, now, against, files, headers)
 			}
 			sample, err := newSample(method, target, headers, data)
 			if err != nil {
 				return cli.Misuse(err)
 			}
-			return printExplanation(e, loaded, rules.Explain(sample, int(loaded.Config.Limits.RequestHeader), time.Now()))
+			return printExplanation(e, now.loaded, now.explain(sample, time.Now()))
 		},
 	}
 	f := cmd.Flags()
@@ -52,29 +61,71 @@ func newExplain(e *cli.Environment) *cobra.Command {
 	f.StringVar(&target, "path", "", "request target, with its query (required)")
 	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times; without a Host it is localhost")
 	f.StringVarP(&data, "data", "d", "", "body, or @file")
+	f.BoolVar(&allRoutes, "all-routes", false, "explain the recorded deliveries in FILE..., bodies alone at each route")
+	f.StringVar(&against, "against", "", "with --all-routes: print only what this configuration decides differently")
 	return cmd
+}
+
+// checkExplain refuses flags and arguments that do not go together.
+func checkExplain(cmd *cobra.Command, files []string, allRoutes bool, target string) error {
+	switch {
+	case allRoutes && len(files) == 0:
+		return errors.New("--all-routes: name files of recorded deliveries, or a folder that has some")
+	case allRoutes && target != "":
+		return errors.New("--all-routes, --path: give one of them; a file with a whole request has its path")
+	case allRoutes:
+		return nil
+	case len(files) > 0:
+		return fmt.Errorf("%s takes files with --all-routes alone, got %q", cmd.CommandPath(), files[0])
+	case cmd.Flags().Changed("against"):
+		return errors.New("--against needs --all-routes, and files of recorded deliveries")
+	}
+	return nil
+}
+
+// explainRecorded explains recorded deliveries, alone or against another configuration.
+func explainRecorded(e *cli.Environment, now reading, against string, files, headers []string) error {
+	given, err := parseHeaders(headers)
+	if err != nil {
+		return cli.Misuse(err)
+	}
+	if against == "" {
+		return explainAll(e, now, nil, files, given)
+	}
+	old, err := readRules(e, against)
+	if err != nil {
+		return err
+	}
+	return explainAll(e, now, &old, files, given)
 }
 
 func newSample(method, target string, headers []string, data string) (*proxy.Sample, error) {
 	if !strings.HasPrefix(target, "/") {
 		return nil, fmt.Errorf("--path %q: give the request target, such as /hooks/stripe/acme", target)
 	}
-	s := &proxy.Sample{Method: method, Target: target}
-	for _, line := range headers {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", line)
-		}
-		s.Header = append(s.Header, [2]string{name, strings.TrimSpace(value)})
+	header, err := parseHeaders(headers)
+	if err != nil {
+		return nil, err
 	}
-	s.Body = []byte(data)
+	s := &proxy.Sample{Method: method, Target: target, Header: header, Body: []byte(data)}
 	if name, ok := strings.CutPrefix(data, "@"); ok {
-		var err error
 		if s.Body, err = os.ReadFile(name); err != nil {
 			return nil, fmt.Errorf("-d: %w", err)
 		}
 	}
 	return s, nil
+}
+
+// parseHeaders reads header lines of flags.
+func parseHeaders(lines []string) (header [][2]string, err error) {
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", line)
+		}
+		header = append(header, [2]string{name, strings.TrimSpace(value)})
+	}
+	return header, nil
 }
 
 // errNoRoute is returned for a delivery that no route takes.
