@@ -17,6 +17,7 @@ import (
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
+	"hooklock/idem"
 	"hooklock/proxy"
 )
 
@@ -243,7 +244,7 @@ func differences(old, is *proxy.Explanation) (rows [][3]string) {
 	for _, row := range [][3]string{
 		{"route", old.Route, is.Route}, {"signature", old.Signature, is.Signature}, {"handshake", old.Handshake, is.Handshake}, {"workflow", old.Workflow, is.Workflow},
 		{"event", eventIn(old), eventIn(is)}, {"event ID from", old.Source, is.Source}, {"refused", refusalsOf(old), refusalsOf(is)}, {"limits", limits(old), limits(is)},
-		{"labels", labels(old), labels(is)}, {"order", old.Order, is.Order}, {"parked", old.Park, is.Park}, {"note", old.Note, is.Note},
+		{"labels", labels(old), labels(is)}, {"order", old.Order, is.Order}, {string(idem.DecisionParked), old.Park, is.Park}, {"note", old.Note, is.Note},
 	} {
 		if row[1] != row[2] {
 			rows = append(rows, row)
