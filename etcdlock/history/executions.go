@@ -136,7 +136,7 @@ func (p *executionPage) source(ctx context.Context, kind string, behind place) (
 		if one := p.q.OneWorkflow(); one != "" {
 			kind += protocol.Hash16(one) + "/"
 		}
-		return p.sorted([]string{root + kind}, byCreation(), valueBatch, behind), nil
+		return p.sorted([]string{root + kind}, byCreation, valueBatch, behind), nil
 	}
 	kinds, batch := []string{kind}, valueBatch
 	if kind == protocol.KindRecords {
@@ -151,22 +151,29 @@ func (p *executionPage) source(ctx context.Context, kind string, behind place) (
 	for i := range kinds {
 		kinds[i] = root + kinds[i] + protocol.Beginning(digits)
 	}
-	return p.sorted(kinds, byWrite(), batch, behind), nil
+	return p.sorted(kinds, byWrite, batch, behind), nil
 }
 
 // revisions is an order of keys: by one of their revisions, the newest first.
-type revisions struct {
-	by     clientv3.SortTarget
-	atMost func(revision int64) clientv3.OpOption
-	of     func(*mvccpb.KeyValue) int64
+type revisions clientv3.SortTarget
+
+const (
+	byCreation = revisions(clientv3.SortByCreateRevision)
+	byWrite    = revisions(clientv3.SortByModRevision)
+)
+
+func (r revisions) of(kv *mvccpb.KeyValue) int64 {
+	if r == byCreation {
+		return kv.CreateRevision
+	}
+	return kv.ModRevision
 }
 
-func byCreation() revisions {
-	return revisions{clientv3.SortByCreateRevision, clientv3.WithMaxCreateRev, func(kv *mvccpb.KeyValue) int64 { return kv.CreateRevision }}
-}
-
-func byWrite() revisions {
-	return revisions{clientv3.SortByModRevision, clientv3.WithMaxModRev, func(kv *mvccpb.KeyValue) int64 { return kv.ModRevision }}
+func (r revisions) atMost(revision int64) clientv3.OpOption {
+	if r == byCreation {
+		return clientv3.WithMaxCreateRev(revision)
+	}
+	return clientv3.WithMaxModRev(revision)
 }
 
 // sorted returns the values of prefixes in that order, behind a place.
@@ -182,13 +189,13 @@ func (p *executionPage) sorted(prefixes []string, order revisions, batch int, be
 	}
 }
 
-func (r *revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
+func (r revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
 
 // newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow. Those of the last revision are
 // left out unless all of them were read.
 func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, behind place) (items []item, more bool, err error) {
 	options := []clientv3.OpOption{
-		clientv3.WithPrefix(), clientv3.WithSort(order.by, clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.revision),
+		clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortTarget(order), clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.revision),
 	}
 	if behind.revision < math.MaxInt64 {
 		options = append(options, order.atMost(behind.revision))
