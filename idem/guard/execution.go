@@ -35,7 +35,7 @@ type Execution struct {
 
 	ended  bool
 	parked bool
-	tried  chan<- Tried // receives the end of this try of a parked execution; nil: no worker runs it yet
+	result Tried // of a try of an accepted event that has ended
 }
 
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.

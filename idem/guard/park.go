@@ -143,9 +143,7 @@ func (x *Execution) handBack(t *Tried) bool {
 	}
 	x.deadline()
 	x.stop(nil)
-	if x.tried != nil {
-		x.tried <- *t
-	} else {
+	if x.result = *t; x.request != nil { // no worker runs it yet
 		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, *t)
 	}
 	return true

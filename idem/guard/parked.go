@@ -40,8 +40,8 @@ func (p *ParkedExecution) Rest(ctx context.Context, as idem.Parked) error {
 	return err
 }
 
-// Try makes one try: send gets the execution with a new fencing token and a new callback key, and ends it, now or later. Try waits for that. ctx
-// bounds the request to the ledger before it. If that fails nothing is sent, and its error is Tried.Stopped.
+// Try makes one try: send gets the execution with a new fencing token and a new callback key, and ends it. ctx bounds the request to the ledger
+// before it. If that fails nothing is sent, and its error is Tried.Stopped.
 func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send func(*Execution)) Tried {
 	as := *p.Lock().Parked
 	as.Tries, as.Trying, as.NextAttempt, as.Pause = as.Tries+1, true, time.Time{}, 0
@@ -52,11 +52,11 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 		return Tried{Stopped: err, Failure: idem.Failure{Code: string(idem.DecisionStoreUnavailable), Detail: err.Error()}}
 	}
 	p.guard.live.replace(p.spot, p.Lock())
-	tried := make(chan Tried, 1)
 	x := newExecution(p.guard, policy, nil, p.Held, p.spot, callbackKey)
-	x.parked, x.tried = true, tried
+	x.parked = true
 	send(x)
-	return <-tried
+	x.End(Tried{Sent: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the try did not say how it ended"}})
+	return x.result
 }
 
 // End ends the execution with the answer of a try, or lets go of it if the upstream goes on. The policy decides what is stored of the answer.
