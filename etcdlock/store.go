@@ -439,6 +439,21 @@ func (s *Store) Active() (n int, since time.Time) {
 	return len(locks), since
 }
 
+// Running is Active without the parked executions that are between two tries: they keep their lock,
+// and nothing runs.
+func (s *Store) Running() (n int, since time.Time) {
+	for _, l := range s.own.All() {
+		lock := l.Lock()
+		if lock.Parked != nil && !lock.Parked.Trying {
+			continue
+		}
+		if n++; since.IsZero() || lock.StartedAt.Before(since) {
+			since = lock.StartedAt
+		}
+	}
+	return n, since
+}
+
 // SlotsHere counts the slots of limits that this process's locks have, and those of its executions
 // that wait for one, by the limit.
 func (s *Store) SlotsHere() []idem.SlotCount {

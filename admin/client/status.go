@@ -20,7 +20,7 @@ type ReplicaStatus struct {
 	// UpstreamReuse is how connections to the upstream that carried a delivery with a body are reused.
 	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
-	Running Crowd        `json:"running"` // executions whose lock this process holds
+	Running Crowd        `json:"running"` // executions that this process runs; not parked ones between two tries
 	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of the first delivery of their event
 	Held    Crowd        `json:"held"`    // locks that no process owns, over all replicas, as this one saw up to 15 s ago
 	Parked  ParkedStatus `json:"parked"`

@@ -177,7 +177,7 @@ func eventColumns(now time.Time) []column[client.Execution] {
 		}},
 		{"What happened", func(x *client.Execution) cell {
 			said := story.Short(x, now)
-			return cell{More: []cell{statusCell(x.Status), parkedCell(x), {Text: said, Title: said}}}
+			return cell{More: []cell{stateCell(x), parkedCell(x), {Text: said, Title: said}}}
 		}},
 		{"Duration", func(x *client.Execution) cell {
 			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
@@ -213,7 +213,7 @@ func executionColumns() []column[client.Execution] {
 			return c
 		}},
 		{"Status", func(x *client.Execution) cell {
-			return cell{More: []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}
+			return cell{More: []cell{stateCell(x), outcomeCell(x.Outcome), parkedCell(x)}}
 		}},
 		{"Time", ended},
 		{"Duration", func(x *client.Execution) cell {

@@ -235,6 +235,14 @@ func ofExecution(id string) cell {
 	return cell{Text: shortID(id), Title: id, Href: to("story", "id", id), Class: "id"}
 }
 
+// stateCell shows the status of an execution; nothing of a parked one that waits for a decision, which runs only by its status: parkedCell says what it is.
+func stateCell(x *client.Execution) cell {
+	if x.Parked != nil && x.Parked.Blocked != "" {
+		return cell{}
+	}
+	return statusCell(x.Status)
+}
+
 // statusCell shows a status.
 func statusCell(s client.Status) cell {
 	class := map[client.Status]string{

@@ -61,7 +61,10 @@ routes:
 	testkit.Until(t, "the accepted event to be counted", func() bool {
 		return regexp.MustCompile(`1 blocked queue of holds .*: hooklock events --blocked --route holds\n`).MatchString(cli(t, h, "status"))
 	})
-	if text := cli(t, h, "events", "--blocked", "--route", "holds"); !strings.Contains(text, "blocked") {
+	if text := cli(t, h, "status"); !regexp.MustCompile(`(?m)^running +0 `).MatchString(text) {
+		t.Errorf("what is blocked does not run:\n%s", text)
+	}
+	if text := cli(t, h, "events", "--blocked", "--route", "holds"); !strings.Contains(text, "BLOCKED") {
 		t.Errorf("what status names shows\n%s", text)
 	}
 	for line := range strings.Lines(cli(t, h, "status")) {

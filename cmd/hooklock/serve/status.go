@@ -210,7 +210,7 @@ func (s *Service) Status() client.ReplicaStatus {
 		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream), Config: s.inForce.status(),
 		UpstreamReuse: s.reuse(),
 		Etcd:          client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
-		Running:       crowd(s.Store.Active()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
+		Running:       crowd(s.Store.Running()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
 		RateSeconds: report.Recent.Seconds(), Routes: []client.RouteRate{},
 	}
 	if err := s.ready(); err != nil {
