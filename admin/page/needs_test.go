@@ -48,3 +48,32 @@ func TestEachItemIsOneRowThatLeadsToWhatItIsAbout(t *testing.T) {
 		t.Errorf("the count of the bar: %s", text)
 	}
 }
+
+func TestTheDialogOfAPausePromisesWhatTheSenderDoes(t *testing.T) {
+	api := everything("w")
+	pause := func(sender *client.RouteSender) string {
+		api.set("/v1/routes", &client.RouteList{Routes: []client.RouteRules{{Route: "hooks", Sender: sender, Answers: []client.RouteAnswer{{Decision: "paused", Text: "503 workflow_paused"}}}}})
+		api.set("/v1/pauses/route:hooks", &client.Problem{Status: 404, Code: client.CodePauseNotFound})
+		_, text := questionOf(t, api, "do=pause&scope=route:hooks")
+		return text
+	}
+	if text := pause(&client.RouteSender{Preset: "github"}); !strings.Contains(text, "Nothing says that github sends the event again") {
+		t.Errorf("%s", text)
+	}
+	if text := pause(&client.RouteSender{Preset: "stripe", RetriesOn: "after every answer but 2xx"}); !strings.Contains(text, "stripe sends again after every answer but 2xx.") {
+		t.Errorf("%s", text)
+	}
+	if text := pause(nil); !strings.Contains(text, "Whether it sends the event again is not known here") {
+		t.Errorf("%s", text)
+	}
+}
+
+// What is in use is counted over all replicas, as the slots below it.
+func TestTheUseOfALimitIsThatOfItsSlots(t *testing.T) {
+	api := everything("w")
+	api.set("/v1/status", &client.ReplicaStatus{}) // this replica uses none
+	api.set("/v1/slots", &client.SlotPage{Slots: []client.Slot{{Limit: "erp", Number: 1, Of: 2}, {Limit: "erp", Number: -1}}})
+	if _, text := get(t, newPage(t, api), "/page/now"); !strings.Contains(text, "2 in use, 2 waiting, on all replicas") || !strings.Contains(text, "1 of 2") {
+		t.Errorf("%s", text)
+	}
+}

@@ -47,18 +47,12 @@ func now(v *visit) ([]section, error) {
 // slotPage is the number of slots, and of slot waiters, on a screen.
 const slotPage = 200
 
-// slots lists the slots in use and the slot waiters, if this replica has any; the section is hidden if it has none.
+// slots lists the slots in use and the slot waiters, of all replicas; the section is hidden if there are none.
 func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	s := section{ID: "slots", Title: "Concurrency limits"}
-	switch {
-	case status == nil:
+	if status == nil {
 		s.Note = notAll
 		return s, nil
-	case len(status.Slots) == 0:
-		return section{ID: "slots"}, nil
-	}
-	for _, n := range status.Slots {
-		s.Facts = append(s.Facts, fact{n.Limit + ", this replica", []cell{text(fmt.Sprintf("%d in use, %d waiting", n.Taken, n.Waiting))}})
 	}
 	var all []client.Slot
 	more := false
@@ -74,6 +68,12 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		}
 		all = append(all, page.Slots...)
 		more = more || page.NextCursor != ""
+	}
+	if len(all) == 0 {
+		return section{ID: "slots"}, nil
+	}
+	for _, limit := range limitsOf(all) {
+		s.Facts = append(s.Facts, fact{limit.name, []cell{text(fmt.Sprintf("%d in use, %d waiting, on all replicas", limit.taken, limit.waiting))}})
 	}
 	s.Table = tableOf("Slots in use and waiting", []column[client.Slot]{
 		{"Limit", func(n *client.Slot) cell { return cut(n.Limit) }},
@@ -91,6 +91,28 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		s.Table.More = fmt.Sprintf("More than %d: `hooklock locks slots` lists all.", slotPage)
 	}
 	return s, nil
+}
+
+// limitUse is how many slots of a limit are taken, and how many executions wait for one.
+type limitUse struct {
+	name           string
+	taken, waiting int
+}
+
+// limitsOf adds up the slots of each limit, in their order.
+func limitsOf(slots []client.Slot) (all []limitUse) {
+	for i := range slots {
+		at := slices.IndexFunc(all, func(l limitUse) bool { return l.name == slots[i].Limit })
+		if at < 0 {
+			at, all = len(all), append(all, limitUse{name: slots[i].Limit})
+		}
+		if slots[i].Number < 0 {
+			all[at].waiting++
+		} else {
+			all[at].taken++
+		}
+	}
+	return all
 }
 
 // paused lists what is paused, as this replica knows it; the section is hidden if nothing is. status is nil if the token may not see it.

@@ -7,6 +7,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
+	"hooklock/idem"
 )
 
 // pause asks whether a route or a workflow is to be paused.
@@ -28,10 +29,35 @@ func pause(v *visit) (*question, error) {
 		}
 	}
 	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs continues to its end.",
-		"Senders get 503 workflow_paused and send again; routes with park accept events and keep them.")
+		v.duringPause(scope))
 	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope}, Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
 	q.Commands = []shellLine{command("pause", argument(scope), "--reason", theReason, until)}
 	return q, nil
+}
+
+// duringPause says what senders get meanwhile, and what is known of whether they send it again.
+func (v *visit) duringPause(scope string) string {
+	const park = " A route with park accepts events and keeps them."
+	said := "Senders get 503 workflow_paused: an event whose sender does not send it again is lost." + park
+	name, isRoute := strings.CutPrefix(scope, "route:")
+	rules := v.rules(name)
+	if !isRoute || rules == nil {
+		return said
+	}
+	for _, a := range rules.Answers {
+		if a.Decision == string(idem.DecisionPaused) {
+			said = "Its sender gets " + a.Text + "."
+		}
+	}
+	switch s := rules.Sender; {
+	case s == nil:
+		said += " Whether it sends the event again is not known here: if not, the event is lost."
+	case s.RetriesOn != "":
+		said += " " + s.Preset + " sends again " + s.RetriesOn + "."
+	default:
+		said += " Nothing says that " + s.Preset + " sends the event again: it may be lost, until a person resends it there."
+	}
+	return said + park
 }
 
 // resume asks whether a pause is to end.

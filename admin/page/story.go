@@ -107,7 +107,7 @@ func eventName(x *client.Execution) string {
 
 // eventFacts returns the main facts of an event, and its IDs and numbers.
 func eventFacts(x *client.Execution) (facts, details []fact) {
-	facts = []fact{{"status", []cell{statusCell(x.Status), outcomeCell(x.Outcome), parkedCell(x)}}}
+	facts = []fact{{"status", []cell{stateCell(x), outcomeCell(x.Outcome), parkedCell(x)}}}
 	add := func(to *[]fact, name string, cells ...cell) {
 		if len(cells) > 0 && !cells[0].empty() {
 			*to = append(*to, fact{name, cells})
@@ -230,11 +230,7 @@ func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 	if a.From != "" {
 		i.Cells = append(i.Cells, text("from "+a.From))
 	}
-	began, itself := own[a.ExecutionID]
-	switch {
-	case itself && began.Before(i.At) && !began.IsZero(): // what is kept is when it was answered, and it came before its attempt began
-		i.At = began
-	case !itself && a.ExecutionID != "":
+	if _, itself := own[a.ExecutionID]; !itself && a.ExecutionID != "" {
 		i.Cells = append(i.Cells, text("running then:"), ofExecution(a.ExecutionID))
 	}
 	if a.TraceID != "" {

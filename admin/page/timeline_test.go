@@ -39,3 +39,22 @@ func TestAnEventWithNothingBesideItHasNoPicture(t *testing.T) {
 		t.Error("a picture of a moment")
 	}
 }
+
+// A copy that came while its event ran, and one that was refused behind it, stand where they came.
+func TestTheStoryIsInTheOrderOfTime(t *testing.T) {
+	at := func(s int) client.Time { return client.Time{Time: time.Date(2026, 3, 4, 1, 9, s, 0, time.UTC)} }
+	x := &client.Execution{
+		ExecutionID: anID, Status: client.Success, Outcome: client.Executed, StartedAt: at(10), FinishedAt: at(40),
+		Arrivals: &client.Arrivals{
+			First:  client.Arrival{At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID},
+			Newest: []client.Arrival{{At: at(30), Decision: "replayed", Status: 200, ExecutionID: anID}, {At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID}},
+		},
+	}
+	var got []string
+	for _, i := range inOrder(itemsOf(x)) {
+		got = append(got, i.At.Format("05")+" "+i.Kind)
+	}
+	if want := "10 attempt, 20 arrival, 30 arrival, 40 end"; strings.Join(got, ", ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+	}
+}

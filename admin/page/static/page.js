@@ -409,6 +409,7 @@
       keepToken($("token-text").value.trim());
       tokenBox.close();
       tokenBox.then?.();
+      lookAtBar();
     } else if ("question" in form.dataset) act(form);
   });
   document.addEventListener("click", (e) => {
