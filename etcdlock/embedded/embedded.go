@@ -100,7 +100,7 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
 	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock, found: found}
-	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger}
+	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger, now: time.Now}
 	s.tidier.files.lock = lock
 	s.tidier.files.note()
 	s.tidier.measure() // Space is known from the start

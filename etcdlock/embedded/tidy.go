@@ -21,6 +21,9 @@ type Space struct {
 	Size  int64 // of its file, bytes; etcd compares this with the quota
 	InUse int64 // bytes of the file that hold something; the rest is used again, and only a defragmentation gives it back
 	Quota int64 // bytes
+	// Growth is by how many bytes an hour what is in use grew in the last day, or since the start; GrowthKnown is false in the first 20 minutes.
+	Growth      float64
+	GrowthKnown bool
 	// Full says that etcd takes no more writes: its alarm NOSPACE is raised.
 	Full bool
 	// Deleted says that its files were deleted or replaced: what is recorded, and what still will be, is lost when this process ends.
@@ -30,7 +33,7 @@ type Space struct {
 // String is for operators.
 func (s Space) String() string {
 	const mib = 1 << 20
-	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib)
+	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib) + s.growthText()
 	if s.Full {
 		text += "; it is full, and nothing new is taken until records have expired or etcd.embedded.quota is raised"
 	}
@@ -90,8 +93,11 @@ type tidier struct {
 	// copying is held for reading by snapshots: a defragmentation waits for them, and everything else for the defragmentation.
 	copying sync.RWMutex
 
-	mu   sync.Mutex
-	last Space
+	now func() time.Time
+
+	mu     sync.Mutex
+	last   Space
+	growth growth
 }
 
 // run looks at once, and at each tick until ctx ends.
@@ -164,6 +170,8 @@ func (t *tidier) measure() Space {
 	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
 	t.mu.Lock()
 	before := t.last
+	t.growth.note(t.now(), s.InUse)
+	s.Growth, s.GrowthKnown = t.growth.anHour()
 	t.last = s
 	t.mu.Unlock()
 	if s.Full && !before.Full {

@@ -1,0 +1,41 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheSpaceSaysHowFastItGrowsAndWhenItIsFull(t *testing.T) {
+	const mib = 1 << 20
+	for want, anHour := range map[string]int64{
+		"; what is in use grows by 6.0 MiB an hour, and fills the quota in 14 days":     6 * mib,
+		"; what is in use grows by 600.0 MiB an hour, and fills the quota in 1.4 hours": 600 * mib,
+		"; it does not grow": -mib,
+	} {
+		var g growth
+		at := time.Unix(1_800_000_000, 0)
+		if _, known := g.anHour(); known {
+			t.Error("known of nothing")
+		}
+		var s Space
+		for second := range 2 * 60 * 60 {
+			s = Space{Size: 2000 * mib, InUse: 10*mib + max(0, anHour*int64(second)/3600), Quota: 2048 * mib}
+			history := int64(second%300) * mib / 100 // it comes, and goes with the next compaction
+			g.note(at.Add(time.Duration(second)*time.Second), s.InUse+history)
+		}
+		if s.Growth, s.GrowthKnown = g.anHour(); !strings.HasSuffix(s.String(), want) {
+			t.Errorf("%s, want %s", s, want)
+		}
+		if len(g.steps) != 12 {
+			t.Errorf("%d steps", len(g.steps))
+		}
+	}
+	var long growth
+	for hour := range 100 * 6 {
+		long.note(time.Unix(int64(hour)*600, 0), int64(hour))
+	}
+	if len(long.steps) != growthSteps {
+		t.Errorf("%d steps are kept", len(long.steps))
+	}
+}
