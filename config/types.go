@@ -16,7 +16,8 @@ type Config struct {
 	ConfigVersion int `koanf:"config_version"`
 	// Where senders or the ingress reach Hooklock. Default 127.0.0.1:8080. The address alone is the short form.
 	Listen Listen `koanf:"listen" short:"address"`
-	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Default ./hooklock-data.
+	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Beside an etcd cluster, a process that is started on the same
+	// folder frees at once what a killed one held there, if the folder is on a local disk. Default ./hooklock-data.
 	DataDir string `koanf:"data_dir"`
 	// The service that deliveries are for. The URL alone is the short form.
 	Upstream Upstream `koanf:"upstream" short:"url"`

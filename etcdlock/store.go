@@ -24,6 +24,7 @@ import (
 	"hooklock/etcdlock/locker"
 	"hooklock/etcdlock/operate"
 	"hooklock/etcdlock/owned"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/queue"
 	"hooklock/etcdlock/reap"
@@ -58,6 +59,10 @@ type Options struct {
 	// one: right for an embedded etcd. The locks of the process before are then freed at the start,
 	// not a TTL later.
 	Alone bool
+	// Dir is a directory on this machine, for a file of each process: one that starts with it, or
+	// runs with it, ends the session of another one that has died there, and its locks do not stay
+	// closed for SessionTTL. "" = there is none. It is not used if Alone.
+	Dir string
 	// Holder names this process to operators, usually host/pid; the session's name is appended.
 	Holder string
 	Logger *slog.Logger // nil = silent
@@ -208,6 +213,8 @@ type core struct {
 	release  *link.Releases
 	finder   *operate.Finder
 
+	predecessors *predecessor.Predecessors // nil if Alone
+
 	duplicates *history.Duplicates
 	audits     *history.Audits
 	counts     *history.Counts
@@ -215,7 +222,7 @@ type core struct {
 	follower   *history.Follower
 
 	tasks   *commit.Tasks
-	keeping *commit.Tasks // the keeper, the view, the sweeper, the looks at releases and at holds, duplicates, audits, counts and replicas
+	keeping *commit.Tasks // the keeper, predecessors, the view, the sweeper, the looks at releases and at holds, duplicates, audits, counts and replicas
 	closing sync.Once
 
 	own *owned.Locks
@@ -278,7 +285,7 @@ func Open(o Options) (*Store, error) {
 	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.replicas.Run, s.follower.Run,
+		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.replicas.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
 	}
@@ -306,8 +313,12 @@ func (s *core) newLedger(claims *claim.Claims) *Ledger {
 }
 
 func (s *core) newKeeper() *session.Keeper {
+	if !s.o.Alone {
+		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.o.Dir, Pool: s.pool, Layout: s.layout, Clock: s.clock, Log: s.o.Logger})
+	}
 	return session.NewKeeper(session.Options{
 		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.view.Sessions, Pauses: s.view.Pauses,
+		Predecessors: s.predecessors,
 		On: session.Callbacks{
 			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
 			Died: func(names []string) {
@@ -391,7 +402,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.sender.Close()
 		s.stopKeeping()
 		s.writeIndexes(ctx)
-		s.keeper.Leave()
+		s.predecessors.Close(s.keeper.Leave())
 		err = errors.Join(err, s.pool.Close())
 	})
 	return err

@@ -109,10 +109,16 @@ func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.Lea
 	}
 }
 
-// Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
-func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) {
-	_ = p.try(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+// EndLease ends a lease, and the keys that are on it, once. It is no error if there is no such lease.
+func (p *Pool) EndLease(ctx context.Context, id clientv3.LeaseID) error {
+	return p.try(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return nil
+		}
 		return err
 	})
 }
+
+// Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
+func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) { _ = p.EndLease(ctx, id) }

@@ -17,6 +17,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/etcdlock/protocol"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	Holder string
 	// Alone says that no other process uses this etcd: sessions that are there at the start are dead.
 	Alone bool
+	// Predecessors are other processes on the same data directory: the sessions of those that are
+	// dead are ended. Nil: there are none.
+	Predecessors *predecessor.Predecessors
 	// Live is the set of sessions that the keeper maintains.
 	Live *Set
 	// Pauses is called with the pauses in etcd.
@@ -94,10 +98,10 @@ func Margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Milli
 // Run works until ctx ends, and returns when all its goroutines have.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.wg.Wait()
-	said := ""
+	said, former := "", ""
 	pause := link.NewSessionBackoff()
 	for ctx.Err() == nil {
-		s, names, revision, err := k.open(ctx)
+		s, names, revision, err := k.open(ctx, former)
 		if err != nil {
 			err = fmt.Errorf("open a session: %w", link.Explain(k.o.Pool.WhySilent(ctx, err)))
 			k.set(nil, err)
@@ -114,6 +118,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		said, pause = "", link.NewSessionBackoff()
 		k.hold(ctx, s, names, revision)
+		former = s.Name
 	}
 }
 
@@ -135,16 +140,17 @@ func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}
 }
 
 // open makes a session and reads the others in the same transaction. After an error the lease, if there is one, runs out
-// by itself: the name is used for this attempt only.
-func (k *Keeper) open(ctx context.Context) (*Session, map[string]struct{}, int64, error) {
+// by itself: the name is used for this attempt only. former is the session before, whose locks it is to adopt; "" = there was none.
+func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]struct{}, int64, error) {
 	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(), holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
-	if err := k.refuseOlder(ctx); err != nil {
+	cluster, err := k.refuseOlder(ctx)
+	if err != nil {
 		return nil, nil, 0, err
 	}
 	s.Key = k.o.Layout.Alive(protocol.SessionAlive(s.Name))
 	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
+	k.o.Predecessors.Opening(ctx, cluster, s.Name, former)
 	s.sent = k.o.Clock.Instant()
-	var err error
 	if s.Lease, err = k.o.Pool.GrantLease(ctx, link.NewLeaseID(), k.o.TTL); err != nil {
 		return nil, nil, 0, err
 	}
@@ -176,17 +182,21 @@ func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
 	return names
 }
 
-// refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again.
-func (k *Keeper) refuseOlder(ctx context.Context) error {
+// refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again. Otherwise it returns the ID of the
+// etcd cluster.
+func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
 	older, err := k.o.Pool.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err == nil && older.Count > 0 {
-		return fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
+	switch {
+	case err != nil:
+		return 0, err
+	case older.Count > 0:
+		return 0, fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
 	}
-	return err
+	return older.Header.ClusterId, nil
 }
 
-// clear ends the sessions that an earlier process has left. Only a process that is alone knows that they are dead; others wait for their
-// leases.
+// clear ends the sessions that an earlier process has left, if this process is alone; Predecessors knows of those that shared its directory, and others
+// end with their leases.
 func (k *Keeper) clear(ctx context.Context) error {
 	if !k.o.Alone {
 		return nil
@@ -301,15 +311,15 @@ func (k *Keeper) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Leave deletes the session, so that no process has to wait until its lease expires. It is the last call, after Run.
-func (k *Keeper) Leave() {
+// Leave deletes the session, so that no process has to wait until its lease expires. It reports whether etcd has ended it. It is the last call, after Run.
+func (k *Keeper) Leave() (ended bool) {
 	s, _, _ := k.Current()
 	k.set(nil, commit.ErrClosed)
 	if s == nil {
-		return
+		return false
 	}
 	s.End(commit.ErrClosed)
-	k.o.Pool.Drop(context.Background(), s.Lease)
+	return k.o.Pool.EndLease(context.Background(), s.Lease) == nil
 }
 
 // Lose ends the session that is live, if there is one; the next one is opened at once.

@@ -70,7 +70,7 @@ var Rules = []Rule{
 	{
 		Packages: []string{
 			"hooklock/etcdlock/callback", "hooklock/etcdlock/carry", "hooklock/etcdlock/claim", "hooklock/etcdlock/commit", "hooklock/etcdlock/finish",
-			"hooklock/etcdlock/history", "hooklock/etcdlock/locker", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park",
+			"hooklock/etcdlock/history", "hooklock/etcdlock/locker", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/predecessor",
 			"hooklock/etcdlock/queue", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/view",
 		},
 		Never: []string{"hooklock/etcdlock"},

@@ -73,6 +73,7 @@ func TestDoctorFindsAnEtcdClusterFitAndSendsTheUpstreamNothing(t *testing.T) {
 	says(t, lines, "etcd cluster", "ok", "one cluster")
 	says(t, lines, "etcd leader", "ok", "known")
 	says(t, lines, "etcd members", "ok", "3")
+	says(t, lines, "restart in place", "ok", "ends the session of one that was killed")
 	says(t, lines, "upstream", "ok", "no request was sent")
 	says(t, lines, "retries in front", "skipped", "cannot be seen")
 	for _, f := range lines {
@@ -94,6 +95,17 @@ func TestDoctorNamesEachEndpointThatIsAwayAndFails(t *testing.T) {
 	says(t, lines, "etcd "+shared.etcd.Endpoint, "ok", "answers after")
 	says(t, lines, "etcd http://127.0.0.1:1", "failed", "connection refused; start this member, or correct etcd.endpoints")
 	says(t, lines, "etcd lease", "ok", "session_ttl 15s")
+}
+
+func TestDoctorSaysWhyARestartHasToWaitForTheSession(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]string{
+		`""`:            "data_dir is empty",
+		"/proc/self/fd": "use /proc/self/fd: it is on a file system of type 0x9fa0, whose file locks may not hold between all that see the file",
+	} {
+		lines, _ := doctor(t, "data_dir: "+dir+doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /restart}", shared.etcd.Endpoint)))
+		says(t, lines, "restart in place", "warning", want+"; the locks of a process that was killed stay closed for etcd.session_ttl (15s)")
+	}
 }
 
 func TestDoctorFailsWithoutEtcdAndWithoutUpstream(t *testing.T) {

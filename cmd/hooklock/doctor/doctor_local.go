@@ -18,6 +18,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock/diagnose"
 	"hooklock/etcdlock/embedded"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/proxy/connect"
 )
 
@@ -33,7 +34,25 @@ func storeFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 	if err != nil {
 		return []diagnose.Finding{{Check: "etcd", Result: diagnose.Failed, Found: err.Error(), Advice: "correct the files of etcd.tls"}}
 	}
-	return diagnose.Etcd(ctx, o, largestValue(c))
+	return append(diagnose.Etcd(ctx, o, largestValue(c)), restartFinding(c))
+}
+
+// restartFinding says whether a process that is started again frees at once what its killed predecessor held.
+func restartFinding(c *config.Config) diagnose.Finding {
+	f := diagnose.Finding{Check: "restart in place", Result: diagnose.Warning}
+	waits := fmt.Sprintf("; the locks of a process that was killed stay closed for etcd.session_ttl (%s)", c.Etcd.SessionTTL)
+	dir := wiring.ProcessDir(c)
+	if dir == "" {
+		f.Found, f.Advice = "data_dir is empty"+waits, "set data_dir to a directory on a local disk that survives a restart"
+		return f
+	}
+	fileSystem, err := predecessor.Look(dir)
+	if err != nil {
+		f.Found, f.Advice = err.Error()+waits, "set data_dir to a directory on a local disk that survives a restart and that this user may write"
+		return f
+	}
+	f.Result, f.Found = diagnose.OK, fmt.Sprintf("on %s (%s) a process that is started again ends the session of one that was killed", c.DataDir, fileSystem)
+	return f
 }
 
 // largestValue returns how large a value the configuration lets Hooklock store in etcd, in bytes, with room for what describes it.

@@ -21,6 +21,7 @@ import (
 	"hooklock/config"
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/embedded"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
@@ -265,6 +266,14 @@ func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, er
 // EmbeddedOptions returns the options of the embedded etcd.
 func EmbeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
 	return embedded.Options{Dir: filepath.Join(c.DataDir, "etcd"), Quota: int64(c.Etcd.Embedded.Quota), Logger: log}
+}
+
+// ProcessDir returns the directory for the files of processes on an etcd cluster; "" = there is none, because data_dir is empty.
+func ProcessDir(c *config.Config) string {
+	if c.DataDir == "" {
+		return ""
+	}
+	return filepath.Join(c.DataDir, predecessor.Folder)
 }
 
 // StoreOptions returns the options of the ledger.

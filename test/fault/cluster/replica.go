@@ -21,7 +21,7 @@ type Replica struct {
 // Config is what a replica is started with, as far as the suite cares.
 type Config struct {
 	Endpoints  []string // empty: the embedded etcd
-	DataDir    string   // empty: a fresh one
+	DataDir    string   // empty: a fresh one; "-": none
 	Prefix     string
 	Upstream   string        // host:port
 	SessionTTL time.Duration // 0 = 3 s
@@ -108,7 +108,7 @@ etcd: {endpoints: [%s], prefix: %q, session_ttl: %s%s}
 admin: {listen: "127.0.0.1:0"}
 park_store: %s
 routes:
-%s`, c.DataDir, c.Upstream, c.Timeout, c.Timeout, c.ResponseBody, quoted(endpoints), prefixOr(c.Prefix), c.SessionTTL, single, c.ParkStore, c.Routes)
+%s`, strings.TrimPrefix(c.DataDir, "-"), c.Upstream, c.Timeout, c.Timeout, c.ResponseBody, quoted(endpoints), prefixOr(c.Prefix), c.SessionTTL, single, c.ParkStore, c.Routes)
 }
 
 func quoted(list []string) string {
