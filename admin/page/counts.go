@@ -199,7 +199,7 @@ func addCounts(to, more *client.Counts) {
 func roughly(estimate float64) string {
 	d := seconds(estimate)
 	if d < time.Second {
-		return story.Span(max(d.Round(time.Millisecond), time.Millisecond))
+		return fmt.Sprintf("%d ms", max(d.Round(time.Millisecond), time.Millisecond).Milliseconds())
 	}
 	return story.Span(d.Round(100 * time.Millisecond))
 }

@@ -104,7 +104,6 @@ func (v *visit) attentionSection() (section, error) {
 		}},
 		{"Cause", func(i *client.AttentionItem) cell { return cell{Text: i.CauseText(), Title: i.CauseText()} }},
 		{"Since", func(i *client.AttentionItem) cell { return when(i.SinceAt, "at") }},
-		{"Newest", func(i *client.AttentionItem) cell { return when(i.LatestAt, "ago") }},
 		{"What follows", func(i *client.AttentionItem) cell { return cell{Text: i.Next, Title: i.Next} }},
 		{"Actions", func(i *client.AttentionItem) cell {
 			asked++

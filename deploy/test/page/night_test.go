@@ -114,9 +114,10 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.do(`#locks tr[data-row$=" assess/flow-7"] button[data-ask*="do=release"]`, "The lock of assess/flow-7 is released")
 		}},
 		{"10 the state of everything", func() {
-			o.says("#attention", "blocked queue")
-			o.says("#attention", "unknown outcome")
-			o.says("#attention", "route with bad signatures")
+			o.says("#attention", "1 blocked queue of orders (orders/acme)")
+			o.says("#attention", "1 unknown outcome of stripe (stripe/closed)")
+			o.says("#attention", "12 bad signatures on stripe")
+			o.says("#attention", "the service says 500: database is locked")
 			o.says("#process", "replica")
 		}},
 		{"11 the last hour by route, with failures", func() {
