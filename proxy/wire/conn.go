@@ -31,6 +31,7 @@ type conn struct {
 	made    time.Time     // when it was ready for its first request
 	setup   time.Duration // what that took
 	carried bool          // a body
+	until   time.Time     // when it is closed although its service did not; see part
 	stray   []byte        // what quietTLS has found, of unasked bytes
 
 	vec    [2][]byte

@@ -248,7 +248,7 @@ func (e *exchange) finish(whole bool) {
 	body := e.source != nil || len(e.body) > 0
 	switch {
 	case e.close || e.last:
-		e.u.end(e.c)
+		e.u.part(e.c)
 		return
 	case e.c.br.Buffered() > 0:
 		e.c.carried = e.c.carried || body

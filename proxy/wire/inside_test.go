@@ -8,6 +8,13 @@ func (u *Upstream) idleNow() int {
 	return len(u.idle)
 }
 
+// partingNow counts the connections that are left to their service.
+func (u *Upstream) partingNow() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.parting)
+}
+
 // evidence is how far the exchange has come: AnswerWhole after Read gave io.EOF.
 func (r *Rest) evidence() Evidence {
 	r.mu.Lock()

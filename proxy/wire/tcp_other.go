@@ -2,8 +2,10 @@
 
 package wire
 
-// halfClosed is no event of its own here: a FIN makes a connection readable, which poll(2) reports anyway.
-const halfClosed = 0
+import "golang.org/x/sys/unix"
+
+// halfClosed is no event of its own here: a FIN makes a connection readable.
+const halfClosed = unix.POLLIN
 
 // tcpInfo returns false: only Linux counts acknowledged bytes. Without them there is no proof that a request which failed on a reused
 // connection did not arrive, so its outcome is unknown more often.

@@ -44,6 +44,9 @@ type Upstream struct {
 	sweeper *time.Timer // runs sweep; nil before the first use
 	sweeps  bool        // it is about to
 	retired time.Time   // see retires
+	parting []*conn     // their service is to close them
+	parter  *time.Timer // runs partNow; nil before the first use
+	parts   bool        // it is about to
 	server  string      // what the service says of itself
 	known   *knownServer
 	slow    bool // the latest exchange was
@@ -145,6 +148,10 @@ func (u *Upstream) reader() *bufio.Reader {
 // end closes a connection that put could have kept: it has no reader any more, so its buffer may serve the next one.
 func (u *Upstream) end(c *conn) {
 	c.close()
+	u.freeReader(c)
+}
+
+func (u *Upstream) freeReader(c *conn) {
 	c.br.Reset(nil)
 	u.readers.Put(c.br)
 	c.br = nil
@@ -189,14 +196,14 @@ func dialError(ctx context.Context, err error) error {
 func (u *Upstream) Close() error {
 	u.mu.Lock()
 	u.closed = true
-	idle := u.idle
-	u.idle = nil
-	if u.sweeper != nil {
-		u.sweeper.Stop()
+	unused := append(u.idle, u.parting...)
+	u.idle, u.parting = nil, nil
+	for _, timer := range []*time.Timer{u.sweeper, u.parter} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	u.mu.Unlock()
-	for _, c := range idle {
-		c.close()
-	}
+	closeAll(unused)
 	return nil
 }

@@ -111,7 +111,7 @@ func (f *family) compare(o *options, out io.Writer) error {
 
 // cast starts whoever takes part.
 func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
-	up, err := f.startSelf(roleUpstream)
+	up, err := f.startSelf(roleUpstream, "-service", o.service)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (f *family) remembering(o *options, out io.Writer) error {
 	if o.hooklock == "" {
 		return errors.New("-remembered needs -hooklock")
 	}
-	up, err := f.startSelf(roleUpstream)
+	up, err := f.startSelf(roleUpstream, "-service", o.service)
 	if err != nil {
 		return err
 	}

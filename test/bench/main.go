@@ -29,6 +29,7 @@ type options struct {
 	hooklock    string        // program; "" leaves it out
 	before      string        // another one to compare it with; "" leaves it out
 	nginx       string        // program; "" leaves it out
+	service     string        // what the upstream says that it is
 	peers       string        // program of other ways to protect an event, which are compared instead; "" compares proxies
 	catchUp     uint64        // entries of its log that an etcd of -remembered keeps in memory; 0 = its default
 	far         time.Duration // how much later the answers of the external member come
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "":
 		return stage(ctx, o, out)
 	case roleUpstream:
-		return serveUpstream(ctx, out)
+		return serveUpstream(ctx, o.service, out)
 	case roleReverseProxy:
 		return serveReverseProxy(ctx, o.target, out)
 	case roleFasthttp:
@@ -92,6 +93,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.before, "before", "", "another hooklock, to be measured in the same rounds: that of the release before")
 	only := f.String("only", "", "a regular expression: which of the subjects are measured, by their name and kind")
 	f.StringVar(&o.nginx, "nginx", "nginx", "nginx to compare with; left out where it is not installed")
+	f.StringVar(&o.service, "service", "nginx", "what the upstream says that it is; a server that Hooklock does not know costs a connection for each event")
 	f.StringVar(&o.peers, "peers", "", "the program of test/peers: compares other ways to protect an event, instead of proxies (make bench-peers)")
 	remembered := f.String("remembered", "", "as 1000,100000: compares new events at so many records, of a tenth as many workflows, instead of proxies")
 	f.Uint64Var(&o.catchUp, "catchup", 0, "entries of its log that etcd keeps in memory, with -remembered; 0 is its default, 5000")

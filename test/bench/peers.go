@@ -70,7 +70,7 @@ var errAbsent = errors.New("not installed")
 
 // peers is the other comparison. Whoever cannot be had, or breaks, is named, and the rest goes on.
 func (f *family) peers(o *options, out io.Writer) error {
-	up, err := f.startSelf(roleUpstream)
+	up, err := f.startSelf(roleUpstream, "-service", o.service)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,10 @@ type upstream struct {
 	release chan struct{}
 }
 
-func serveUpstream(ctx context.Context, out io.Writer) error {
+func serveUpstream(ctx context.Context, name string, out io.Writer) error {
 	u := &upstream{held: make(chan struct{}), release: make(chan struct{})}
-	// It reads bodies and says so, in the name of a server of which that is known.
-	s := &fasthttp.Server{Handler: u.answer, Name: "nginx", CloseOnShutdown: true}
+	// It reads bodies. Whether Hooklock knows that depends on the name.
+	s := &fasthttp.Server{Handler: u.answer, Name: name, CloseOnShutdown: true}
 	ln, err := announce(ctx, out)
 	if err != nil {
 		return err
