@@ -86,15 +86,16 @@ func (a *attempt) callUpstream() {
 	a.early.start()
 	defer a.early.stop() // also after a panic
 	a.err = a.send(x)
-	a.early.stop()
+	a.early.stop() // until then the report is read by the early answer
 	a.noteCall()
-	if a.err == nil && !c.answer.Whole {
+	if a.err == nil {
+		a.noteFailedAnswer()
+		if c.answer.Whole {
+			c.end()
+		}
 		return
 	}
 	defer c.end()
-	if a.err == nil {
-		return
-	}
 	a.report.Err = a.err
 	a.sent, a.why = wasSent(a.err), callFailure(c, a.err)
 	if cause := context.Cause(x.Context()); cause != nil {
@@ -106,11 +107,7 @@ func (a *attempt) callUpstream() {
 func (d *delivery) send(x *guard.Execution) error {
 	keeps := d.h.o.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
-	err := d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
-	if err == nil {
-		d.noteFailedAnswer()
-	}
-	return err
+	return d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 }
 
 // headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.

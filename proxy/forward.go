@@ -42,6 +42,9 @@ func (d *delivery) bypass() *ending {
 	p := d.pass(d.h.o.Now())
 	err := d.send(nil)
 	d.noteCall()
+	if err == nil {
+		d.noteFailedAnswer()
+	}
 	return p.ended(err)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -160,6 +161,41 @@ func TestAnAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 	for i := range events {
 		reached(t, fmt.Sprint(path, i), 1)
 	}
+}
+
+// TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment: the call and the early answer, which both note what they know, share no memory. The race
+// detector watches the program.
+func TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
+	t.Parallel()
+	h := parking(t)
+	path := at(t, "park-slow")
+	const events = 60
+	var sending sync.WaitGroup
+	for i := range events {
+		path, id := fmt.Sprint(path, i), fmt.Sprint(i)
+		var again atomic.Bool
+		shared.on(t, path, func(r *testkit.Received) string {
+			if again.Swap(true) {
+				return testkit.OK("the true answer")
+			}
+			timer := time.NewTimer(300*time.Millisecond + time.Duration(i-events/2)*time.Millisecond/4)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-r.Context.Done():
+			}
+			return testkit.Reply(503, "not now")
+		})
+		sending.Go(func() {
+			switch a := testkit.Post(t, h.Addr, path, "{}", key(id)); {
+			case a.Status == 202 && a.Decision() == "parked" && a.Cut == nil:
+			case a.Status == 503 && a.Decision() == "executed" && string(a.Body) == "not now":
+			default:
+				t.Errorf("%s: %v", id, a)
+			}
+		})
+	}
+	sending.Wait()
 }
 
 // TestAProcessThatEndsWaitsForACallWhoseSenderWasAnswered: its answer is the outcome, as that of any other.
