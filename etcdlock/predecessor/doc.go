@@ -12,7 +12,7 @@
 // The session of a process that lives is never ended, because a lock counts only if it is the lock
 // of the file that the process itself has made:
 //
-//   - The head names the boot (boot_id(5) of Linux). Another machine has another one, and so has a
+//   - The head names the boot (boot_id in random(4)). Another machine has another one, and so has a
 //     clone of a disk and a backup that is restored elsewhere. The machine ID would not do: a clone
 //     keeps it. This machine after a reboot is not told apart from a clone, and waits for the
 //     lease.
