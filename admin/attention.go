@@ -259,7 +259,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			return found, nil
 		}
-		if len(found.Seen) >= mostOfKind || l.ctx.Err() != nil || time.Since(l.in.Now) > attentionTime/2 {
+		if late := time.Since(l.in.Now) > attentionTime/2; late || len(found.Seen) >= mostOfKind {
 			found.More = true
 			return found, nil
 		}

@@ -48,7 +48,7 @@ func (in *Input) replaced(gone *Replica) bool {
 	host, _, _ := strings.Cut(gone.Replica, "/")
 	return slices.ContainsFunc(in.Replicas, func(r Replica) bool {
 		other, _, _ := strings.Cut(r.Replica, "/")
-		return r.State() == client.ReplicaLive && other == host && r.StartedAt.After(gone.At.Add(-time.Minute))
+		return r.State() == client.ReplicaLive && other == host && r.StartedAt.After(gone.At)
 	})
 }
 
@@ -169,8 +169,8 @@ func (g *group) add(workflow string, happened time.Time) {
 }
 
 // items returns the items, after finish has completed each.
-func (g groups) items(finish func(*group)) (all []client.AttentionItem) {
-	for _, one := range g {
+func (g *groups) items(finish func(*group)) (all []client.AttentionItem) {
+	for _, one := range *g {
 		finish(one)
 		all = append(all, one.AttentionItem)
 	}
@@ -317,27 +317,30 @@ func (f *Found) items(queues []Queue) []client.AttentionItem {
 			one.decision = idem.Decision(s.Arrivals.Newest[0].Decision)
 		}
 	}
-	return all.items(func(one *group) {
-		one.Text = story.Count(one.Count, kind.one, kind.many)
-		if f.More {
-			one.Text = "at least " + one.Text
-		}
-		if one.Route != "" {
-			one.Text += " of " + one.Route
-		}
-		if one.Count == 1 && one.Workflow != "" {
-			one.Text += " (" + one.Workflow + ")"
-		}
-		if one.waiting > 0 {
-			one.Text += ", and " + story.Count(one.waiting, "event waits", "events wait") + " behind"
-		}
-		if one.decision != "" {
-			one.Next = "resend them at the sender, and " + story.SetForLost(one.decision)
-		}
-		if len(one.said) > 1 && one.Said != "" {
-			one.Said += " (most of them)"
-		}
-	})
+	return all.items(func(one *group) { one.complete(&kind, f.More) })
+}
+
+// complete says what the executions of a group are; more: there are others.
+func (g *group) complete(kind *kindOfFound, more bool) {
+	g.Text = story.Count(g.Count, kind.one, kind.many)
+	if more {
+		g.Text = "at least " + g.Text
+	}
+	if g.Route != "" {
+		g.Text += " of " + g.Route
+	}
+	if g.Count == 1 && g.Workflow != "" {
+		g.Text += " (" + g.Workflow + ")"
+	}
+	if g.waiting > 0 {
+		g.Text += ", and " + story.Count(g.waiting, "event waits", "events wait") + " behind"
+	}
+	if g.decision != "" {
+		g.Next = "resend them at the sender, and " + story.SetForLost(g.decision)
+	}
+	if len(g.said) > 1 && g.Said != "" {
+		g.Said += " (most of them)"
+	}
 }
 
 // waitingFor returns how many events wait for the lock of a workflow, if the first has waited for long.

@@ -106,6 +106,10 @@ func TestAReplicaThatStoppedOrWasStartedAgainIsNotGone(t *testing.T) {
 	if got := texts(&Input{Replicas: []Replica{stopped, again}}); got != "" {
 		t.Errorf("started again: %s", got)
 	}
+	again.StartedAt = ago(90 * time.Second)
+	if got := texts(&Input{Replicas: []Replica{stopped, again}}); !strings.Contains(got, "host/1 is gone") {
+		t.Errorf("the other one on its host was there before: %s", got)
+	}
 	stopped.Stopped = true
 	if got := texts(&Input{Replicas: []Replica{stopped}}); got != "" {
 		t.Errorf("stopped: %s", got)

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -201,36 +200,6 @@ func canDo(x *client.Execution) []string {
 	return []string{"cancel"}
 }
 
-// executionColumns show an execution with its actions.
-func executionColumns() []column[client.Execution] {
-	return []column[client.Execution]{
-		{"Event", func(x *client.Execution) cell {
-			c := cut(x.EventID)
-			if x.EventID == "" {
-				c = cell{Text: x.IdempotencyKey[:min(16, len(x.IdempotencyKey))], Class: "id"}
-			}
-			c.Href = storyOf(x)
-			return c
-		}},
-		{"Status", func(x *client.Execution) cell {
-			return cell{More: []cell{stateCell(x), outcomeCell(x.Outcome), parkedCell(x)}}
-		}},
-		{"Time", ended},
-		{"Duration", func(x *client.Execution) cell {
-			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
-				return cell{}
-			}
-			return text(story.Span(x.FinishedAt.Sub(x.StartedAt.Time)))
-		}},
-		{"Workflow", func(x *client.Execution) cell { return cut(x.Workflow) }},
-		{"Attempt", func(x *client.Execution) cell { return number(int64(x.Attempt)) }},
-		{"Duplicates", func(x *client.Execution) cell { return number(x.Duplicates) }},
-		{"Why", func(x *client.Execution) cell { return cut(why(x)) }},
-		{"Execution", func(x *client.Execution) cell { return ofExecution(x.ExecutionID) }},
-		{"Actions", func(x *client.Execution) cell { return cell{Asks: asksOf(x)} }},
-	}
-}
-
 // ended returns when an execution ended; when it started if it has not; or when a refused event last arrived.
 func ended(x *client.Execution) cell {
 	switch {
@@ -260,26 +229,6 @@ func storyOf(x *client.Execution) string {
 		return to("story", "key", x.IdempotencyKey, "workflow", x.Workflow)
 	}
 	return to("story", "id", x.ExecutionID)
-}
-
-// why returns the reason why an execution failed, was cancelled, was refused or waits; "" = there is none.
-func why(x *client.Execution) string {
-	switch {
-	case x.Error != nil && x.Error.Detail != "":
-		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
-	case x.Error != nil:
-		return x.Error.Code
-	case x.AbortedBy != "":
-		return x.AbortedBy + ": " + x.AbortReason
-	case x.Parked != nil && x.Parked.Blocked != "":
-		return x.Parked.Blocked + x.LastFailed()
-	case x.Status == client.Released:
-		return x.Released.Text()
-	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
-		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("refused with %d: %s", last.Status, story.Why(last, stamp))
-	}
-	return ""
 }
 
 // actions are the names of the buttons.
