@@ -21,7 +21,6 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if !d.accepted {
 		return end
 	}
-	d.report.Trace = nil // it was reported with the answer
 	end.readAlone()
 	return nil
 }
@@ -83,6 +82,9 @@ func (e *earlyAnswer) stop() {
 	e.mu.Unlock()
 	if trying != nil {
 		<-trying
+	}
+	if e.d.accepted {
+		e.d.report.Trace = nil // it was reported with the answer
 	}
 }
 
