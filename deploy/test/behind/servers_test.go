@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,9 +25,9 @@ type server struct {
 
 var servers = []*server{
 	{name: "nginx", says: "nginx/", early: 401, start: startNginx},
-	{name: "apache prefork", says: "Apache/", early: 403, start: apache("mpm_prefork", "")},
-	{name: "apache event", says: "Apache/", early: 403, start: apache("mpm_event", "")},
-	{name: "apache prefork with PHP", says: "Apache/", early: 403, start: apache("mpm_prefork", "php")},
+	{name: "apache prefork", says: "Apache/", early: 403, start: apache("mpm_prefork", "", 64)},
+	{name: "apache event", says: "Apache/", early: 403, start: apache("mpm_event", "", 64)},
+	{name: "apache prefork with PHP", says: "Apache/", early: 403, start: apache("mpm_prefork", "php", 64)},
 }
 
 // log is the access log of a server: a line for each request, "target status n", where n tells how many its connection had before.
@@ -111,8 +112,8 @@ http {
 
 const apacheModules = "/usr/lib/apache2/modules/"
 
-// apache starts Apache with a process model; below /reads/, /leaves/ and /refuses/ PHP answers, if it is asked for.
-func apache(model, php string) func(t *testing.T, listen, backend string) *log {
+// apache starts Apache with a process model and so many workers; below /reads/, /leaves/ and /refuses/ PHP answers, if it is asked for.
+func apache(model, php string, workers int) func(t *testing.T, listen, backend string) *log {
 	return func(t *testing.T, listen, backend string) *log {
 		program, dir := installed(t, "apache2", "apache2-bin"), t.TempDir()
 		var load strings.Builder
@@ -148,7 +149,7 @@ func apache(model, php string) func(t *testing.T, listen, backend string) *log {
 		if os.Getuid() == 0 {
 			user = "User www-data\nGroup www-data\n"
 		}
-		conf := strings.NewReplacer("DIR", dir, "LISTEN", listen, "BACKEND", backend).Replace(load.String() + user + `
+		conf := strings.NewReplacer("DIR", dir, "LISTEN", listen, "BACKEND", backend, "WORKERS", strconv.Itoa(workers)).Replace(load.String() + user + `
 ServerRoot DIR
 DefaultRuntimeDir DIR
 PidFile DIR/apache.pid
@@ -159,7 +160,8 @@ Listen LISTEN
 LogFormat "%U %>s %k" targets
 CustomLog DIR/access.log targets
 StartServers 1
-MaxRequestWorkers 64
+MaxRequestWorkers WORKERS
+KeepAliveTimeout 60
 ThreadsPerChild 32
 Header always set X-Echo "expr=%{REQUEST_URI}"
 RewriteEngine on
