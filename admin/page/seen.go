@@ -53,7 +53,7 @@ func seen(v *visit) (*question, error) {
 	}
 	for _, route := range slices.Sorted(maps.Keys(texts)) {
 		concern, until := idem.Concern{Kind: idem.ConcernKind(kind), Route: route}.String(), newest[route].UTC().Format("2006-01-02T15:04:05.000Z")
-		q.Facts = append(q.Facts, fmt.Sprintf("%s: %s, up to %s.", route, strings.Join(texts[route], ", "), stamp(newest[route])))
+		q.Facts = append(q.Facts, fmt.Sprintf("%s, up to %s.", strings.Join(texts[route], ", "), stamp(newest[route])))
 		q.Requests = append(q.Requests, request{
 			Method: http.MethodPost, Path: "v1/seen", Body: map[string]any{"concern": concern, "until": until}, Reason: "body", Names: concern, Done: concern + " is marked as looked at",
 		})

@@ -38,7 +38,7 @@ func TestTheMarkEndsWithTheNewestThatWasShown(t *testing.T) {
 	server := newPage(t, api)
 	_, text := get(t, server, "/page/ask?do=seen&kind=dead_letters")
 	for _, want := range []string{
-		"stripe: 7 dead letters of stripe, 2 dead letters of stripe, up to", "github: 1 dead letter of github, up to", "dead_letters:stripe", stamped(time.Minute), stamped(2 * time.Hour),
+		"7 dead letters of stripe, 2 dead letters of stripe, up to", "1 dead letter of github, up to", "dead_letters:stripe", stamped(time.Minute), stamped(2 * time.Hour),
 		"hooklock seen dead_letters:github --until " + stamped(2*time.Hour),
 	} {
 		if !strings.Contains(text, want) {
