@@ -33,6 +33,9 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := askable(dir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ func Look(dir string) (fileSystem string, err error) {
 	if _, err := bootID(); err != nil {
 		return "", err
 	}
+	if err := askable(dir); err != nil {
+		return "", err
+	}
 	there := dir
 	for {
 		info, err := os.Stat(there)
@@ -54,9 +57,21 @@ func trusted(dir string) (string, error) {
 	case err != nil:
 		return "", err
 	case !local:
-		return "", fmt.Errorf("it is on %s, whose file locks may not hold between all that see the file", name)
+		return "", errForeign(name)
 	}
 	return name, nil
+}
+
+// askable returns why nothing may be asked of the file system of a directory.
+func askable(dir string) error {
+	if kind, foreign := mountOf(dir); foreign {
+		return fmt.Errorf("use %s: %w", dir, errForeign(kind))
+	}
+	return nil
+}
+
+func errForeign(fileSystem string) error {
+	return fmt.Errorf("it is on %s, whose file locks may not hold between all that see the file", fileSystem)
 }
 
 // readBootID reads the boot ID of the kernel.

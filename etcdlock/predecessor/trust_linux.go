@@ -2,6 +2,10 @@ package predecessor
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,3 +60,61 @@ func nameOf(magic int64) (name string, local bool) {
 
 // bootID returns what tells this boot of this kernel from any other; see boot_id in random(4).
 func bootID() (string, error) { return readBootID("/proc/sys/kernel/random/boot_id") }
+
+// mounts is where the kernel lists what is mounted, see proc(5).
+const mounts = "/proc/self/mountinfo"
+
+// mountOf returns the type of the file system that a path is on, as the kernel's list says it, and
+// whether it is none of those whose locks are trusted. It does not ask that file system: one of a
+// network that is away does not answer, and a process that waits for it cannot be killed. A list
+// that cannot be read says nothing.
+func mountOf(path string) (kind string, foreign bool) {
+	path, err := filepath.Abs(path)
+	list, unread := os.ReadFile(mounts)
+	if err != nil || unread != nil {
+		return "", false
+	}
+	switch kind = mountIn(string(list), path); kind {
+	case "", "overlay", "ext2", "ext3": // they have the numbers of others
+		return kind, false
+	}
+	for _, name := range localFileSystems {
+		if kind == name {
+			return kind, false
+		}
+	}
+	return kind, true
+}
+
+// mountIn returns the type of the file system of a path by a list of mounts; "" = it does not say.
+func mountIn(list, path string) (kind string) {
+	longest := -1
+	for line := range strings.Lines(list) {
+		before, after, _ := strings.Cut(line, " - ")
+		fields, types := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 5 || len(types) == 0 {
+			continue
+		}
+		at := unescapeMount(fields[4])
+		within := at == "/" || path == at || strings.HasPrefix(path, at+"/")
+		if within && len(at) >= longest { // of two at one place, the later one is on top
+			longest, kind = len(at), types[0]
+		}
+	}
+	return kind
+}
+
+// unescapeMount returns a path as it is of which proc(5) has spaces, tabs, line feeds and
+// backslashes as octal numbers.
+func unescapeMount(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if n, err := strconv.ParseUint(path[min(i+1, len(path)):min(i+4, len(path))], 8, 8); path[i] == '\\' && err == nil {
+			b.WriteByte(byte(n))
+			i += 3
+			continue
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}

@@ -10,6 +10,9 @@ import (
 // fileSystemOf is not needed without a boot ID.
 func fileSystemOf(string) (name string, local bool, err error) { return "", false, errNoBoot }
 
+// mountOf is not needed without a boot ID.
+func mountOf(string) (kind string, foreign bool) { return "", false }
+
 // bootID returns an error: nothing that is known here tells a copy on another machine from the
 // file.
 func bootID() (string, error) { return "", errNoBoot }
