@@ -7,7 +7,7 @@ func TestTheKindOfAFileSystemIsKnownWithoutAskingIt(t *testing.T) {
 	const list = `22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:26 / /data rw - nfs4 server:/export rw,addr=192.0.2.1
 31 30 0:27 / /data/local\040disk rw,noatime - xfs /dev/vdb rw
-32 22 0:28 / /twice rw - tmpfs tmpfs rw
+32 22 0:28 / /twice rw - tmpfs none rw
 33 22 0:29 / /twice rw master:2 propagate_from:3 - fuse.sshfs host: rw
 `
 	for path, want := range map[string]string{
