@@ -101,7 +101,7 @@ func TestDoctorSaysWhyARestartHasToWaitForTheSession(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string]string{
 		`""`:            "data_dir is empty",
-		"/proc/self/fd": "use /proc/self/fd: it is on proc, whose file locks may not hold between all that see the file",
+		"/proc/self/fd": "use /proc/self/fd/outcomes: it is on proc, whose file locks may not hold between all that see the file",
 	} {
 		lines, _ := doctor(t, "data_dir: "+dir+doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /restart}", shared.etcd.Endpoint)))
 		says(t, lines, "restart in place", "warning", want+"; the locks of a process that was killed stay closed for etcd.session_ttl (15s)")
