@@ -3,10 +3,10 @@ package virtual
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,14 +294,18 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// write puts the history of a failed run where it can be read.
+// write puts the history of a failed run where it can be read. The same seed may fail again in another way: each run has a file of its own.
 func (w *world) write(dir string) {
-	name := filepath.Join(dir, fmt.Sprintf("history-%d.txt", w.seed))
-	if err := os.WriteFile(name, []byte(strings.Join(w.history, "\n")+"\n"), 0o644); err != nil {
+	f, err := os.CreateTemp(dir, fmt.Sprintf("history-%d-*.txt", w.seed))
+	if err == nil {
+		_, err = f.WriteString(strings.Join(w.history, "\n") + "\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		w.t.Error(err)
 		return
 	}
-	w.t.Logf("the whole history is in %s", name)
+	w.t.Logf("the whole history is in %s", f.Name())
 }
 
 // senders send events until end, each with the retry schedule of its kind.
