@@ -164,7 +164,7 @@ func answered(status, pause int, arrange func(*stage) <-chan struct{}) func(*sta
 			if status == 200 {
 				body = x.Receipt()
 			}
-			_ = x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nRetry-After: %d\r\nContent-Length: %d\r\n\r\n%s", status, pause, len(body), body))
+			_ = x.Answer(status, body, fmt.Sprintf("Retry-After: %d", pause))
 			<-came
 			close(moment)
 			x.Gone()

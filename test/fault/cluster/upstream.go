@@ -326,12 +326,17 @@ func (x *Exchange) Effect() bool {
 // Receipt is the body of the usual answer: it tells executions apart.
 func (x *Exchange) Receipt() string { return fmt.Sprintf("%s was done by %s", x.Event, x.Execution) }
 
-// Answer writes a whole answer. The work is over before that: the next call may come before this one returns.
-func (x *Exchange) Answer(status int, body string) error {
+// Answer writes a whole answer, with further header lines. The work is over before that: the next call may come before this one returns, and before
+// the connection of one is closed that has been answered.
+func (x *Exchange) Answer(status int, body string, lines ...string) error {
 	x.up.mu.Lock()
 	x.up.rests(x)
 	x.up.mu.Unlock()
-	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body))
+	more := ""
+	for _, line := range lines {
+		more += line + "\r\n"
+	}
+	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s", status, more, len(body), body))
 }
 
 // Write writes raw bytes.
