@@ -62,7 +62,7 @@ func told(x *client.Execution) string {
 }
 
 // WriteCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab: spreadsheets of some countries part cells there, and
-// what follows would be a cell that nobody has looked at for a formula.
+// what follows would be a cell that was not checked for a formula.
 func WriteCSV(to io.Writer, row []string) error {
 	var line strings.Builder
 	for i, field := range row {

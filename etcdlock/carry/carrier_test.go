@@ -217,7 +217,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	}
 }
 
-// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: whoever takes over a try may have no
+// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: the process that takes over a try may have no
 // time left to hear of that, and gives it back as it was.
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)

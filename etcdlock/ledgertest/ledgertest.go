@@ -201,7 +201,7 @@ func Failure() idem.End {
 	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
 }
 
-// UnknownEnd is the end of a call of which nobody knows whether it was executed.
+// UnknownEnd is the end of a call that may have been executed.
 func UnknownEnd() idem.End {
 	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: string(idem.DecisionUpstreamFailed)}}
 }

@@ -137,7 +137,7 @@ func LetterStays(tb testing.TB, s Store, id idem.ExecutionID) {
 	}
 }
 
-// LeaveToAPerson is how a process lets go of what waits for somebody.
+// LeaveToAPerson is how a process lets go of an execution that waits for a person.
 func LeaveToAPerson(t *testing.T, h idem.Held) {
 	t.Helper()
 	p := *h.Lock().Parked

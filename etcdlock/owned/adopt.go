@@ -25,7 +25,7 @@ func (a *adopting) run(life context.Context) {
 	put, _, err := (&writing{h: a.h, write: a}).run(life)
 	switch {
 	case put != nil:
-		a.adopted(put)
+		a.noteAdoption(put)
 	case err == nil:
 		a.h.taken()
 	}
@@ -54,7 +54,7 @@ func (a *adopting) done(l *idem.Lock, _ *writing) bool {
 	return l.Alive == protocol.SessionAlive(a.to.Name)
 }
 
-func (a *adopting) adopted(l *idem.Lock) {
+func (a *adopting) noteAdoption(l *idem.Lock) {
 	h := a.h
 	h.mu.Lock()
 	h.session = a.to

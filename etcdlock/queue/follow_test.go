@@ -42,7 +42,7 @@ func TestFollowReturnsTheEndOfThatVeryExecution(t *testing.T) {
 		t.Errorf("recorded: %+v", seen)
 	}
 
-	// Somebody forgets the record before who follows has looked.
+	// The record is forgotten before the delivery that follows has looked.
 	if _, err := e.Client.Delete(within(t, patience), ledgertest.Layout.Keys(&l).Record); err != nil {
 		t.Fatal(err)
 	}

@@ -115,8 +115,8 @@ func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	}
 }
 
-// The lock changes hands all the time while a crowd comes: whoever is refused because of that
-// passes those who come after it.
+// The lock changes hands all the time while many deliveries come: one that is refused for that
+// passes those that come after it.
 func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})

@@ -229,7 +229,7 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 		switch {
 		case err == nil:
 			if s.renewed(sent) {
-				k.changed()
+				k.announceChange()
 			}
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			s.End(ErrGone)
@@ -269,16 +269,16 @@ func (k *Keeper) set(s *Session, trouble error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.session, k.trouble = s, trouble
-	k.changedLocked()
+	k.announceChangeLocked()
 }
 
-func (k *Keeper) changed() {
+func (k *Keeper) announceChange() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.changedLocked()
+	k.announceChangeLocked()
 }
 
-func (k *Keeper) changedLocked() {
+func (k *Keeper) announceChangeLocked() {
 	close(k.change)
 	k.change = make(chan struct{})
 }

@@ -62,7 +62,7 @@ func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *test
 }
 
 // TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
-// whatever the numbers are and whoever has heard of the second one.
+// whatever the numbers are and which process has heard of the second one.
 func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T) {
 	y := protocol.NewLayout("/hooklock")
 	p := New(&Options{Layout: y, Process: limited{most: 4}})
