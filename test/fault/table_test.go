@@ -57,20 +57,13 @@ func tabled[S any](t *testing.T, name, head string, steps []S, step func(*testin
 	for i, row := range rows {
 		table += fmt.Sprintf("| %d | %s |\n", i+1, row)
 	}
-	path := killTable
-	if strings.HasPrefix(name, "parked") {
-		path = parkedTable
-	}
-	section(t, path, name, table, true)
+	section(t, killTable, name, table, true)
 }
 
 // cells are a row of a table.
 func cells(texts ...string) string { return strings.Join(texts, " | ") }
 
-const (
-	killTable   = "../../docs/kill-table.md"
-	parkedTable = "kill-table.md" // of parked events
-)
+const killTable = "kill-table.md"
 
 func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {
 	t.Helper()
