@@ -145,7 +145,7 @@ func (o *Options) WithDefaults() Options {
 
 // Target returns the etcd that o names, and the user.
 func (o *Options) Target() *link.Target {
-	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout, Username: o.Username, Password: o.Password, TLS: o.TLS, OnOperation: o.OnOperation}
+	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout, Username: o.Username, Password: o.Password, TLS: o.TLS, Clock: o.Clock, OnOperation: o.OnOperation}
 }
 
 // SessionEvent is a change in the life of this process's session.

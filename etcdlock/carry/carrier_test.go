@@ -2,12 +2,16 @@ package carry_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"hooklock/etcdlock"
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/etcdlock/ledgertest"
+	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 	"hooklock/idem/guard"
@@ -156,17 +160,41 @@ func TestTheLockOfACancelledTryStaysClosedForItsReleaseDelay(t *testing.T) {
 	}
 }
 
-// TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed, whoever ends it between two tries.
+// TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed, whatever ends it between two tries,
+// and whatever the clock says of the process that made the try.
 func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	const delay = 5 * time.Second
+	var passed atomic.Int64
+	clock := link.SystemClock()
+	boot := clock.Boot
+	clock.Boot = func() time.Duration { return boot() + time.Duration(passed.Load()) }
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, Clock: clock, SessionTTL: time.Minute})
+	later := func(end func(idem.Held) error) func(idem.Held) error {
+		return func(h idem.Held) error {
+			passed.Add(int64(2 * delay))
+			return end(h)
+		}
+	}
 	skipped := func(h idem.Held) error {
+		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"}, nil)
+		return err
+	}
+	putDown := func(h idem.Held) error {
 		if err := h.Release(within(t, patience)); err != nil {
 			return err
 		}
-		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"}, nil)
-		return err
+		return skipped(h)
+	}
+	skippedWhereItRests := func(h idem.Held) error {
+		if err := skipped(h); err != nil {
+			return err
+		}
+		if err := h.Release(within(t, patience)); !errors.Is(err, idem.ErrCancelled) {
+			return fmt.Errorf("it was asked to stop: %w", err)
+		}
+		return nil
 	}
 	tooOld := func(h idem.Held) error {
 		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
@@ -188,22 +216,26 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		name   string
 		end    func(idem.Held) error
 		effect idem.Outcome  // of the tries before
-		ago    time.Duration // was its try
+		ahead  time.Duration // the clock that its try was made by
 		closed bool
 	}{
-		{"skipped soon", skipped, idem.Unknown, 0, true},
-		{"skipped later", skipped, idem.Unknown, time.Hour, false},
-		{"skipped soon, after an answer to an earlier try", skipped, idem.Executed, 0, true},
+		{"skipped soon", putDown, idem.Unknown, 0, true},
+		{"skipped soon, tried by a clock an hour behind", putDown, idem.Unknown, -time.Hour, true},
+		{"skipped later", later(putDown), idem.Unknown, 0, true}, // it was put down just now
+		{"skipped where it rests, later", later(skippedWhereItRests), idem.Unknown, 0, false},
+		{"skipped later, tried by a clock an hour ahead", later(skippedWhereItRests), idem.Unknown, time.Hour, false},
+		{"skipped soon, after an answer to an earlier try", putDown, idem.Executed, 0, true},
 		{"too old", tooOld, idem.Unknown, 0, true},
-		{"out of tries, after an answer to an earlier one", answered, idem.Executed, time.Hour, true},
+		{"too old, tried by a clock an hour behind", tooOld, idem.Unknown, -time.Hour, true},
+		{"out of tries, after an answer to an earlier one", answered, idem.Executed, -time.Hour, true},
 	} {
 		l := parkedLock(c.name, "event")
-		l.ReleaseDelay = time.Minute
+		l.ReleaseDelay = delay
 		mustPark(t, s, l, 0)
 		h := takeNext(t, s).Held
 		mustAttempt(t, h)
 		p := *h.Lock().Parked
-		p.Trying, p.Last, p.Effect = false, &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(-c.ago)}, c.effect
+		p.Trying, p.Last, p.Effect = false, &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(c.ahead)}, c.effect
 		if err := h.Rest(within(t, patience), p); err != nil {
 			t.Fatal(err)
 		}

@@ -33,10 +33,20 @@ type Finisher struct {
 // Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free afterwards.
 type Ending func(record protocol.Leased, cool *protocol.Cooling) protocol.Op
 
-// Request returns a request with the transaction that ends the execution of l with the record r. writer marks the record: a caller that has to recognise
-// its own record gives a writer of its own.
-func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, writer string, txn Ending, k protocol.Keys) (*commit.Request, error) {
-	record, err := f.record(ctx, l, r, writer)
+// Ended is an execution that ends.
+type Ended struct {
+	Lock *idem.Lock
+	// RestsSince is a revision that says of a parked execution that its latest try has ended; 0: none does.
+	RestsSince int64
+	Record     *idem.Record
+	// Writer marks the record: a caller that has to recognise its own record gives a writer of its own.
+	Writer string
+}
+
+// Request returns a request with the transaction that ends the execution.
+func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol.Keys) (*commit.Request, error) {
+	l := e.Lock
+	record, err := f.record(ctx, l, e.Record, e.Writer)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +55,7 @@ func (f *Finisher) Request(ctx context.Context, l *idem.Lock, r *idem.Record, wr
 	if record.Apart != nil {
 		size += len(record.Apart.Value)
 	}
-	if f.mayStillRun(l, r) {
+	if f.mayStillRun(e) {
 		if cool, err = f.coolDown(ctx, l); err != nil {
 			return nil, err
 		}
@@ -102,10 +112,12 @@ func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, wri
 	return stored, err
 }
 
-// mayStillRun reports whether the upstream may still work on an execution that ends as r. For a parked one its latest try says so: r has the outcome of all
-// of them. If it rests between tries, the time when that try ended is known, by the clock of the process that made it.
-func (f *Finisher) mayStillRun(l *idem.Lock, r *idem.Record) bool {
-	p := l.Parked
+// mayStillRun reports whether the upstream may still work on an execution that ends. For a parked one
+// its latest try says so: the record has the outcome of all of them. If it rests between tries, the
+// age of what etcd says of that counts, and not Last.At: a clock that is an hour ahead would open the
+// lock while the upstream is at work.
+func (f *Finisher) mayStillRun(e *Ended) bool {
+	l, r, p := e.Lock, e.Record, e.Lock.Parked
 	switch {
 	case l.ReleaseDelay == 0:
 		return false
@@ -114,7 +126,7 @@ func (f *Finisher) mayStillRun(l *idem.Lock, r *idem.Record) bool {
 	case p == nil || p.Trying:
 		return r.Outcome == idem.Unknown
 	}
-	return p.Last != nil && p.Last.Outcome == idem.Unknown && f.Clock.Now().Sub(p.Last.At) < l.ReleaseDelay
+	return p.Last != nil && p.Last.Outcome == idem.Unknown && f.Pool.Age(e.RestsSince) < l.ReleaseDelay
 }
 
 // coolDown makes the cooling lock on a new lease. If its transaction gets no answer, the lease is left to run out: the transaction may yet use it.

@@ -1,6 +1,10 @@
 package link
 
-import pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+import (
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
 
 // moment is what was known of etcd when a request was sent: the largest revision of an answer, and how often etcd had gone back before.
 type moment struct {
@@ -25,10 +29,12 @@ func (p *Pool) heard(before moment, revision int64) {
 	}
 	if revision >= before.revision {
 		p.at.revision = max(p.at.revision, revision)
+		p.ages.note(p.at.revision)
 		p.mu.Unlock()
 		return
 	}
 	p.at = moment{revision, before.backs + 1}
+	p.ages.forget()
 	p.mu.Unlock()
 	if p.onBack != nil {
 		p.onBack(before.revision, revision)
@@ -41,4 +47,20 @@ func (p *Pool) heard(before moment, revision int64) {
 // ofAll reports whether the answer has the revision of the cluster, and not just that of the member which was asked.
 func ofAll(ops []*pb.RequestOp) bool {
 	return len(ops) > 0 && !ops[0].GetRequestRange().GetSerializable() // all of them are, or none
+}
+
+// Age returns how long ago etcd had revision at the latest, by this process's own clocks: 0 if it
+// does not know. It is less than the true age, never more: nothing that another process wrote is
+// compared with a clock of this one.
+func (p *Pool) Age(revision int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ages.of(revision)
+}
+
+// noteRevision tells Age of a revision that a watch reported.
+func (p *Pool) noteRevision(revision int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ages.note(revision)
 }

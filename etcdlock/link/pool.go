@@ -56,6 +56,7 @@ type Pool struct {
 	used  int           // the member that is used
 	moved chan struct{} // closed at the next change of used, and when etcd has gone back
 	at    moment
+	ages  ages
 }
 
 // member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
@@ -111,6 +112,8 @@ type Target struct {
 	Password string
 	TLS      *tls.Config // nil = no TLS
 
+	// Clock measures the age of revisions; the zero value is SystemClock.
+	Clock Clock
 	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
 	OnOperation func(Operation)
 	// OnBack is called when etcd answers with a smaller revision than before: what it had committed since is gone. Afterwards every watch ends,
@@ -120,7 +123,10 @@ type Target struct {
 
 // OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{Limits: LimitsFor(o.RequestTimeout), moved: make(chan struct{}), onBack: o.OnBack}
+	p := &Pool{Limits: LimitsFor(o.RequestTimeout), moved: make(chan struct{}), onBack: o.OnBack, ages: ages{clock: o.Clock}}
+	if o.Clock.Now == nil {
+		p.ages.clock = SystemClock()
+	}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
 			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")

@@ -87,7 +87,7 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	if on == OfWaits {
 		watcher = member.watcher(client)
 	}
-	if err = follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
+	if err = p.follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
 		return err
 	}
 	if member.heard(err); staleToken(err) {
@@ -98,14 +98,14 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 }
 
 // follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx cancels it.
-func follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
+func (p *Pool) follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
 	for _, w := range watches {
-		following.Go(func() { ended <- w.follow(ctx, watcher) })
+		following.Go(func() { ended <- w.follow(ctx, watcher, p.noteRevision) })
 	}
 	select {
 	case err := <-ended:
@@ -116,11 +116,12 @@ func follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher,
 	return nil
 }
 
-func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher) error {
+func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher, note func(revision int64)) error {
 	for news := range watcher.Watch(ctx, w.Key, w.Opts...) {
 		if err := news.Err(); err != nil {
 			return err
 		}
+		note(news.Header.Revision)
 		if w.Batch != nil {
 			w.Batch(news.Events)
 			continue

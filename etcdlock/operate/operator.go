@@ -91,7 +91,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 			return nil, answer, err
 		}
 	}
-	r, err := t.o.Request(ctx, l, record, writer, txn, at.Keys)
+	r, err := t.o.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn, at.Keys)
 	if err != nil {
 		return nil, answer, err
 	}

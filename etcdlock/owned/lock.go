@@ -27,6 +27,7 @@ type Lock struct {
 	lock    *idem.Lock       // as last seen in etcd; replaced, never changed
 	session *session.Session // that vouches for it
 	ending  bool             // Settle or Release was called: no call runs any more
+	rested  int64            // the first revision that says of a parked one that its latest try has ended; 0 = none does
 	line    protocol.Line    // the known waiters when it got the lock
 	handing bool             // handing it over was tried
 	rewound bool             // etcd went back since it was taken: its later states are lost
@@ -117,11 +118,30 @@ func (h *Lock) See(l *idem.Lock) {
 	}
 	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
 		h.lock = l
+		h.noteRestLocked(l)
 	}
 	h.mu.Unlock()
 	if l.Cancel != nil {
 		h.Stop(idem.ErrCancelled)
 	}
+}
+
+// noteRestLocked remembers when l began to rest: what is written into it later, as a cancel, does not
+// make its latest try younger.
+func (h *Lock) noteRestLocked(l *idem.Lock) {
+	switch {
+	case l.Parked == nil || l.Parked.Trying:
+		h.rested = 0
+	case h.rested == 0:
+		h.rested = l.Revision
+	}
+}
+
+// restsSince returns the revision since which etcd says that the latest try has ended; 0 = it does not.
+func (h *Lock) restsSince() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rested
 }
 
 // lookAgain reads the lock after another process has changed it.

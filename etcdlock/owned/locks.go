@@ -61,7 +61,9 @@ func (s *Locks) Make(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
 	if of != nil { // most records have it as the end of their holder, and need not say it twice
 		writer = of.Name
 	}
-	return &Lock{locks: s, o: s.o, keys: k, writer: writer, since: s.o.Clock.Instant(), lock: &l, session: of}
+	h := &Lock{locks: s, o: s.o, keys: k, writer: writer, since: s.o.Clock.Instant(), lock: &l, session: of}
+	h.noteRestLocked(&l) // nothing else knows h yet
+	return h
 }
 
 // OnBehalf returns the lock of another process, to do what only its holder may do. Its record is told apart from all others.

@@ -104,7 +104,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	}
 	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
 	keys.Mark = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.o.Finisher.Request(ctx, l, c.record, h.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	r, err := h.o.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record, Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
 		if cool != nil {
 			next = nil

@@ -95,7 +95,10 @@ func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, 
 		return nil, err
 	}
 	record := protocol.RecordOf(dead, end)
-	return r.o.Request(ctx, finish.Reduce(refusals, dead, record), record, r.o.Writer, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	ended := &finish.Ended{
+		Lock: finish.Reduce(refusals, dead, record), RestsSince: dead.Revision, Record: record, Writer: r.o.Writer,
+	}
+	return r.o.Request(ctx, ended, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.Reap(k, at, record, cool)
 	}, k)
 }
