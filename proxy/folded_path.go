@@ -8,10 +8,12 @@ import (
 	"hooklock/idem/naming"
 )
 
-// foldedPath is a path in canonical forms, which are equal for all spellings that some server takes for the same path (docs/bypass.md has the
-// servers). The zero value is ready for read, which may be called again.
+// foldedPath is a path in canonical forms, which are equal for all spellings that some server takes
+// for the same path (deploy/test/bypass/measured.md has the servers). The zero value is ready for
+// read, which may be called again.
 type foldedPath struct {
-	// early is for servers that decode before they split, late for those that split before they decode. In both, no step is empty.
+	// early is for servers that decode before they split, late for those that split before they
+	// decode. In both, no step is empty.
 	early, late [][]byte
 	// authority: the first step may be taken for a host, because the path begins with "//" or `/\`.
 	authority bool
@@ -46,7 +48,8 @@ func (l *foldedPath) read(raw []byte) {
 
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
-// decodeAll appends raw to dst with every escape decoded, also those that decoding makes ("%2541" is "A"), and IIS's "%u0041".
+// decodeAll appends raw to dst with every escape decoded, also those that decoding makes ("%2541"
+// is "A"), and IIS's "%u0041".
 func decodeAll(raw, dst []byte) []byte {
 	begin := len(dst)
 	for _, c := range raw {
@@ -99,7 +102,8 @@ func hexNumber(digits []byte) (n rune, ok bool) {
 	return n, true
 }
 
-// foldStep returns one step in small letters, without the white space around it and the dots behind it, unless that is all there is.
+// foldStep returns one step in small letters, without the white space around it and the dots behind
+// it, unless that is all there is.
 func foldStep(step []byte) []byte {
 	folded := bytes.TrimFunc(bytes.Map(foldRune, step), isBlank)
 	if string(folded) != ".." && string(folded) != "." {
@@ -111,7 +115,8 @@ func foldStep(step []byte) []byte {
 	return folded
 }
 
-// foldRune maps letters to one of those that some server takes for the same: "K", "k" and the Kelvin sign. What URL parsers drop is dropped.
+// foldRune maps letters to one of those that some server takes for the same: "K", "k" and the
+// Kelvin sign. What URL parsers drop is dropped.
 func foldRune(r rune) rune {
 	switch r {
 	case '\t', '\n', '\r':
@@ -124,8 +129,9 @@ func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || r == '\ufeff'
 }
 
-// isScript reports whether a step looks like a program that a web server runs with the rest of the path as its PATH_INFO. Endings that
-// are also domains (.pl, .py) are not among them, because account names are often domains.
+// isScript reports whether a step looks like a program that a web server runs with the rest of the
+// path as its PATH_INFO. Endings that are also domains (.pl, .py) are not among them, because
+// account names are often domains.
 func isScript(segment []byte) bool {
 	ending, found := afterLast(segment, '.')
 	if !found {
@@ -149,7 +155,8 @@ func isIndex(segment []byte) bool {
 	return isScript(segment) && bytes.HasPrefix(segment, []byte("index."))
 }
 
-// folded returns the pattern's segments in the form of a foldedPath: without an empty one at the end, and without the folder's index.
+// folded returns the pattern's segments in the form of a foldedPath: without an empty one at the
+// end, and without the folder's index.
 func folded(p *naming.Pattern) []naming.Segment {
 	segments := make([]naming.Segment, 0, len(p.Segments()))
 	for _, s := range p.Segments() {
@@ -176,8 +183,8 @@ func (p *Pattern) couldBe(path *foldedPath) bool {
 	return false
 }
 
-// readsAs tries a path as it is, and behind each front controller in it: /index.php/hooks/a is /hooks/a to Laravel and Symfony, and
-// /shop/index.php/hooks/a is /shop/hooks/a.
+// readsAs tries a path as it is, and behind each front controller in it: /index.php/hooks/a is
+// /hooks/a to Laravel and Symfony, and /shop/index.php/hooks/a is /shop/hooks/a.
 func (p *Pattern) readsAs(path [][]byte) bool {
 	if p.begins(nil, path) {
 		return true
@@ -190,7 +197,8 @@ func (p *Pattern) readsAs(path [][]byte) bool {
 	return false
 }
 
-// begins reports whether base and path, one behind the other, are a path of p or one that is longer.
+// begins reports whether base and path, one behind the other, are a path of p or one that is
+// longer.
 func (p *Pattern) begins(base, path [][]byte) bool {
 	n, length := len(p.folded), len(base)+len(path)
 	if length < n {
@@ -214,8 +222,8 @@ func (p *Pattern) begins(base, path [][]byte) bool {
 	return n > 0 && (isScript(at(n-1)) || hasEnding(p.folded[n-1].Literal)) // PATH_INFO: /hook.php/x
 }
 
-// sameButEnding reports whether one of the two is the other with an ending: /hooks/a.json is /hooks/a to Rails, /hook is /hook.php to
-// Apache's MultiViews.
+// sameButEnding reports whether one of the two is the other with an ending: /hooks/a.json is
+// /hooks/a to Rails, /hook is /hook.php to Apache's MultiViews.
 func sameButEnding(a []byte, b string) bool {
 	longer, shorter := string(a), b
 	if len(longer) < len(shorter) {

@@ -30,7 +30,7 @@ func ask(t *Table, method, target string, bare bool) (route, code string) {
 	return route, code
 }
 
-// Each of these runs the endpoint of some server, which docs/bypass.md names.
+// Each of these runs the endpoint of some server, which deploy/test/bypass/measured.md names.
 func TestASpellingThatSomeServerTakesForARouteIsAmbiguous(t *testing.T) {
 	for _, verified := range []bool{false, true} {
 		table := tableOf(t, verified, "/hooks/a", "/hook.php", "/shop/{account}", "/files/{rest...}", "/folder/", "/entry/index.php", "/shop/{account}/items/{item}", "/data/feed.json")

@@ -77,7 +77,7 @@ func (sc *scenario) mayHappen() string {
 		{b.pause, "pause"}, {b.resume, "resume"},
 	} {
 		if w.times > 0 {
-			all = append(all, fmt.Sprintf("%d × %s", w.times, w.word))
+			all = append(all, strings.TrimPrefix(fmt.Sprintf("%d× %s", w.times, w.word), "1× "))
 		}
 	}
 	for _, w := range []struct {
@@ -85,7 +85,7 @@ func (sc *scenario) mayHappen() string {
 		word string
 	}{
 		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.challenges, "challenges"}, {sc.final, "cancels are final"}, {sc.apart, "kept answers apart from their records"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
-		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.rests, "nobody is claimed before he has waited"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
+		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.rests, "nothing is claimed before it has waited"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
 		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"}, {sc.together, "places of one request"},
 	} {
 		if w.is {

@@ -6,7 +6,7 @@ import (
 
 // Spelling is a request that some server takes for a POST to an endpoint, although it is spelled differently.
 type Spelling struct {
-	// Name is what docs/bypass.md calls it.
+	// Name is what deploy/test/bypass/measured.md calls it.
 	Name string
 	// Request is the raw request, without a signature.
 	Request string
@@ -65,7 +65,7 @@ func Spellings(path string) []Spelling {
 	return all
 }
 
-// Laxities returns how docs/bypass.md names the spellings that a server reads as one endpoint: common groups of them by one name.
+// Laxities returns how measured.md names the spellings that a server reads as one endpoint: common groups of them by one name.
 func Laxities(spellings []string) string {
 	return strings.NewReplacer("GET, HEAD, OPTIONS, DELETE", "any method", "encoded letter, two slashes, dot segment, dots", "normal form").
 		Replace(strings.Join(spellings, ", "))

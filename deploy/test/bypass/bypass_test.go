@@ -12,7 +12,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-const page = "docs/bypass.md"
+const page = "deploy/test/bypass/measured.md"
 
 func TestNoSpellingRunsTheEndpointUnsigned(t *testing.T) {
 	table := kit.Read(t, filepath.Join(kit.Root(), page))

@@ -9,7 +9,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-// setup is a server with an endpoint. Its row in docs/bypass.md has the spellings that it reads as that endpoint.
+// setup is a server with an endpoint. Its row in measured.md has the spellings that it reads as that endpoint.
 type setup struct {
 	name  string
 	path  string
@@ -160,12 +160,12 @@ func nodeIn(t *testing.T, dir, script string) string {
 	return await(t, testkit.Start(t, server), addr)
 }
 
-// measuredNode is a Node of the version of docs/bypass.md. Node 18, which is Debian 12's, lets other bytes pass.
+// measuredNode is a Node of the version of measured.md. Node 18, which is Debian 12's, lets other bytes pass.
 func measuredNode(t *testing.T) string {
 	t.Helper()
 	node := program(t, "node")
 	if version, err := exec.Command(node, "--version").Output(); err != nil || !strings.HasPrefix(string(version), "v20.") {
-		t.Skipf("node is %s (%v), and docs/bypass.md has what Node 20 does", strings.TrimSpace(string(version)), err)
+		t.Skipf("node is %s (%v), and measured.md has what Node 20 does", strings.TrimSpace(string(version)), err)
 	}
 	return node
 }
