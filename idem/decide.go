@@ -116,7 +116,7 @@ func (v *Verdict) Taken() bool {
 }
 
 // Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its checks is the
-// promise of docs/decisions.md: mismatch, in flight, replayed or unknown, then the lock. An event binds its bytes while
+// promise of docs/answers.md: mismatch, in flight, replayed or unknown, then the lock. An event binds its bytes while
 // it runs or waits, and once it does not run again; a failure binds nothing.
 func Decide(seen *Seen, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/decisions.md, and the code that decides
+// Decision is what Hooklock did with one delivery. A new one needs a name and a row here, a row in docs/answers.md, and the code that decides
 // it.
 type Decision string
 
-// The decisions, in the order of the table in docs/decisions.md.
+// The decisions, in the order of the table in docs/answers.md.
 const (
 	DecisionExecuted            Decision = "executed"
 	DecisionReplayed            Decision = "replayed"
@@ -224,7 +224,7 @@ var decisions = [...]DecisionRow{
 	},
 }
 
-// Decisions returns the rows, in the order of docs/decisions.md. The caller owns the slice.
+// Decisions returns the rows, in the order of docs/answers.md. The caller owns the slice.
 func Decisions() []DecisionRow { return slices.Clone(decisions[:]) }
 
 // Row returns the row of d; the zero value if there is none.

@@ -7,7 +7,7 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// The headers of Hooklock. docs/decisions.md lists them.
+// The headers of Hooklock. docs/headers.md lists them.
 const (
 	headerDecision  = "Hooklock-Decision"
 	headerExecution = "Hooklock-Execution"

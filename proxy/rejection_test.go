@@ -12,7 +12,7 @@ import (
 )
 
 func TestEveryRejectionIsInTheTableOfTheDocs(t *testing.T) {
-	page, err := os.ReadFile("../docs/decisions.md")
+	page, err := os.ReadFile("../docs/answers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func everything(t *testing.T) *rig {
 func values(metric, label string) []string {
 	switch metric + " " + label {
 	case "hooklock_deliveries_total decision":
-		return []string{"a [decision](decisions.md#the-answers)"}
+		return []string{"a [decision](answers.md#the-answers)"}
 	case "hooklock_lock_acquisitions_total result":
 		return acquisitionResults
 	case "hooklock_idempotency_lookups_total result":

@@ -9,9 +9,9 @@ import (
 	"hooklock/idem"
 )
 
-// TestTheTableOfDecisionsIsTheOneOfTheCode compares each row of docs/decisions.md with that of idem: decision, status, code and effect.
+// TestTheTableOfDecisionsIsTheOneOfTheCode compares each row of docs/answers.md with that of idem: decision, status, code and effect.
 func TestTheTableOfDecisionsIsTheOneOfTheCode(t *testing.T) {
-	_, text, found := strings.Cut(pages(t)["docs/decisions.md"], "| Decision | When | Status, `code` | `executed` |")
+	_, text, found := strings.Cut(pages(t)["docs/answers.md"], "| Decision | When | Status, `code` | `executed` |")
 	if !found {
 		t.Fatal("the table is not there")
 	}

@@ -111,9 +111,9 @@ func words(t *testing.T, file, pattern string) []string {
 func TestWhatTheCodeSaysIsInATable(t *testing.T) {
 	all := pages(t)
 	for _, c := range []struct{ file, pattern, page string }{
-		{"proxy/rejection.go", `= "([a-z_]+)"`, "docs/decisions.md"},
-		{"proxy/headers.go", `"((?:Hooklock|Idempotent)-[A-Za-z-]+)(?:: )?"`, "docs/decisions.md"},
-		{"proxy/sender/renew.go", `= "(Hooklock-[A-Za-z-]+)"`, "docs/decisions.md"},
+		{"proxy/rejection.go", `= "([a-z_]+)"`, "docs/answers.md"},
+		{"proxy/headers.go", `"((?:Hooklock|Idempotent)-[A-Za-z-]+)(?:: )?"`, "docs/headers.md"},
+		{"proxy/sender/renew.go", `= "(Hooklock-[A-Za-z-]+)"`, "docs/headers.md"},
 	} {
 		for _, word := range words(t, c.file, c.pattern) {
 			if !strings.Contains(all[c.page], "`"+word) {

@@ -141,7 +141,7 @@ func (f *filter) flags(cmd *cobra.Command) {
 	textFlag(cmd, &f.q.Route, "route", "only of this route")
 	textFlag(cmd, &f.status, "status", "only with this status: "+strings.Join(statusNames(), ", "), statusNames()...)
 	textFlag(cmd, &f.outcome, "outcome", "only with this outcome: "+strings.Join(outcomeNames(), ", "), outcomeNames()...)
-	textFlag(cmd, &f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; decisions.md lists them", decisionNames()...)
+	textFlag(cmd, &f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; answers.md lists them", decisionNames()...)
 	textFlag(cmd, &f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp)
 	textFlag(cmd, &f.q.Until, "until", "only what ended (or began) until then")
 	textFlag(cmd, &f.q.EventID, "event", "only the event that its sender gave this ID")
