@@ -157,12 +157,13 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/routes/counts?since=1h&step=1m", ""},
 	{"GET", "/v1/config", ""},
 	{"POST", "/v1/config/reload", ""},
+	{"POST", "/v1/notify/test", ""},
 	{"GET", "/v1/embedded/backup", ""},
 }
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
 func asksNoLedger(path string) bool {
-	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/attention"}, path)
+	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/notify/test", "/v1/attention"}, path)
 }
 
 func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {

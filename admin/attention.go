@@ -72,9 +72,9 @@ func (a *attentionCache) put(list *client.Attention, at time.Time, changes int) 
 func (c *call) attention() error {
 	var list client.Attention
 	if c.caller.limited() {
-		list = c.listAttention()
+		list = c.listAttention(c.r.Context())
 	} else {
-		list = *c.sharedAttention()
+		list = *c.sharedAttention(c.r.Context())
 	}
 	if !c.caller.token.Bodies {
 		list.Items = slices.Clone(list.Items)
@@ -85,8 +85,14 @@ func (c *call) attention() error {
 	return c.ok(http.StatusOK, list)
 }
 
+// Attention returns what needs a person now, for this process itself. It may be some seconds old.
+func (a *API) Attention(ctx context.Context) client.Attention {
+	c := &call{api: a, endpoint: &endpoint{}}
+	return *c.sharedAttention(ctx)
+}
+
 // sharedAttention returns the list of all workflows, which may be some seconds old.
-func (c *call) sharedAttention() *client.Attention {
+func (c *call) sharedAttention(ctx context.Context) *client.Attention {
 	cache := &c.api.attention
 	if list, _ := cache.get(c.api.o.Now()); list != nil {
 		return list
@@ -96,7 +102,7 @@ func (c *call) sharedAttention() *client.Attention {
 	now := c.api.o.Now()
 	list, changes := cache.get(now)
 	if list == nil {
-		made := c.listAttention()
+		made := c.listAttention(ctx)
 		list = &made
 		cache.put(list, now, changes)
 	}
@@ -104,8 +110,8 @@ func (c *call) sharedAttention() *client.Attention {
 }
 
 // listAttention reads what the list is made of, and makes it. What cannot be read is named in it.
-func (c *call) listAttention() client.Attention {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), attentionTime) // others may wait for it
+func (c *call) listAttention(ctx context.Context) client.Attention {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attentionTime) // others may wait for it
 	defer cancel()
 	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.o.Now()}}
 	if !c.caller.limited() {

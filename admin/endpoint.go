@@ -72,6 +72,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "step"}, (*call).counts},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
 		{"POST", "/v1/config/reload", forWrite, reloadConfig, nil, (*call).reload},
+		{"POST", "/v1/notify/test", forWrite, "notify.test", nil, (*call).testNotify},
 		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},
 	}
 }

@@ -22,6 +22,8 @@ type Process interface {
 	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before
 	// the process came to it; it may come to it yet.
 	Reload(ctx context.Context) (reloaded client.Reloaded, problems []string, err error)
+	// TestNotify sends one test message to the receiver of notify, and returns what came of it.
+	TestNotify(ctx context.Context) client.NotifyTest
 }
 
 // unlimited refuses a token that is limited to some workflows, for what is over all of them.
@@ -46,6 +48,23 @@ func (c *call) routes() error {
 		return err
 	}
 	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.o.Process.Routes()})
+}
+
+// testNotify sends a test message.
+func (c *call) testNotify() error {
+	if err := c.unlimited("what is told of"); err != nil {
+		return err
+	}
+	if err := c.noFields(); err != nil {
+		return err
+	}
+	result := c.api.o.Process.TestNotify(c.r.Context())
+	c.audit.After = "taken"
+	if !result.Taken {
+		c.audit.After = result.Problem
+	}
+	c.auditNow(idem.AuditDone)
+	return c.ok(http.StatusOK, result)
 }
 
 // config returns the configuration in force.

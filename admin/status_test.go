@@ -63,6 +63,10 @@ func (p *process) Reload(ctx context.Context) (client.Reloaded, []string, error)
 	return client.Reloaded{SHA256: "cd", Changed: append([]string{}, p.changed...)}, nil, nil
 }
 
+func (p *process) TestNotify(context.Context) client.NotifyTest {
+	return client.NotifyTest{Status: 404, Answer: "no hook", Problem: "the receiver answered 404: no hook"}
+}
+
 func newProcessRig(t *testing.T, p *process) *rig {
 	t.Helper()
 	return newRig(t, unreachable{}, func(o *Options) { o.Process = p })
@@ -172,5 +176,19 @@ func TestReadyzTellsOfARefusedReload(t *testing.T) {
 	}
 	if a := r.ask("GET", "/readyz", "", ""); string(a.body) != "ok\n" {
 		t.Errorf("%q", a.body)
+	}
+}
+
+func TestATestMessageIsAuditedWithWhatCameOfIt(t *testing.T) {
+	r := newProcessRig(t, &process{})
+	r.want(401, "unauthorized", "POST", "/v1/notify/test", "", "")
+	r.want(403, "forbidden", "POST", "/v1/notify/test", readToken1, "")
+	r.want(403, "forbidden", "POST", "/v1/notify/test", stripeToken, "")
+	a := r.want(200, "", "POST", "/v1/notify/test", opsToken, "")
+	if a.text("problem") != "the receiver answered 404: no hook" || a.text("answer") != "no hook" {
+		t.Errorf("%s", a.body)
+	}
+	if line := r.log.audit(t); line["what"] != "notify.test" || line["after"] != "the receiver answered 404: no hook" {
+		t.Errorf("%v", line)
 	}
 }

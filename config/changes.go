@@ -25,6 +25,11 @@ var reloadable = []string{
 	"limits.waiting",
 	"log.event_id",
 	"log.sample",
+	"notify.every",
+	"notify.routes",
+	"notify.url",
+	"notify.url_env",
+	"notify.url_file",
 	"park_store.key_file",
 	"park_store.keys",
 	"park_store.s3.access_key_file",
@@ -46,6 +51,9 @@ func Changes(before, after *Config) (restart, reload []string) {
 	}
 	if was.S3.AccessKey != is.S3.AccessKey || was.S3.SecretKey != is.S3.SecretKey {
 		changed = append(changed, "park_store.s3.keys")
+	}
+	if before.Notify.URL != after.Notify.URL {
+		changed = append(changed, "notify.url")
 	}
 	for _, path := range changed {
 		if slices.Contains(reloadable, path) {

@@ -42,6 +42,8 @@ type Config struct {
 	Health Health `koanf:"health"`
 	// What is written to standard error.
 	Log Log `koanf:"log"`
+	// Messages to people about what needs attention.
+	Notify Notify `koanf:"notify"`
 	// Which deliveries are guarded, and how. Tried in the order of this file; the first match wins. Default none: nothing is
 	// guarded.
 	Routes []Route `koanf:"routes"`
@@ -238,6 +240,22 @@ type Log struct {
 	Sample int `koanf:"sample"`
 	// Whether lines about a delivery have its event ID and its labels. Default true; false if readers of the log may not see event IDs.
 	EventID bool `koanf:"event_id"`
+}
+
+// Notify says where people are told of what needs attention: when it begins, and when it is over. The zero value of URL means that
+// nobody is told.
+type Notify struct {
+	// File with the URL to which messages are posted as JSON, {"text": …}: an incoming webhook of Slack, Mattermost, Rocket.Chat or
+	// Google Chat. One trailing newline is cut. Default empty: no messages.
+	URLFile string `koanf:"url_file"`
+	// Environment variable with the URL, instead of url_file. Default empty.
+	URLEnv string `koanf:"url_env"`
+	// The URL that url_file or url_env gave. Never printed.
+	URL Secret `koanf:"-" secret:"url"`
+	// How often something that lasts is told again. Default 1h, at least 1m. 0s: it is told once.
+	Every time.Duration `koanf:"every"`
+	// The routes whose items are told; what is about no route, such as etcd or a replica, always is. Default none: all routes.
+	Routes []string `koanf:"routes"`
 }
 
 // Route says which deliveries are guarded, and by which rules.
@@ -515,6 +533,7 @@ func Default() *Config {
 		ParkStore: ParkStore{Inline: 16 * KiB, S3: S3{Region: "us-east-1", RequestTimeout: 10 * time.Second}},
 		Admin:     Admin{Listen: "127.0.0.1:8079", Hosts: []string{}, UserHeaderFrom: []string{}, Tokens: []Token{}},
 		Log:       Log{Level: LogInfo, Format: LogJSON, Sample: 1, EventID: true},
+		Notify:    Notify{Every: time.Hour, Routes: []string{}},
 		Routes:    []Route{},
 	}
 }

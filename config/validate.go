@@ -52,6 +52,7 @@ func (v *validator) run() {
 	v.parkStore()
 	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
+	v.notify()
 	v.warnShutdown()
 }
 

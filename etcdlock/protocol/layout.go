@@ -54,6 +54,7 @@ const (
 	KindMinutes      = "minutes/"    // <time>-<process>-<n>
 	KindHours        = "hours/"      // <time>-<process>-<n>
 	KindReplicas     = "replicas/"   // <process>
+	kindNotices      = "notices"     // the one key of what people were told
 	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
 	KindTurns        = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
@@ -92,6 +93,9 @@ func (y Layout) Refused(at time.Time, writer string, n int64, who string) string
 
 // RefusedBy returns the hash of the token in a key of Refused.
 func RefusedBy(key string) string { return key[max(0, len(key)-16):] }
+
+// Notices returns the key of what people were told.
+func (y Layout) Notices() string { return y.Root + kindNotices }
 
 // Replica returns the key of what a process says of itself.
 func (y Layout) Replica(writer string) string { return y.Root + KindReplicas + writer }

@@ -301,9 +301,9 @@ func DropNote(key string) Op {
 		nil)
 }
 
-// Declare writes what a person says: a pause, or a mark of what was looked at. It compares what it
-// replaces, so that its audit says what that was; prev 0 = nothing. No other transaction compares
-// the key, see Fence.
+// Declare writes what a person says, a pause or a mark of what was looked at, or what people were
+// told. It compares what it replaces; prev 0 = nothing. No other transaction compares the key, see
+// Fence.
 func Declare(key string, prev int64, v Leased) Op {
 	return txn(
 		Compares{modified(key, prev)},

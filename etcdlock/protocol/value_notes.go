@@ -108,6 +108,23 @@ func DecodeReplica(b []byte) *idem.ReplicaNote {
 	return &v.ReplicaNote
 }
 
+type noticesValue struct {
+	Version int `json:"v"`
+	idem.Notices
+}
+
+// EncodeNotices encodes what people were told.
+func EncodeNotices(n *idem.Notices) []byte { return encode(noticesValue{othersVersion, *n}) }
+
+// DecodeNotices returns the zero value for a value that this release cannot read.
+func DecodeNotices(b []byte) idem.Notices {
+	var v noticesValue
+	if decode("notices", b, othersVersion, &v) != nil {
+		return idem.Notices{}
+	}
+	return v.Notices
+}
+
 // auditValue is a stored audit.
 type auditValue struct {
 	Version int `json:"v"`

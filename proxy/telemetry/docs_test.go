@@ -107,6 +107,8 @@ func values(metric, label string) []string {
 		return []string{"verify.scheme of the route"}
 	case "hooklock_config_reloads_total result":
 		return []string{reloaded, refused}
+	case "hooklock_notify_messages_total result":
+		return []string{taken, failed}
 	case "hooklock_route_info mode":
 		return []string{"enforce", "observe"}
 	case "hooklock_deliveries_total would":

@@ -52,6 +52,7 @@ type instruments struct {
 	signatures   *counter[schemeKey]
 	unrecorded   *counter[string]
 	reloads      *counter[string]
+	messages     *counter[string]
 	tries        *counter[resultKey]
 	parkEnds     *counter[resultKey]
 	accepted     *counter[resultKey]
@@ -89,6 +90,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		accepted:     newCounter(m, "hooklock.parked.accepted", "{event}", "Deliveries that were accepted to run later, by the reason.", reasonLabels),
 		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events that could not be stored (keep: the delivery is answered as without park) or read (fetch: the event waits).", labelsOf("operation")),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.", labelsOf("result")),
+		messages:     newCounter(m, "hooklock.notify.messages", "{message}", "Messages about what needs attention, of this replica. failed: the receiver did not take it, and it is sent again.", labelsOf("result")),
 
 		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "Time of a delivery on a route without the call of the upstream. Includes waiting.", overheadBounds),
 		wait:       newRouteHistogram(m, "hooklock.lock.wait.duration", "s", "How long deliveries that waited did so: for a lock, or for the answer of a duplicate.", waitBounds),

@@ -104,6 +104,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
 	t.is.reloads.know(reloaded, refused)
+	t.is.messages.know(taken, failed)
 	t.is.requestFails.know(KeepRequest, FetchRequest)
 	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
 		t.is.executions.know(resultKey{"", outcome})

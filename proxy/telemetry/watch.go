@@ -251,6 +251,15 @@ func (t *Telemetry) Reloaded(taken bool) {
 	t.is.reloads.add(result)
 }
 
+// Notified counts a message about what needs attention: taken by its receiver, or not.
+func (t *Telemetry) Notified(isTaken bool) {
+	result := failed
+	if isTaken {
+		result = taken
+	}
+	t.is.messages.add(result)
+}
+
 // Reaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
 // lock may be of another configuration.
 func (t *Telemetry) Reaped(l *idem.Lock) {

@@ -54,6 +54,9 @@ const (
 
 	reloaded = "reloaded"
 	refused  = "refused"
+
+	taken  = "taken" // of a message, by its receiver
+	failed = "failed"
 )
 
 // words returns the words of the decisions, each once, in their order.

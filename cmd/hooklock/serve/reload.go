@@ -182,6 +182,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	s.inForce.take(loaded)
 	s.setLimits(loaded.Config)
 	s.setRoutes(rules.Table.Routes)
+	s.notifier.SetSettings(notifySettings(loaded.Config))
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)

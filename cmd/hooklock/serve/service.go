@@ -12,6 +12,7 @@ import (
 
 	"hooklock/admin"
 	"hooklock/admin/client"
+	"hooklock/admin/notify"
 	"hooklock/admin/report"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
@@ -54,6 +55,8 @@ type Service struct {
 	door  net.Listener // the listener for senders
 	admin net.Listener
 	api   *admin.API
+
+	notifier *notify.Notifier
 	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
 	localToken string
 
@@ -113,7 +116,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	s.budget = wire.NewBudget(0)
 	s.setLimits(c)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openProxy} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openNotify, s.openProxy} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}

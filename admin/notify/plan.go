@@ -1,0 +1,189 @@
+package notify
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/idem"
+)
+
+const (
+	// settle is how long an item must have been away before it is told to be over: what comes and goes
+	// is one thing that lasts.
+	settle = 2 * time.Minute
+	// mostTold bounds the items that are kept as told, the worst first: with their texts they are about
+	// 100 KB in the ledger. Further ones are not told.
+	mostTold = 300
+	// mostLines and mostText bound a message: Google Chat takes 4096 bytes.
+	mostLines, mostText = 15, 3500
+	// mostLine bounds a line, and what is kept of an item, in characters.
+	mostLine, mostKept = 600, 200
+)
+
+// told is an item that people know of.
+type told struct {
+	Item  string    `json:"item"` // a hash of its ID
+	Kind  string    `json:"kind"`
+	Route string    `json:"route,omitempty"`
+	Text  string    `json:"text"` // as it was told first
+	Since time.Time `json:"since"`
+	At    time.Time `json:"at"` // told last
+}
+
+// state is what was told, as it is kept.
+type state struct {
+	N    int64  `json:"n"` // it grows with each write
+	Told []told `json:"told,omitempty"`
+}
+
+// plan is what to send next, and what will have been told then. Without lines there is nothing to send.
+type plan struct {
+	lines                 []string
+	begun, lasting, ended int
+	next                  []told
+}
+
+// planner decides what is to be told.
+type planner struct {
+	now    time.Time
+	every  time.Duration // 0 = what lasts is not told again
+	routes []string      // nil = all
+	// gone is since when items that were told are not in the list, by their hash.
+	gone map[string]time.Time
+}
+
+// make compares the list with what was told. Of a list with something that is not known, nothing is over.
+func (p *planner) make(list *client.Attention, before []told) (out plan) {
+	listed := map[string]bool{}
+	for i := range list.Items {
+		item := &list.Items[i]
+		hash := hashOf(item.ID)
+		if !p.wanted(item.Route) || listed[hash] {
+			continue
+		}
+		listed[hash] = true
+		delete(p.gone, hash)
+		known := slices.IndexFunc(before, func(t told) bool { return t.Item == hash })
+		switch {
+		case known < 0 && len(out.next) >= mostTold:
+		case known < 0:
+			since := cmp.Or(item.SinceAt.Time, p.now)
+			out.next = append(out.next, told{Item: hash, Kind: item.Kind, Route: item.Route, Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
+			out.begun++
+			out.lines = append(out.lines, line(begins(item), item))
+		case p.every > 0 && p.now.Sub(before[known].At) >= p.every:
+			again := before[known]
+			again.At = p.now
+			out.next = append(out.next, again)
+			out.lasting++
+			out.lines = append(out.lines, line("Still: ", item))
+		default:
+			out.next = append(out.next, before[known])
+		}
+	}
+	for i := range before {
+		if t := &before[i]; !listed[t.Item] && p.wanted(t.Route) {
+			p.leave(t, len(list.NotKnown) > 0, &out)
+		}
+	}
+	return out
+}
+
+// leave looks at something that was told and is not listed any more.
+func (p *planner) leave(t *told, unsure bool, out *plan) {
+	since, is := p.gone[t.Item]
+	if !is && !unsure {
+		since = p.now
+		p.gone[t.Item] = since
+	}
+	if unsure || p.now.Sub(since) < settle {
+		out.next = append(out.next, *t)
+		return
+	}
+	delete(p.gone, t.Item)
+	out.ended++
+	text := "Over: "
+	if isMarkable(t.Kind) {
+		text = "Over, or looked at: "
+	}
+	out.lines = append(out.lines, text+t.Text+", after "+story.Span(since.Sub(t.Since).Truncate(time.Minute)))
+}
+
+// wanted reports whether what is of a route is told. What is of none always is.
+func (p *planner) wanted(route string) bool {
+	return route == "" || len(p.routes) == 0 || slices.Contains(p.routes, route)
+}
+
+func begins(item *client.AttentionItem) string {
+	if item.Bad {
+		return "New, urgent: "
+	}
+	return "New: "
+}
+
+// line returns the line of an item. What its service said is left out: it may be personal.
+func line(head string, item *client.AttentionItem) string {
+	text := item.Text
+	if !item.SinceAt.IsZero() {
+		text += ", since " + item.SinceAt.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	for _, more := range []string{item.Cause, item.Next} {
+		if more != "" {
+			text += ". " + strings.ToUpper(more[:1]) + more[1:]
+		}
+	}
+	if item.Command != "" {
+		text += ". " + item.Command
+	}
+	return head + clean(text, item.Kind, mostLine)
+}
+
+// message returns the text of a message.
+func (p *plan) message(replica string) string {
+	var counts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{p.begun, "new"}, {p.lasting, "lasting"}, {p.ended, "over"}} {
+		if c.n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	text := fmt.Sprintf("Hooklock at %s: %s", clean(replica, "", mostKept), strings.Join(counts, ", "))
+	for i, line := range p.lines {
+		rest := len(p.lines) - i
+		if i == mostLines || len(text)+len(line) > mostText {
+			return text + fmt.Sprintf("\n• and %d more: hooklock status", rest)
+		}
+		text += "\n• " + line
+	}
+	return text
+}
+
+// clean returns a text on one line that a receiver takes for nothing but text: names of workflows are
+// made of what strangers send, and "<!channel>", "@all" or an address would call people, or lead them
+// away.
+func clean(text, kind string, most int) string {
+	text = strings.NewReplacer("<", "‹", ">", "›", "@", "＠", "`", "'", "](", "] (").Replace(oneLine(text, most))
+	if kind != client.AttentionEtcdDown && kind != client.AttentionEtcdFull {
+		text = strings.ReplaceAll(text, "://", "[:]//")
+	}
+	return text
+}
+
+// isMarkable reports whether a person can mark items of a kind as looked at, so that they are not listed.
+func isMarkable(kind string) bool {
+	return slices.Contains(idem.ConcernKind("").Choices(), kind)
+}
+
+func hashOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"context"
+
+	"hooklock/admin/client"
+	"hooklock/admin/notify"
+	"hooklock/config"
+)
+
+// openNotify starts telling people what needs attention. It needs the API, which makes the list. A stop
+// waits for the message that is being sent, so that it is not sent again after a restart.
+func (s *Service) openNotify(context.Context) error {
+	s.notifier = notify.New(&notify.Options{
+		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger, Told: s.telemetry.Notified,
+	})
+	s.notifier.SetSettings(notifySettings(s.config))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	s.serving.Go(func() { defer close(done); s.notifier.Run(ctx) })
+	s.onStop("notify", func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return nil
+}
+
+func notifySettings(c *config.Config) notify.Settings {
+	return notify.Settings{URL: c.Notify.URL.Reveal(), Every: c.Notify.Every, Routes: c.Notify.Routes}
+}
+
+// TestNotify implements admin.Process.
+func (s *Service) TestNotify(ctx context.Context) client.NotifyTest {
+	answer, err := s.notifier.Test(ctx)
+	result := client.NotifyTest{Taken: err == nil, Status: answer.Status, Answer: answer.Text}
+	if err != nil {
+		result.Problem = err.Error()
+	}
+	return result
+}

@@ -1,0 +1,57 @@
+package etcdlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/protocol"
+	"hooklock/idem"
+)
+
+var errNoSession = errors.New("there is no session")
+
+// Notices returns what people were told, and by which process. It returns idem.ErrStoreUnavailable if
+// etcd cannot be read.
+func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
+	kvs, _, err := s.pool.Keys(ctx, s.layout.Notices())
+	if err != nil {
+		return n, commit.Unavailable(err)
+	}
+	if len(kvs) == 0 {
+		return n, nil
+	}
+	n = protocol.DecodeNotices(kvs[0].Value)
+	n.Revision, n.Self = kvs[0].ModRevision, n.Writer == s.writer
+	n.Alive = n.Self || n.Session != "" && s.view.Sessions.Has(protocol.SessionAlive(n.Session))
+	return n, nil
+}
+
+// KeepNotices makes this process the one that tells, with what was told, if nothing was written since
+// the revision of what it has read. kept is the revision at which it was written; 0: another process
+// was faster. It returns idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it
+// may be written all the same.
+func (s *Control) KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
+	session := s.sessionName()
+	if session == "" { // others could not see that this process lives
+		return 0, commit.Unavailable(errNoSession)
+	}
+	lease, err := s.leases.Take(ctx, idem.NoticesKept, "", nil)
+	if err != nil {
+		return 0, commit.Unavailable(err)
+	}
+	value := protocol.EncodeNotices(&idem.Notices{Writer: s.writer, Session: session, Says: says})
+	key := s.layout.Notices()
+	r := commit.NewRequest(key, protocol.Declare(key, since, protocol.Leased{Value: value, Lease: lease}), len(value))
+	r.SharedLease = lease
+	answer := s.sender.Do(ctx, r)
+	s.leases.DropIfGone(lease, answer.Err)
+	switch {
+	case answer.Err != nil:
+		return 0, commit.Unavailable(answer.Err)
+	case !answer.Succeeded:
+		return 0, nil
+	}
+	return answer.Revision, nil
+}
