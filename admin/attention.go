@@ -220,6 +220,7 @@ func (l *attentionReader) readFound() error {
 		{idem.ConcernDeadLetters, idem.ParkDeadLetter, idem.ExecutionQuery{}},
 		{idem.ConcernBlocked, idem.ParkBlocked, idem.ExecutionQuery{}},
 		{idem.ConcernUnknown, "", idem.ExecutionQuery{Outcome: idem.Unknown, Status: idem.Failed}},
+		{idem.ConcernExhausted, "", idem.ExecutionQuery{Decision: idem.DecisionExhausted, Status: idem.Failed, Since: since}},
 		{idem.ConcernReused, "", idem.ExecutionQuery{Decision: idem.DecisionMismatch, Since: since}},
 		{idem.ConcernLost, "", idem.ExecutionQuery{Lost: true, Since: since}},
 	} {

@@ -482,6 +482,9 @@ type Idempotency struct {
 	Credentials []string `koanf:"credentials"`
 	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until an operator allows it again. Default retry.
 	OnUnknown idem.OnUnknown `koanf:"on_unknown"`
+	// Attempts of an event that may fail or end with an unknown outcome, tries of a parked one included. After the last one the event waits
+	// for a person: 409, or, if it is parked, as park.on_failure says. Default 20. 0: any number.
+	Attempts int `koanf:"attempts"`
 	// Upstream statuses that settle the event: 2xx, 404, 200-299. Default 2xx. After any other answer the event may run again.
 	Keep []StatusRange `koanf:"keep"`
 	// Upstream statuses that say nothing about the effect, where the upstream is itself a proxy: 502, 504. Default none.
@@ -566,6 +569,7 @@ func defaultRoute() Route {
 			OnMismatch:       idem.MismatchReject,
 			Credentials:      []string{},
 			OnUnknown:        idem.UnknownRetry,
+			Attempts:         20,
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},

@@ -21,6 +21,7 @@ const (
 	maxSessionTTL  = 10 * time.Minute
 	maxRouteName   = 64
 	maxConnections = 1_000_000
+	maxAttempts    = 1000
 	maxBuffer      = 64 * MiB
 	minProgress    = 1 * KiB
 	maxMemory      = 1024 * GiB

@@ -252,6 +252,7 @@ func (v *validator) idempotency(path string, r *Route) {
 	} {
 		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", idem.DurationText(maxRetention))
 	}
+	v.require(i.Attempts >= 0 && i.Attempts <= maxAttempts, path+".attempts", "%d is out of bounds; choose from 1 to %d, or 0 for any number", i.Attempts, maxAttempts)
 	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
@@ -376,6 +377,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	v.warnIdle(path+".on_mismatch", i.OnMismatch != usual.OnMismatch, off)
 	v.warnIdle(path+".credentials", len(i.Credentials) > 0, off)
 	v.warnIdle(path+".on_unknown", i.OnUnknown != usual.OnUnknown, off)
+	v.warnIdle(path+".attempts", i.Attempts != usual.Attempts, off)
 	v.warnIdle(path+".keep", !slices.Equal(i.Keep, usual.Keep), off)
 }
 

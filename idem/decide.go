@@ -207,13 +207,16 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	if ended {
 		return r.decideEnded(rec)
 	}
+	if v := r.decidePace(seen, rec, now); v.Decision != "" {
+		return v
+	}
 	return r.decideLock(seen, rec, now)
 }
 
 // mayRunAfter reports whether an event that ended as rec says may run again. Then it protects nothing, and does not
 // bind the event to its bytes: a sender that corrects a malformed body, or counts its attempts there, is served.
 func (r *Request) mayRunAfter(rec *Record) bool {
-	return !rec.Settled() && !rec.Final && !r.Policy.BlocksUnknown(rec)
+	return !rec.Settled() && !rec.Final && !r.Policy.BlocksUnknown(rec) && !r.Policy.Exhausted(rec)
 }
 
 // decideEnded returns what a copy gets of an event that does not run again.
@@ -226,8 +229,27 @@ func (r *Request) decideEnded(rec *Record) Verdict {
 		v.Decision = DecisionSuperseded
 	case rec.Final:
 		v.Decision = DecisionAborted
+	case !r.Policy.BlocksUnknown(rec):
+		v.Decision = DecisionExhausted
 	}
 	return v
+}
+
+// decidePace refuses an event whose attempts end at once, again and again, until its pause is over.
+// Another request of the event is none of them: a sender that corrects it is served. The zero value:
+// it may run.
+func (r *Request) decidePace(seen *Seen, rec *Record, now time.Time) Verdict {
+	if rec == nil || rec.Fingerprint != r.Fingerprint || seen.Lock != nil && seen.Lock.Dead {
+		return Verdict{}
+	}
+	wait := rec.pace(now)
+	if wait == 0 {
+		return Verdict{}
+	}
+	if seen.Lock != nil {
+		wait = max(wait, seen.Lock.remaining(now))
+	}
+	return Verdict{Decision: DecisionPaced, Holder: rec.Execution, Record: rec, RetryAfter: wait}
 }
 
 // copyOf returns the execution of the same event that runs or waits; nil if there is none.

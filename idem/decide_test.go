@@ -61,6 +61,26 @@ func replaced(r *Record) {
 
 func newerWaits(s *Seen, _ *Policy) { s.Newer = &Lock{Entry: Entry{Execution: "exec_newer"}} }
 
+// failedOften is a record of an event whose attempts all ended at once, the newest a moment ago.
+func failedOften(n int, since time.Duration, change ...func(*Record)) seenBy {
+	return record(notKept, func(r *Record) {
+		r.Attempt, r.StartedAt, r.FinishedAt = n, noon.Add(-since), noon.Add(-since)
+		for range min(n-1, maxEarlier) {
+			r.Earlier = append(r.Earlier, Attempt{Status: Failed, Outcome: Executed, StartedAt: noon.Add(-time.Hour), FinishedAt: noon.Add(-time.Hour)})
+		}
+		for _, f := range change {
+			f(r)
+		}
+	})
+}
+
+// neverSent makes the newest earlier attempt one that provably did not run.
+func neverSent(r *Record) { r.Earlier[len(r.Earlier)-1].Outcome = NotExecuted }
+
+func failedTries(n int) func(*Record) {
+	return func(r *Record) { r.Tries, r.FailedTries = 3*n, n }
+}
+
 func notKept(r *Record) {
 	r.Status, r.Kept, r.Answer = Failed, false, &Answer{Status: 500}
 }
@@ -91,6 +111,7 @@ var (
 	onMismatchReplay = policy(func(p *Policy) { p.OnMismatch = MismatchReplay })
 	onUnknownBlock   = policy(func(p *Policy) { p.OnUnknown = UnknownBlock })
 	verified         = policy(func(p *Policy) { p.Verified = true })
+	fiveAttempts     = policy(func(p *Policy) { p.Attempts = 5 })
 )
 
 func TestDecide(t *testing.T) {
@@ -140,6 +161,37 @@ func TestDecide(t *testing.T) {
 		"so it is while the newer one runs":                            {[]seenBy{record(replaced), lockOf(keyB)}, DecisionSuperseded},
 		"one that is older than who waits does not wait":               {[]seenBy{newerWaits}, DecisionSuperseded},
 		"a duplicate with other credentials is replayed":               {[]seenBy{record(otherLogin)}, DecisionReplayed},
+
+		"an event runs for the last time that it may":                 {[]seenBy{failedOften(4, time.Hour), fiveAttempts}, run},
+		"and then waits for a person":                                 {[]seenBy{failedOften(5, time.Hour), fiveAttempts}, DecisionExhausted},
+		"also with so many attempts that the oldest are forgotten":    {[]seenBy{failedOften(40, time.Hour), policy(func(p *Policy) { p.Attempts = 40 })}, DecisionExhausted},
+		"one that provably did not run does not count":                {[]seenBy{failedOften(5, time.Hour, neverSent), fiveAttempts}, run},
+		"nor the newest, if it was that":                              {[]seenBy{failedOften(5, time.Hour, func(r *Record) { r.Outcome = NotExecuted }), fiveAttempts}, run},
+		"the tries of a parked one count, if they failed":             {[]seenBy{failedOften(2, time.Hour, failedTries(4)), fiveAttempts}, DecisionExhausted},
+		"and not if they did not reach the service":                   {[]seenBy{failedOften(2, time.Hour, failedTries(3)), fiveAttempts}, run},
+		"attempts: 0 counts none":                                     {[]seenBy{failedOften(500, time.Hour)}, run},
+		"an event that waits for a person is told before the lock":    {[]seenBy{failedOften(5, time.Hour), fiveAttempts, lockOf(keyB)}, DecisionExhausted},
+		"a copy of it that runs, because a person wants that, before": {[]seenBy{failedOften(5, time.Hour), fiveAttempts, lockOf(keyA)}, DecisionInFlight},
+		"it binds its bytes":                                          {[]seenBy{failedOften(5, time.Hour, changed), fiveAttempts}, DecisionMismatch},
+		"an unknown outcome that blocks is told first":                {[]seenBy{failedOften(5, time.Hour, unknownOutcome), fiveAttempts, onUnknownBlock}, DecisionUnknown},
+		"a success after many failures is replayed":                   {[]seenBy{failedOften(9, time.Hour, func(r *Record) { r.Status, r.Kept = Success, true }), fiveAttempts}, DecisionReplayed},
+		"one that was cancelled for good stays so":                    {[]seenBy{failedOften(9, time.Hour, func(r *Record) { r.Final = true }), fiveAttempts}, DecisionAborted},
+
+		"one attempt that ends at once paces nothing":       {[]seenBy{failedOften(1, 0)}, run},
+		"two pace the event for a second":                   {[]seenBy{failedOften(2, 999*time.Millisecond)}, DecisionPaced},
+		"and no longer":                                     {[]seenBy{failedOften(2, time.Second)}, run},
+		"the pause doubles":                                 {[]seenBy{failedOften(5, 7999*time.Millisecond)}, DecisionPaced},
+		"to twice, four times, eight times that":            {[]seenBy{failedOften(5, 8*time.Second)}, run},
+		"at most to five minutes":                           {[]seenBy{failedOften(19, 299*time.Second)}, DecisionPaced},
+		"whatever the number":                               {[]seenBy{failedOften(400, 300*time.Second)}, run},
+		"another request of the event is not paced":         {[]seenBy{failedOften(5, time.Second, changed)}, run},
+		"nor one whose latest attempt took its time":        {[]seenBy{failedOften(5, 0, func(r *Record) { r.StartedAt = noon.Add(-time.Second) })}, run},
+		"an attempt that took its time begins the count":    {[]seenBy{failedOften(5, 1500*time.Millisecond, func(r *Record) { r.Earlier[1].StartedAt = noon.Add(-2 * time.Hour) })}, DecisionPaced},
+		"and with it the doubling":                          {[]seenBy{failedOften(5, 2*time.Second, func(r *Record) { r.Earlier[1].StartedAt = noon.Add(-2 * time.Hour) })}, run},
+		"a clock that is ahead by hours paces for no hours": {[]seenBy{failedOften(2, -3*time.Hour)}, run},
+		"a paced event is told so before the lock":          {[]seenBy{failedOften(2, 0), lockOf(keyB)}, DecisionPaced},
+		"also while its lock cools":                         {[]seenBy{failedOften(2, 0), lockOf(keyA, cooling)}, DecisionPaced},
+		"an attempt whose owner has died is reaped first":   {[]seenBy{failedOften(2, 0), lockOf(keyA, dead)}, run},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			seen, p := &Seen{}, testPolicy()
@@ -155,6 +207,9 @@ func TestDecide(t *testing.T) {
 			}
 			if v.Decision == run && v.Reap == nil && v.Prev != seen.RecordRevision {
 				t.Errorf("claims over revision %d, saw %d", v.Prev, seen.RecordRevision)
+			}
+			if v.Decision == DecisionPaced && (v.RetryAfter <= 0 || v.RetryAfter > 5*time.Minute || v.Holder != "exec_first") {
+				t.Errorf("paced: %+v", v)
 			}
 		})
 	}

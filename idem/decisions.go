@@ -27,6 +27,8 @@ const (
 	DecisionPaused              Decision = "paused"
 	DecisionMismatch            Decision = "mismatch"
 	DecisionUnknown             Decision = "unknown"
+	DecisionExhausted           Decision = "exhausted"
+	DecisionPaced               Decision = "paced"
 	DecisionAborted             Decision = "aborted"
 	DecisionLockLost            Decision = "lock_lost"
 	DecisionUpstreamUnreachable Decision = "upstream_unreachable"
@@ -176,6 +178,19 @@ var decisions = [...]DecisionRow{
 		Detail: "it is unknown whether the earlier execution of this event took effect; the operator of this endpoint has to look, " +
 			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
 		Lookup: string(DecisionUnknown),
+	}, {
+		Decision: DecisionExhausted, Class: ClassDuplicate, Status: 409, Code: CodeAttemptsExhausted, Effect: EffectUnknown,
+		Happened: "the event had failed as often as its route lets it", Todo: "Repair the service or the event, then allow the event again",
+		Title: "This event has failed as often as it may",
+		Detail: "as many attempts of this event failed as its route allows, and nothing was executed now; the operator of this endpoint has to look, " +
+			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
+		Lookup: string(DecisionExhausted),
+	}, {
+		Decision: DecisionPaced, Class: ClassDuplicate, Status: 409, Code: "event_paced", Effect: EffectNo, MayBeLost: true,
+		Happened: "its attempts had ended within a second, again and again", Todo: "Look why the service fails at once",
+		Title:  "This event fails at once, again and again",
+		Detail: "the latest attempts of this event ended within a second; nothing was executed now, send it again after the pause",
+		Lookup: string(DecisionPaced),
 	}, {
 		Decision: DecisionAborted, Class: ClassFailed, Status: 503, Code: "execution_aborted", Effect: EffectUnknown,
 		Happened: "its run was cancelled",

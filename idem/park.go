@@ -176,6 +176,14 @@ func (p *Parked) Resumed(now time.Time, releaseDelay time.Duration) Parked {
 	return next
 }
 
+// FailuresWith returns Failures after one more try that is not counted yet; nil: there is none.
+func (p *Parked) FailuresWith(last *Evidence) int {
+	if last != nil && (last.Outcome == Unknown || last.answeredFailure()) {
+		return p.Failures + 1
+	}
+	return p.Failures
+}
+
 // FailedWith returns Failed after one more try; nil: there is none.
 func (p *Parked) FailedWith(last *Evidence) []FailedAnswer {
 	if last == nil {

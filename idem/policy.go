@@ -153,7 +153,10 @@ type Policy struct {
 	ReplayBody      int // bytes; a longer answer is not kept, its duplicate gets the first status alone
 	OnMismatch      OnMismatch
 	OnUnknown       OnUnknown
-	Keep            StatusSet // upstream answers that settle the event
+	// Attempts is how many attempts of an event may fail, or end with an unknown outcome, before it
+	// waits for a person. 0 = any number.
+	Attempts int
+	Keep     StatusSet // upstream answers that settle the event
 	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
 	// the upstream asks for in its answer comes before both.
 	HoldOn  StatusSet

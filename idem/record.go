@@ -257,6 +257,8 @@ type Attempt struct {
 	AnswerStatus int    `json:"answerStatus,omitempty"`
 	TraceParent  string `json:"traceParent,omitempty"`
 	Tries        int    `json:"tries,omitempty"` // of the upstream, where it was parked
+	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write them.
+	FailedTries int `json:"failedTries,omitempty"`
 	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none, or they are not known.
 	NextDiffers []string `json:"nextDiffers,omitempty"`
 }
@@ -285,6 +287,8 @@ type Record struct {
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Tries counts the calls of the upstream of a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
+	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write them.
+	FailedTries int `json:"failedTries,omitempty"`
 	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the record.
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
 	// Failed are the newest answers that said that a try of a parked execution failed, the newest last.
@@ -338,7 +342,7 @@ type HeaderField struct{ Name, Value string }
 // Short returns r as an Attempt.
 func (r *Record) Short() Attempt {
 	a := Attempt{
-		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries,
+		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries, FailedTries: r.FailedTries,
 	}
 	if r.Error != nil {
 		a.Error = &Failure{Code: r.Error.Code, Detail: clip(r.Error.Detail)}

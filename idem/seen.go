@@ -11,11 +11,12 @@ import (
 // ConcernKind is a kind of thing that needs attention.
 type ConcernKind string
 
-// The kinds of concerns. The first five are about events, the others about routes.
+// The kinds of concerns. The first six are about events, the others about routes.
 const (
 	ConcernDeadLetters   ConcernKind = "dead_letters"
 	ConcernBlocked       ConcernKind = "blocked"
 	ConcernUnknown       ConcernKind = "unknown"
+	ConcernExhausted     ConcernKind = ConcernKind(DecisionExhausted)
 	ConcernReused        ConcernKind = "reused"
 	ConcernLost          ConcernKind = "lost"
 	ConcernBadSignatures ConcernKind = "bad_signatures"
@@ -26,7 +27,7 @@ const (
 
 // Choices lists the kinds of concerns.
 func (ConcernKind) Choices() []string {
-	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernReused, ConcernLost, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
+	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernExhausted, ConcernReused, ConcernLost, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
 }
 
 // Concern is what needs attention of one kind on one route.

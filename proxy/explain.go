@@ -258,8 +258,10 @@ func (r *Route) parkedText() string {
 func (r *Route) gives(d idem.Decision) bool {
 	s := r.Policy.Strategy
 	switch d {
-	case idem.DecisionReplayed, idem.DecisionMismatch, idem.DecisionUnknown:
+	case idem.DecisionReplayed, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionPaced:
 		return r.Policy.Idempotency
+	case idem.DecisionExhausted:
+		return r.Policy.Idempotency && r.Policy.Attempts > 0
 	case idem.DecisionLocked:
 		return s == idem.FailFast
 	case idem.DecisionLimited:
@@ -335,6 +337,8 @@ func (r *Route) answer(d idem.Decision) string {
 		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
 	case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:
 		return "does not happen: on_unknown is " + string(r.Policy.OnUnknown)
+	case d == idem.DecisionExhausted:
+		return fmt.Sprintf("%s, after %d attempts that failed or may have", text, r.Policy.Attempts)
 	case d == idem.DecisionStoreUnavailable && r.Forward:
 		return "the upstream's answer: on_store_down is forward"
 	}

@@ -117,6 +117,8 @@ const (
 	EventHeld    EventName = "lock.held"
 	EventLost    EventName = "lock.lost"
 	EventUnknown EventName = "execution.unknown"
+	// EventExhausted: an event has failed as often as its route lets it, and waits for a person.
+	EventExhausted EventName = "event.exhausted"
 	// EventCancelled: an execution that waited or ran here was cancelled.
 	EventCancelled EventName = "execution.cancelled"
 	// EventTried: the upstream was called for a parked execution, whose sender was answered before.

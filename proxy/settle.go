@@ -173,6 +173,9 @@ func (d *delivery) settled(end guard.Ending) {
 	if end.Recorded && r.Outcome == idem.Unknown { // otherwise the goroutine that records it logs this
 		d.h.o.Observer.Event(EventUnknown, r)
 	}
+	if p := &d.route.Policy; end.Record != nil && p.Idempotency && !p.Observe && p.Exhausted(end.Record) {
+		d.h.o.Observer.Event(EventExhausted, r)
+	}
 }
 
 // cancelled logs that an execution ended because of a cancel; by is nil if the ledger does not say by whom.

@@ -246,6 +246,11 @@ func kindsOfFound() map[string]kindOfFound {
 			bad: true, one: "unknown outcome", many: "unknown outcomes", next: "check the service, then allow the event again if it took no effect",
 			query: map[string]string{"outcome": string(client.Unknown), "status": string(client.Failed)}, command: []string{"--outcome", string(client.Unknown)}, needsCause: true,
 		},
+		client.AttentionExhausted: {
+			bad: true, one: "event that failed as often as it may", many: "events that failed as often as they may", next: "repair the service or the event, then allow it again",
+			query:   map[string]string{"decision": string(idem.DecisionExhausted), "status": string(client.Failed), "since": "24h"},
+			command: []string{"--decision", string(idem.DecisionExhausted)}, needsCause: true,
+		},
 		client.AttentionReused: {
 			one: "reused event ID", many: "reused event IDs", next: "two events share an ID, or the sender changes what it sends: the other request was refused",
 			query: map[string]string{"decision": string(idem.DecisionMismatch), "since": "24h"}, command: []string{"--decision", string(idem.DecisionMismatch)},

@@ -62,6 +62,7 @@ const (
 	AttentionRouteFails    = "route_fails"    // requests of a route fail now
 	AttentionSenderLimit   = "sender_limit"   // a sender is half way to switching its endpoint off
 	AttentionUnknown       = "unknown"        // outcomes that are unknown
+	AttentionExhausted     = "exhausted"      // events that failed as often as they may
 	AttentionBlocked       = "blocked"        // parked queues that wait for a decision
 	AttentionHeld          = "held"           // locks behind which events have waited for ten minutes
 	AttentionReplicaGone   = "replica_gone"   // it ended without stopping
@@ -79,7 +80,7 @@ const (
 // AttentionKinds lists the kinds, the worst first.
 func AttentionKinds() []string {
 	return []string{
-		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown, AttentionBlocked,
+		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown, AttentionExhausted, AttentionBlocked,
 		AttentionHeld, AttentionReplicaGone, AttentionConfigDiffers, AttentionConfigRefused, AttentionDeadLetters, AttentionLost,
 		AttentionReused, AttentionChanged, AttentionEventIDs, AttentionBadSignatures, AttentionSilent,
 	}

@@ -180,6 +180,7 @@ func placeOfKind(kind, route string) string {
 		client.AttentionDeadLetters: {"state", string(client.ParkDeadLetter)},
 		client.AttentionBlocked:     {"state", string(client.ParkBlocked)},
 		client.AttentionUnknown:     {"outcome", string(client.Unknown), "status", string(client.Failed)},
+		client.AttentionExhausted:   {"decision", string(idem.DecisionExhausted), "status", string(client.Failed), "since", "24h"},
 		client.AttentionReused:      {"decision", string(idem.DecisionMismatch), "since", "24h"},
 		client.AttentionLost:        {"lost", "true", "since", "24h"},
 	}[kind]

@@ -47,6 +47,7 @@ const CodeSkipped = "skipped"
 // again.
 func endParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
+	r.FailedTries = l.Parked.FailuresWith(r.Tried)
 	if r.Abort != nil && r.Abort.Skip {
 		c := r.Abort
 		r.Status, r.Abort, r.RequestKept = idem.Failed, nil, true

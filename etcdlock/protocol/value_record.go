@@ -120,7 +120,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	c.int(&r.Tries)
 	word(c, &r.ParkedOn, parkOns)
 	if rare {
-		c.json(&r.Error, &r.Abort, &r.Failed)
+		c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries)
 	}
 	if !own {
 		c.text(writer)

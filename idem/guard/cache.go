@@ -40,6 +40,7 @@ type remembered struct {
 	attempt     int32
 	text, size  uint32 // first block and number of bytes of credentials and answer
 	unknown     bool   // else executed
+	settled     bool   // else attempt is how many attempts of its event count
 }
 
 // rememberedSize is the memory of one record without its text, its share of the maps included. BenchmarkCacheMemory measures it.
@@ -75,7 +76,7 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
 			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
-		End: idem.End{Outcome: idem.Executed, Kept: !r.unknown, Answer: answer},
+		End: idem.End{Outcome: idem.Executed, Kept: r.settled, Answer: answer},
 	}
 	if r.unknown {
 		rec.Outcome = idem.Unknown
@@ -93,23 +94,27 @@ func (c *Cache) seenAt(now time.Time) moment {
 	return moment{c.generation, now}
 }
 
-// remember caches a record that does not change until it is forgotten: one that settles its event, and one of unknown outcome if the policy
-// lets no duplicate run. Final records are not cached. The record is right for life after seenAt.
+// remember caches a record that does not change until it is forgotten: one that settles its event, and one after which the policy lets no duplicate
+// run. Final records are not cached, nor those whose event a person may run again here. The record is right for life after seenAt.
 func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
-	if rec.Settled() || p.BlocksUnknown(rec) {
+	if rec.Settled() || !rec.RequestKept && (p.Exhausted(rec) || p.BlocksUnknown(rec)) {
 		c.add(rec, seenAt, life)
 	}
 }
 
-// add remembers rec, which is settled or of unknown outcome, for life after seenAt, unless something was dropped since then.
+// add remembers rec, after which no duplicate runs, for life after seenAt, unless something was dropped since then.
 func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.Binary()
 	half := binary.BigEndian.Uint64(whole[16:])
 	execution, err := rec.Execution.Binary()
 	text := spell(rec.Credentials, rec.Answer)
+	attempt := rec.Attempt
+	if !rec.Settled() {
+		attempt = rec.Spent()
+	}
 	r := remembered{
 		key: whole, execution: execution, trace: idem.ParseTrace(rec.TraceParent), fingerprint: rec.Fingerprint, parts: rec.Parts, size: uint32(len(text)), //nolint:gosec // weighed below
-		expires: seenAt.at.Sub(c.began) + life, attempt: int32(rec.Attempt), unknown: rec.Outcome == idem.Unknown, //nolint:gosec // attempts are few
+		expires: seenAt.at.Sub(c.began) + life, attempt: int32(attempt), unknown: rec.Outcome == idem.Unknown, settled: rec.Settled(), //nolint:gosec // attempts are few
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

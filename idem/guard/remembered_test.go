@@ -39,6 +39,9 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 		"an unknown outcome, block":     {first(unknownOutcome), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionUnknown, false, false},
 		"cancelled for good":            {first(finalAbort), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionAborted, false, true},
 		"cancelled, unknown, for good":  {first(func(r *idem.Record) { finalAbort(r); r.Outcome = idem.Unknown }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionAborted, false, true},
+		"failed as often as it may":     {first(notKept), threeAttempts, nil, idem.DecisionExhausted, false, false},
+		"so, and may be run again here": {first(func(r *idem.Record) { notKept(r); r.RequestKept = true }), threeAttempts, nil, idem.DecisionExhausted, false, true},
+		"unknown, and the same":         {first(func(r *idem.Record) { unknownOutcome(r); r.RequestKept = true }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionUnknown, false, true},
 		"without idempotency":           {first(nil), func(p *idem.Policy) { p.Idempotency = false }, nil, idem.DecisionReplayed, false, true},
 		"a trace, so that it is found":  {first(func(r *idem.Record) { r.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }), nil, nil, idem.DecisionReplayed, false, false},
 		"an answer whose body was long": {first(func(r *idem.Record) { r.Answer = &idem.Answer{Status: 204} }), nil, nil, idem.DecisionReplayed, false, false},
@@ -70,6 +73,12 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 			t.Errorf("%s: the ledger was asked %d times, want %d", name, claims, want)
 		}
 	}
+}
+
+func threeAttempts(p *idem.Policy) { p.Attempts = 3 }
+
+func notKept(r *idem.Record) {
+	r.Status, r.Kept, r.Answer = idem.Failed, false, &idem.Answer{Status: 500}
 }
 
 // asked counts how often a delivery came as far as the ledger.

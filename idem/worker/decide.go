@@ -28,16 +28,11 @@ type nextStep struct {
 	code   string
 }
 
-// judge says what a try means of an execution of which so many had failed before.
-func judge(p *idem.Policy, failures int, t *guard.Tried) idem.Judgement {
-	try := t.Try()
-	try.Last = p.Park != nil && failures+1 >= p.Park.Attempts
-	return idem.Judge(p, try)
-}
-
 // after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
-func after(p *idem.Policy, failures int, t *guard.Tried) nextStep {
-	j := judge(p, failures, t)
+func after(p *idem.Policy, e *idem.Entry, failures int, t *guard.Tried) nextStep {
+	try := t.Try()
+	try.Last = p.IsLastTry(e, failures)
+	j := idem.Judge(p, try)
 	step := nextStep{kind: j.Accepted, failed: j.Counts, code: j.Code}
 	switch {
 	case step.kind == idem.ToTryAgain:
@@ -48,7 +43,7 @@ func after(p *idem.Policy, failures int, t *guard.Tried) nextStep {
 	case t.Hopeless:
 		step.code, step.why = t.Failure.Code, t.Failure.Detail
 	case j.Code == idem.CodeAttemptsExhausted:
-		step.why = fmt.Sprintf("%d failed, the last: %s", failures+1, textOf(t))
+		step.why = fmt.Sprintf("%d failed, the last: %s", e.SpentBefore()+failures+1, textOf(t))
 	case j.Code == idem.CodeUpstreamStatus:
 		step.why = textOf(t)
 	case j.Code != "":

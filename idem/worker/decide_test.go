@@ -17,7 +17,7 @@ func TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 		7 * time.Second:  {Answer: &idem.Answer{Status: 503}, Sent: true, RetryAfter: 7 * time.Second},
 		0:                {},
 	} {
-		if step := after(p, 0, &tried); step.kind != idem.ToTryAgain || step.pause != want {
+		if step := after(p, &idem.Entry{Attempt: 1}, 0, &tried); step.kind != idem.ToTryAgain || step.pause != want {
 			t.Errorf("%+v: %+v, want a pause of %v", tried, step, want)
 		}
 	}
@@ -28,8 +28,32 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 3}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for failures, want := range []idem.Disposition{idem.ToTryAgain, idem.ToTryAgain, idem.ToBlock} {
-		if step := after(p, failures, tried); step.kind != want || !step.failed {
+		if step := after(p, &idem.Entry{Attempt: 1}, failures, tried); step.kind != want || !step.failed {
 			t.Errorf("after %d failures: %+v, want %d", failures, step, want)
+		}
+	}
+}
+
+// TestTheSmallerNumberOfAttemptsEndsAParkedEvent: park.attempts counts the tries of one execution,
+// and idempotency.attempts those of the attempts before it, too.
+func TestTheSmallerNumberOfAttemptsEndsAParkedEvent(t *testing.T) {
+	before := &idem.Entry{Attempt: 3, Earlier: []idem.Attempt{{Outcome: idem.Unknown}, {Outcome: idem.Executed, Tries: 9, FailedTries: 4}}}
+	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
+	for name, c := range map[string]struct {
+		park, all int
+		onFailure idem.OnFailure
+		want      idem.Disposition // after the third failure
+	}{
+		"neither is reached":                {4, 9, idem.FailureHold, idem.ToTryAgain},
+		"those of this execution":           {3, 9, idem.FailureHold, idem.ToBlock},
+		"those of the event":                {4, 8, idem.FailureHold, idem.ToBlock},
+		"there is no bound for the event":   {4, 0, idem.FailureHold, idem.ToTryAgain},
+		"on_failure says how, of both":      {4, 8, idem.FailureSkip, idem.ToDeadLetter},
+		"a person has let it run once more": {4, 2, idem.FailureHold, idem.ToBlock},
+	} {
+		p := &idem.Policy{Attempts: c.all, Park: &idem.ParkPolicy{Attempts: c.park, OnFailure: c.onFailure}}
+		if step := after(p, before, 2, tried); step.kind != c.want || c.want != idem.ToTryAgain && step.code != idem.CodeAttemptsExhausted {
+			t.Errorf("%s: %+v", name, step)
 		}
 	}
 }
@@ -48,7 +72,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 		"3 failed, the last: it hung up": {2, guard.Tried{Sent: true, Failure: idem.Failure{Detail: "it hung up"}}},
 		"the upstream answered 404":      {0, guard.Tried{Answer: &idem.Answer{Status: 404}}},
 	} {
-		if step := after(p, c.before, &c.tried); step.why != want {
+		if step := after(p, &idem.Entry{Attempt: 1}, c.before, &c.tried); step.why != want {
 			t.Errorf("%q, want %q", step.why, want)
 		}
 	}
@@ -57,7 +81,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 // TestAskedPausesAreBounded: an upstream may ask for an hour at most.
 func TestAskedPausesAreBounded(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 9}}
-	step := after(p, 0, &guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
+	step := after(p, &idem.Entry{Attempt: 1}, 0, &guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
 	if step.pause != time.Hour {
 		t.Errorf("paused for %v, want an hour at most", step.pause)
 	}

@@ -293,9 +293,9 @@ func (r *run) noteEnd(t *guard.Tried) {
 	case errors.Is(t.Stopped, idem.ErrCancelled):
 		r.ended.next.kind = idem.ToTryAgain // that it may have run stays known
 	default:
-		reached := judge(policy, 0, t).Outcome != idem.NotExecuted
+		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
 		r.w.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-		r.ended.next = after(policy, lock.Parked.Failures, t)
+		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, t)
 	}
 }
 

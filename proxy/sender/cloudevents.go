@@ -14,7 +14,7 @@ func (known) CloudEvents() Preset {
 		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
 		Respond: map[idem.Decision]int{
 			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
-			idem.DecisionUnknown: 503, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
+			idem.DecisionUnknown: 503, idem.DecisionExhausted: 503, idem.DecisionPaced: 429, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
 		},
 		Facts: Facts{
 			UsesAnswer: always, Answer: "a response may carry an event or the outcome",

@@ -11,6 +11,7 @@ func (known) Jira() Preset {
 	r := only5xx()
 	r[idem.DecisionLimited] = 429
 	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
+	r[idem.DecisionExhausted], r[idem.DecisionPaced] = 409, 409
 	return Preset{
 		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,
 		Labels: map[string]string{"issue": "{body.issue.key}"},

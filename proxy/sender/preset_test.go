@@ -89,7 +89,7 @@ func (f fact) sendsAgain(status int) bool {
 func contractStatus() map[idem.Decision]int {
 	return map[idem.Decision]int{
 		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422,
-		idem.DecisionUnknown: 409, idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502,
+		idem.DecisionUnknown: 409, idem.DecisionExhausted: 409, idem.DecisionPaced: 409, idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502,
 		idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504, idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401,
 		idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
 	}

@@ -95,8 +95,11 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
 		t.tried(r)
 	}
+	if name == proxy.EventExhausted {
+		t.is.exhausted.add(r.Route)
+	}
 	switch name {
-	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled:
+	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled, proxy.EventExhausted:
 		level = slog.LevelWarn
 	}
 	wrong := level > slog.LevelInfo || name == proxy.EventRefused || name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)

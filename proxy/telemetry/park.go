@@ -40,6 +40,9 @@ func (t *Telemetry) ParkedEvent(e worker.Event) {
 	if e.What != worker.EventRetry {
 		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(e.What)})
 	}
+	if e.Code == idem.CodeAttemptsExhausted {
+		t.is.exhausted.add(t.ours(l.Route))
+	}
 	line := parkLines[e.What]
 	attrs := []slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),

@@ -24,7 +24,7 @@ func NewSeen(e *cli.Environment) *cobra.Command {
 		Long: `Mark what needs attention, of one kind on one route, as looked at: it leaves the list and the count of the page, and "hooklock status", on all
 replicas. Nothing is done with the events. What is newer needs attention again. A mark lasts for 30 days.
 
-KIND is one of dead_letters, blocked, unknown (outcomes), reused (event IDs), lost (events), bad_signatures, silent (routes), changed (duplicates that
+KIND is one of dead_letters, blocked, unknown (outcomes), exhausted (attempts), reused (event IDs), lost (events), bad_signatures, silent (routes), changed (duplicates that
 were other requests) and event_ids (that name no single event).
 
 Without KIND:ROUTE the marks are listed, the newest first.`,

@@ -155,7 +155,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		AttachTimeout: upstream + c.Lock.WaitTimeout, Quiet: c.Lock.Quiet, MaxWait: c.Lock.MaxWait,
 		Idempotency: c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), ReplayRetention: c.Idempotency.ReplayRetention, OnMismatch: onMismatch(c.Idempotency.OnMismatch),
-		OnUnknown: c.Idempotency.OnUnknown, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
+		OnUnknown: c.Idempotency.OnUnknown, Attempts: c.Idempotency.Attempts, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
 		Observe: c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park),
 	}
 	for _, name := range c.Idempotency.Credentials {

@@ -1,0 +1,82 @@
+package idem
+
+import "time"
+
+const (
+	// quickEnd is the length of an attempt from which on it says nothing of a service that dies at
+	// once.
+	quickEnd = time.Second
+	// quickAttempts is how many attempts in a row have to end within quickEnd before the next one is
+	// paced.
+	quickAttempts = 2
+	// firstPace and mostPace bound the pause between two such attempts.
+	firstPace = time.Second
+	mostPace  = 5 * time.Minute
+)
+
+// weight returns how many attempts a counts for against Policy.Attempts: none if it provably did
+// not run or went through, the failed tries of a parked one, else 1.
+func (a *Attempt) weight() int {
+	switch {
+	case a.Outcome == NotExecuted, a.Status == Success:
+		return 0
+	case a.Tries > 0: // those that did not reach the service do not count
+		return max(a.FailedTries, 1)
+	}
+	return 1
+}
+
+// SpentBefore returns how many attempts of its event failed, or may have, before e. Those that are
+// too old to be in Earlier all count.
+func (e *Entry) SpentBefore() int {
+	n := max(e.Attempt-1-len(e.Earlier), 0)
+	for i := range e.Earlier {
+		n += e.Earlier[i].weight()
+	}
+	return n
+}
+
+// Spent returns how many attempts of its event failed, or may have, r included.
+func (r *Record) Spent() int {
+	last := r.Short()
+	return r.SpentBefore() + last.weight()
+}
+
+// Exhausted reports whether a record is of an event that waits for a person, because as many of its
+// attempts failed, or may have, as the policy allows.
+func (p *Policy) Exhausted(rec *Record) bool {
+	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted && rec.Spent() >= p.Attempts
+}
+
+// IsLastTry reports whether a parked execution may not be tried again if its next try fails. failures
+// are its tries that failed. The smaller of ParkPolicy.Attempts and Attempts ends it.
+func (p *Policy) IsLastTry(e *Entry, failures int) bool {
+	if p.Park != nil && failures+1 >= p.Park.Attempts {
+		return true
+	}
+	return p.Attempts > 0 && e.SpentBefore()+failures+1 >= p.Attempts
+}
+
+// pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row that
+// failed, or may have, within quickEnd doubles the pause after it. The clock of the process that
+// wrote r may differ from now by d: then the pause may be too long by d, and by no more than itself.
+func (r *Record) pace(now time.Time) time.Duration {
+	last := r.Short()
+	if !last.endedQuickly() {
+		return 0
+	}
+	n := 1
+	for i := len(r.Earlier) - 1; i >= 0 && r.Earlier[i].endedQuickly(); i-- {
+		n++
+	}
+	if n < quickAttempts {
+		return 0
+	}
+	pause := min(firstPace<<(n-quickAttempts), mostPace)
+	return max(pause-now.Sub(r.FinishedAt).Abs(), 0)
+}
+
+// endedQuickly reports whether a failed, or may have, within quickEnd.
+func (a *Attempt) endedQuickly() bool {
+	return a.weight() > 0 && a.FinishedAt.Sub(a.StartedAt) < quickEnd
+}
