@@ -11,9 +11,11 @@ type RouteRules struct {
 	Mode  string `json:"mode"` // enforce or observe
 	Path  string `json:"path"` // the pattern
 	// OnUnknown is what an event gets whose outcome is unknown when it comes again: retry runs it, block refuses it; "" = an older replica.
-	OnUnknown string        `json:"onUnknown,omitempty"`
-	Sender    *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
-	Answers   []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
+	OnUnknown string `json:"onUnknown,omitempty"`
+	// Attempts is after how many failed attempts an event waits for a person; 0 = after none, or an older replica.
+	Attempts int           `json:"attempts,omitempty"`
+	Sender   *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
+	Answers  []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
 }
 
 // RouteSender is what is known of the sender that a route names.

@@ -96,6 +96,8 @@ func (s *Story) Todo() string {
 		return "Nothing: it runs when the lock is free. If the running event is stuck, cancel it."
 	case !s.Status.Terminal():
 		return "Wait, or cancel it if it is stuck."
+	case s.isExhausted():
+		return "It failed as often as its route lets it: repair the service or the event, then allow it again."
 	case s.Outcome == client.Unknown && s.Status == client.Failed:
 		return s.unclear()
 	case s.SupersededBy != "":
@@ -110,6 +112,21 @@ func (s *Story) Todo() string {
 		return join("Repair the service", s.again(true))
 	}
 	return s.again(true)
+}
+
+// isExhausted reports whether the event waits for a person, because as many of its attempts failed as
+// its route allows. The request of a dead letter is kept: that is said instead.
+func (s *Story) isExhausted() bool {
+	if s.Rules == nil || s.Rules.Attempts == 0 || s.Status == client.Success || s.Final || s.RequestKept {
+		return false
+	}
+	n := s.Attempt - len(s.Attempts)
+	for i := range s.Attempts {
+		if a := &s.Attempts[i]; a.Outcome != client.NotExecuted && a.Status != client.Success {
+			n++
+		}
+	}
+	return s.Outcome != client.NotExecuted && n >= s.Rules.Attempts
 }
 
 // arrival returns the newest delivery that was not executed.
