@@ -76,7 +76,8 @@ func (r *Record) pace(now time.Time) time.Duration {
 	return max(pause-now.Sub(r.FinishedAt).Abs(), 0)
 }
 
-// endedQuickly reports whether a failed, or may have, within quickEnd.
+// endedQuickly reports whether a failed, or may have, within quickEnd. One that was cancelled ended
+// when a person wanted it to.
 func (a *Attempt) endedQuickly() bool {
-	return a.weight() > 0 && a.FinishedAt.Sub(a.StartedAt) < quickEnd
+	return a.weight() > 0 && a.Status != Aborted && a.FinishedAt.Sub(a.StartedAt) < quickEnd
 }

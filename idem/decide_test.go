@@ -186,6 +186,7 @@ func TestDecide(t *testing.T) {
 		"whatever the number":                               {[]seenBy{failedOften(400, 300*time.Second)}, run},
 		"another request of the event is not paced":         {[]seenBy{failedOften(5, time.Second, changed)}, run},
 		"nor one whose latest attempt took its time":        {[]seenBy{failedOften(5, 0, func(r *Record) { r.StartedAt = noon.Add(-time.Second) })}, run},
+		"nor one whose latest attempt was cancelled":        {[]seenBy{failedOften(5, 0, aborted, func(r *Record) { r.Earlier[3].StartedAt = noon.Add(-2 * time.Hour) })}, run},
 		"an attempt that took its time begins the count":    {[]seenBy{failedOften(5, 1500*time.Millisecond, func(r *Record) { r.Earlier[1].StartedAt = noon.Add(-2 * time.Hour) })}, DecisionPaced},
 		"and with it the doubling":                          {[]seenBy{failedOften(5, 2*time.Second, func(r *Record) { r.Earlier[1].StartedAt = noon.Add(-2 * time.Hour) })}, run},
 		"a clock that is ahead by hours paces for no hours": {[]seenBy{failedOften(2, -3*time.Hour)}, run},

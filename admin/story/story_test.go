@@ -151,3 +151,23 @@ func TestATicketShowsWhatSendersWroteAsTheyWroteIt(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestAnEventThatFailedTooOftenIsSaidToWaitForAPerson, and one whose attempts did not run is not.
+func TestAnEventThatFailedTooOftenIsSaidToWaitForAPerson(t *testing.T) {
+	failed, unsent := client.Attempt{Status: client.Failed, Outcome: client.Unknown}, client.Attempt{Status: client.Aborted, Outcome: client.NotExecuted}
+	for name, c := range map[string]struct {
+		attempts []client.Attempt
+		most     int
+		want     bool
+	}{
+		"as often as it may":       {[]client.Attempt{failed, failed, failed}, 3, true},
+		"not so often":             {[]client.Attempt{failed, failed, failed}, 4, false},
+		"one provably did not run": {[]client.Attempt{failed, unsent, failed}, 3, false},
+		"the route counts none":    {[]client.Attempt{failed, failed, failed}, 0, false},
+	} {
+		s := Story{Execution: &client.Execution{Status: client.Failed, Outcome: client.Unknown, Attempt: 3, Attempts: c.attempts}, Rules: &client.RouteRules{OnUnknown: "retry", Attempts: c.most}}
+		if got := strings.Contains(s.Todo(), "failed as often as its route lets it"); got != c.want {
+			t.Errorf("%s: %s", name, s.Todo())
+		}
+	}
+}
