@@ -3,8 +3,8 @@ package idem
 import "time"
 
 const (
-	// quickEnd is the length of an attempt from which on it says nothing of a service that dies at
-	// once.
+	// quickEnd is the length of an attempt from which on its end says nothing of a service that dies
+	// of it.
 	quickEnd = time.Second
 	// quickAttempts is how many attempts in a row have to end within quickEnd before the next one is
 	// paced.
@@ -57,16 +57,16 @@ func (p *Policy) IsLastTry(e *Entry, failures int) bool {
 	return p.Attempts > 0 && e.SpentBefore()+failures+1 >= p.Attempts
 }
 
-// pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row that
-// failed, or may have, within quickEnd doubles the pause after it. The clock of the process that
+// pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row of which
+// the service seems to have died doubles the pause after it. The clock of the process that
 // wrote r may differ from now by d: then the pause may be too long by d, and by no more than itself.
 func (r *Record) pace(now time.Time) time.Duration {
 	last := r.Short()
-	if !last.endedQuickly() {
+	if !last.seemsFatal() {
 		return 0
 	}
 	n := 1
-	for i := len(r.Earlier) - 1; i >= 0 && r.Earlier[i].endedQuickly(); i-- {
+	for i := len(r.Earlier) - 1; i >= 0 && r.Earlier[i].seemsFatal(); i-- {
 		n++
 	}
 	if n < quickAttempts {
@@ -76,8 +76,16 @@ func (r *Record) pace(now time.Time) time.Duration {
 	return max(pause-now.Sub(r.FinishedAt).Abs(), 0)
 }
 
-// endedQuickly reports whether a failed, or may have, within quickEnd. One that was cancelled ended
-// when a person wanted it to.
-func (a *Attempt) endedQuickly() bool {
-	return a.weight() > 0 && a.Status != Aborted && a.FinishedAt.Sub(a.StartedAt) < quickEnd
+// seemsFatal reports whether the service seems to have died of a: it ended within quickEnd without an
+// answer, or with that of a gateway before the service. Another answer shows that the service is
+// there, and one that was cancelled ended when a person wanted it to.
+func (a *Attempt) seemsFatal() bool {
+	if a.Status != Failed || a.FinishedAt.Sub(a.StartedAt) >= quickEnd {
+		return false
+	}
+	switch a.AnswerStatus {
+	case 502, 503, 504:
+		return true
+	}
+	return a.Outcome == Unknown
 }

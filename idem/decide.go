@@ -249,7 +249,7 @@ func (r *Request) decidePace(seen *Seen, rec *Record, now time.Time) Verdict {
 	if seen.Lock != nil {
 		wait = max(wait, seen.Lock.remaining(now))
 	}
-	return Verdict{Decision: DecisionPaced, Holder: rec.Execution, Record: rec, RetryAfter: wait}
+	return Verdict{Decision: DecisionPaced, Holder: rec.Execution, RetryAfter: wait}
 }
 
 // copyOf returns the execution of the same event that runs or waits; nil if there is none.

@@ -65,8 +65,9 @@ func newerWaits(s *Seen, _ *Policy) { s.Newer = &Lock{Entry: Entry{Execution: "e
 func failedOften(n int, since time.Duration, change ...func(*Record)) seenBy {
 	return record(notKept, func(r *Record) {
 		r.Attempt, r.StartedAt, r.FinishedAt = n, noon.Add(-since), noon.Add(-since)
+		r.Answer.Status = 502
 		for range min(n-1, maxEarlier) {
-			r.Earlier = append(r.Earlier, Attempt{Status: Failed, Outcome: Executed, StartedAt: noon.Add(-time.Hour), FinishedAt: noon.Add(-time.Hour)})
+			r.Earlier = append(r.Earlier, Attempt{Status: Failed, Outcome: Unknown, StartedAt: noon.Add(-time.Hour), FinishedAt: noon.Add(-time.Hour)})
 		}
 		for _, f := range change {
 			f(r)
@@ -184,6 +185,8 @@ func TestDecide(t *testing.T) {
 		"to twice, four times, eight times that":            {[]seenBy{failedOften(5, 8*time.Second)}, run},
 		"at most to five minutes":                           {[]seenBy{failedOften(19, 299*time.Second)}, DecisionPaced},
 		"whatever the number":                               {[]seenBy{failedOften(400, 300*time.Second)}, run},
+		"also without an answer":                            {[]seenBy{failedOften(2, 0, unknownOutcome)}, DecisionPaced},
+		"a service that answers is there":                   {[]seenBy{failedOften(5, 0, func(r *Record) { r.Answer.Status = 500 })}, run},
 		"another request of the event is not paced":         {[]seenBy{failedOften(5, time.Second, changed)}, run},
 		"nor one whose latest attempt took its time":        {[]seenBy{failedOften(5, 0, func(r *Record) { r.StartedAt = noon.Add(-time.Second) })}, run},
 		"nor one whose latest attempt was cancelled":        {[]seenBy{failedOften(5, 0, aborted, func(r *Record) { r.Earlier[3].StartedAt = noon.Add(-2 * time.Hour) })}, run},

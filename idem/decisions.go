@@ -187,9 +187,9 @@ var decisions = [...]DecisionRow{
 		Lookup: string(DecisionExhausted),
 	}, {
 		Decision: DecisionPaced, Class: ClassDuplicate, Status: 409, Code: "event_paced", Effect: EffectNo, MayBeLost: true,
-		Happened: "its attempts had ended within a second, again and again", Todo: "Look why the service fails at once",
+		Happened: "its attempts had ended within a second, without an answer of the service", Todo: "Look why the service fails at once",
 		Title:  "This event fails at once, again and again",
-		Detail: "the latest attempts of this event ended within a second; nothing was executed now, send it again after the pause",
+		Detail: "the latest attempts of this event ended within a second, and the service seems to fail of it; nothing was executed now, send it again after the pause",
 		Lookup: string(DecisionPaced),
 	}, {
 		Decision: DecisionAborted, Class: ClassFailed, Status: 503, Code: "execution_aborted", Effect: EffectUnknown,

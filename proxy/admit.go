@@ -101,7 +101,7 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 		r.successor = a.Newer
 	}
 	switch { // what the end of an earlier execution says about the effect
-	case a.Record == nil:
+	case a.Record == nil, a.Decision == idem.DecisionExhausted: // several have ended
 	case a.Record.Outcome == idem.NotExecuted:
 		r.effect, r.successor = idem.EffectNo, a.Record.Superseded()
 	case a.Record.Outcome == idem.Executed:

@@ -29,5 +29,10 @@ func (a *actor) attached() {
 
 // decided: a record after which the event does not run, as idem.Decide reads it.
 func (m *model) decided(rec record) bool {
-	return rec.outcome == success || rec.final || m.block && rec.outcome.unknown()
+	return rec.outcome == success || rec.final || m.block && rec.outcome.unknown() || m.exhausts(rec)
+}
+
+// exhausts: a record of an event that had its only attempt, as idem.Policy.Exhausted reads it.
+func (m *model) exhausts(rec record) bool {
+	return m.once && (rec.outcome == failed || rec.outcome.unknown())
 }

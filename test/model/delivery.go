@@ -248,6 +248,8 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		t.finish(aborted)
 	case rec.outcome.unknown() && a.m.block:
 		t.finish(earlierUnknown)
+	case a.m.exhausts(rec) && a.m.breaks != exhaustedRuns:
+		t.finish(exhausted)
 	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] != 0 && a.m.full(n, t.process, a.execution()):
 		if t.finishOr(a.m.waits[a.d], locked) {
 			t.l, t.at, t.turn = 0, enqueueing, true

@@ -84,7 +84,7 @@ func (sc *scenario) mayHappen() string {
 		is   bool
 		word string
 	}{
-		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.challenges, "challenges"}, {sc.final, "cancels are final"}, {sc.apart, "kept answers apart from their records"}, {sc.block, "`on_unknown: block`"}, {sc.releaseDelay, "`release_delay`"},
+		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.challenges, "challenges"}, {sc.final, "cancels are final"}, {sc.apart, "kept answers apart from their records"}, {sc.block, "`on_unknown: block`"}, {sc.once, "`idempotency.attempts: 1`"}, {sc.releaseDelay, "`release_delay`"},
 		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.rests, "nothing is claimed before it has waited"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
 		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"}, {sc.together, "places of one request"},
 	} {

@@ -53,6 +53,7 @@ const (
 	carryKeepsToken   // of the process before
 	attemptKeepsToken // of the try before
 	tryWithoutAttempt
+	exhaustedRuns     // where its attempts are used up
 	carrierTriesAgain // what may have run, under on_unknown: block
 	anyLockIsCarried  // also that of another process
 	ownIsLeft         // a lock that names the own session, and that nobody in the process has

@@ -170,6 +170,7 @@ var rules = []mutation{
 	{name: "each try has a token of its own", scenario: "carry, cancel", breaks: attemptKeepsToken},
 	{name: "a try is announced", scenario: "carry, cancel", breaks: tryWithoutAttempt},
 	{name: "what may have run waits for a person under on_unknown: block", scenario: "carry, block, run", breaks: carrierTriesAgain},
+	{name: "an event whose attempts are used up waits for a person", scenario: "fail fast, copies, one attempt, forget", breaks: exhaustedRuns},
 	{name: "a process takes up what names its own session and nobody in it has", scenario: "carry, cancel", breaks: ownIsLeft},
 	{name: "a lock is carried by who finds its own session in it", scenario: "carry, cancel", breaks: anyLockIsCarried},
 	{name: "a claim is held against the pauses after it has read its epoch", scenario: "pause", breaks: pauseBeforeEpoch},

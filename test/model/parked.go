@@ -389,6 +389,8 @@ func (a *actor) decidePark(n *state, t *delivery) {
 		t.finish(aborted)
 	case rec.outcome.unknown() && a.m.block:
 		t.finish(earlierUnknown)
+	case a.m.exhausts(rec):
+		t.finish(exhausted)
 	default:
 		t.prev, t.l, t.o = rec.modified, l.modified, a.m.otherIs(n, x)
 	}

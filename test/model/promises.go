@@ -8,6 +8,7 @@ const (
 	oneAlivePerEvent    promise = "one live execution per event: two of them ran at once"
 	settledNeverRuns    promise = "a settled event never runs again"
 	unknownIsBlocked    promise = "under on_unknown: block an event of unknown outcome does not run again"
+	exhaustedWaits      promise = "an event whose attempts are used up does not run again unless a person lets it"
 	finalIsFinal        promise = "after a final cancel the event never runs again"
 	onePlace            promise = "an execution is in exactly one place: queue, lock or record"
 	neverComesBack      promise = "an execution that has ended does not come back"
@@ -327,12 +328,18 @@ func (m *model) checkMayRun(s *state, x execution) {
 	if k.settled[e] && !k.forgotten[e] {
 		m.broke(settledNeverRuns)
 	}
-	if !m.block || k.forgotten[e] || k.excuse[x] != 0 {
+	if k.forgotten[e] || k.excuse[x] != 0 {
 		return
 	}
 	for o := execution(1); o < maxExecutions; o++ {
-		if o != x && k.upstream[o] != notCalled && m.event(o) == e && k.ended[o] != failed {
+		if o == x || k.upstream[o] == notCalled || m.event(o) != e {
+			continue
+		}
+		if m.block && k.ended[o] != failed {
 			m.broke(unknownIsBlocked)
+		}
+		if m.once {
+			m.broke(exhaustedWaits)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type scenario struct {
 	rests  bool                // they wait also where the lock is free
 
 	block        bool // on_unknown: block
+	once         bool // idempotency.attempts: 1
 	releaseDelay bool
 	fails        bool // the upstream may answer 500, which settles nothing
 	cuts         bool // its answer may be cut
@@ -83,6 +84,7 @@ func scenarios() []scenario {
 	return append([]scenario{
 		bounded("fail fast, copies, retry", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts = true }),
 		bounded("fail fast, copies, block", copies, budget{ambiguous: 2, crash: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
+		bounded("fail fast, copies, one attempt, forget", copies, budget{ambiguous: 1, crash: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.cuts, sc.fails, sc.once = true, true, true }),
 		bounded("fail fast, copy and other", []int{0, 0, 1}, budget{ambiguous: 1, crash: 1}, func(sc *scenario) { sc.cuts = true }),
 		bounded("fail fast, other, session given up", others, budget{ambiguous: 1, expire: 1, unheard: 1}, func(sc *scenario) { sc.cuts, sc.unreachable = true, true }),
 		bounded("fail fast, three copies, forget", []int{0, 0, 0}, budget{ambiguous: 1, expire: 1, forget: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),

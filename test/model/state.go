@@ -81,6 +81,7 @@ const (
 	locked
 	inFlight
 	earlierUnknown
+	exhausted
 	storeUnavailable
 	lockLost
 	hungUp
