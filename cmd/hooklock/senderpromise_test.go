@@ -157,19 +157,6 @@ func replays(p *sender.Preset) string {
 	return "yes"
 }
 
-// sendsAgain says for how long a refused event comes again.
-func sendsAgain(f *sender.Facts) string {
-	switch {
-	case f.Retries == sender.RetriesNever:
-		return "never"
-	case f.Retries == sender.RetriesUnknown:
-		return unknown
-	case f.RetriesFor == 0:
-		return "yes"
-	}
-	return shortDuration(f.RetriesFor)
-}
-
 // park says whether park is advised: where a refused event may not come again or not for long, where failures add up, or where the sender hardly waits.
 func park(f *sender.Facts) string {
 	const hasty, long = 5 * time.Second, 12 * time.Hour
@@ -189,15 +176,12 @@ const unknown = "–"
 // senderTable returns the presets as a table in Markdown.
 func senderTable() string {
 	var b strings.Builder
-	columns := []string{"Sender", "Runs again", "Waits", "Sends again", "Lock", "Mismatch", "Refused", "Park"}
+	columns := []string{"Sender", "Runs again", "Lock", "Mismatch", "Refused", "Park"}
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", len(columns)))
 	for _, p := range sender.Presets() {
-		lock, waits := "fail_fast", unknown
+		lock := "fail_fast"
 		if p.Strategy == idem.Wait {
 			lock = p.WaitTimeout.String()
-		}
-		if p.Facts.Timeout > 0 {
-			waits = shortDuration(p.Facts.Timeout)
 		}
 		mismatch := string(p.OnMismatch)
 		if p.NoID {
@@ -212,7 +196,7 @@ func senderTable() string {
 			title += ", `" + strings.Join(p.Aliases, "`, `") + "`"
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", title, strings.Join([]string{
-			replays(&p), waits, sendsAgain(&p.Facts), lock, mismatch, refused, park(&p.Facts),
+			replays(&p), lock, mismatch, refused, park(&p.Facts),
 		}, " | "))
 	}
 	return b.String()
