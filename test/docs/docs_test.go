@@ -15,24 +15,33 @@ import (
 
 const root = "../.."
 
-// pages are all Markdown files of the project, by their path from its root.
+// pages are README.md and the pages in docs, by their path from the root of the project.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
+	found := markdown(t, "docs")
+	found["README.md"] = markdown(t, "README.md")["README.md"]
+	return found
+}
+
+// markdown are the Markdown files at and below a path, by their path from the root of the project.
+func markdown(t *testing.T, below string) map[string]string {
+	t.Helper()
 	found := map[string]string{}
-	read := func(path string) {
-		text, err := os.ReadFile(filepath.Join(root, path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[path] = string(text)
-	}
-	read("README.md")
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".md" {
+	err := filepath.WalkDir(filepath.Join(root, below), func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules", "shared"}, d.Name()):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".md":
+			return nil
 		}
 		rel, err := filepath.Rel(root, path)
-		read(rel)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[rel] = string(text)
 		return err
 	})
 	if err != nil {
@@ -79,7 +88,7 @@ func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
-	for path, text := range pages(t) {
+	for path, text := range markdown(t, ".") {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -125,7 +134,7 @@ func TestWhatTheCodeSaysIsInATable(t *testing.T) {
 
 func TestLinksLeadToHeadings(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)#([^)\s]+)\)`)
-	all := pages(t)
+	all := markdown(t, ".")
 	for path, text := range all {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			to := path

@@ -20,6 +20,6 @@
 // down here a second time. Whoever changes a transaction sees here what the change breaks.
 //
 // A search is one goroutine over 33 million states. The race detector would find nothing in it and
-// make it ten times as slow, so the package is run without it. docs/model.md says what the model
+// make it ten times as slow, so the package is run without it. README.md says what the model
 // leaves out, scenarios.md has its figures.
 package model

@@ -35,10 +35,11 @@ func holdThePage(t *testing.T, found string) {
 	}
 }
 
-const heading = "| Scenario | Deliveries | May happen, at any step | States |\n| --- | --- | --- | --- |\n"
+// heading says what a line has: the scenario, its deliveries, what may happen, and how many states were seen.
+const heading = "- *scenario*: its deliveries; what may happen, at any step; states\n"
 
 func (sc *scenario) line(states int) string {
-	return fmt.Sprintf("| %s | %s | %s | %d |\n", sc.name, sc.deliveries(), sc.mayHappen(), states)
+	return fmt.Sprintf("- %s: %s; %s; %d\n", sc.name, sc.deliveries(), sc.mayHappen(), states)
 }
 
 // deliveries says what each asks for: "A waits, B" are two events of which the first waits.
