@@ -105,7 +105,7 @@ func TestTheProbeFindsWhatAFrontDoesWrong(t *testing.T) {
 	says(t, lines, "front, answers", "failed", "409")
 	says(t, lines, "front, answers", "failed", "sent again after 503: 2 times")
 	says(t, lines, "front, patience", "failed", "sent 2 times")
-	says(t, lines, "front, retries", "failed", "a POST whose connection breaks is sent 2 times; a PUT")
+	says(t, lines, "front, retries", "failed", "a POST whose connection breaks is sent 2 times; a POST without a body whose connection breaks is sent 2 times; a PUT")
 	says(t, lines, "front, retries", "failed", "off for PUT and DELETE, error timeout for the others")
 }
 

@@ -34,59 +34,142 @@ var refusals = []int{
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
-// refusals answers like Hooklock, and checks whether the answer arrives unchanged, and whether the front retries.
+// refusals answers like Hooklock, and checks whether the answer arrives unchanged, whether the
+// front retries, and whether it takes Hooklock for dead.
 func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK, Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again", len(refusals))}
 	var lost, repeated []string
+	away := ""
 	for _, status := range refusals {
-		detail := fmt.Sprintf("%s %d", p.nonce, status)
-		a, came := p.probed(ctx, fmt.Sprint("refusal-", status), http.MethodPost, []byte("{}"), nil, func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, status, detail) })
-		if len(came) > 1 {
-			repeated = append(repeated, fmt.Sprintf("%d: %d times", status, len(came)))
-		}
-		wantsRetry := status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-		switch {
-		case a.err != nil || a.status != status:
-			lost = append(lost, fmt.Sprintf("%d becomes %v", status, a))
-		case string(a.body) != problemText(status, detail):
-			lost = append(lost, fmt.Sprintf("the body of %d is replaced", status))
-		case wantsRetry && a.header.Get("Retry-After") != "7":
-			lost = append(lost, fmt.Sprintf("%d loses Retry-After", status))
+		for _, body := range []string{"{}", ""} { // some repeat only what has no body
+			detail, without := fmt.Sprintf("%s %d", p.nonce, status), ""
+			if body == "" {
+				without = " without a body"
+			}
+			kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
+			a, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil, func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, status, detail) })
+			if len(came) > 1 {
+				repeated = append(repeated, fmt.Sprintf("%d%s: %d times", status, without, len(came)))
+			}
+			if fault := changeOf(a, status, detail); len(came) == 0 {
+				away = a.String()
+			} else if fault != "" && body != "" {
+				lost = append(lost, fault)
+			}
 		}
 	}
-	if len(lost)+len(repeated) == 0 {
-		return f
+	if away == "" {
+		away = p.excluded(ctx)
 	}
-	f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(lost, ", "), "do not replace answers (nginx: proxy_intercept_errors off): they say whether the event was executed, and when to come again"
+	found := lost
+	if len(lost) > 0 {
+		f.Result, f.Advice = diagnose.Failed, "do not replace answers (nginx: proxy_intercept_errors off): they say whether the event was executed, and when to come again"
+	}
+	if away != "" {
+		f.Result, f.Advice = diagnose.Failed, notDead
+		found = append(found, "after answers such as 503 a delivery does not arrive: "+away)
+	}
 	if len(repeated) > 0 {
-		f.Found = strings.Join(append(lost, "sent again after "+strings.Join(repeated, ", ")), ", ")
-		f.Advice = noRetries
+		f.Result, f.Advice = diagnose.Failed, noRetries
+		found = append(found, "sent again after "+strings.Join(repeated, ", "))
+	}
+	if len(found) > 0 {
+		f.Found = strings.Join(found, ", ")
 	}
 	return f
 }
 
-const noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx + "; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
-	"docs/ingress has each of them"
+// changeOf says what became of a refusal on its way back. It returns "" if that arrived whole.
+func changeOf(a *answered, status int, detail string) string {
+	wantsRetry := status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	switch {
+	case a.err != nil || a.status != status:
+		return fmt.Sprintf("%d becomes %v", status, a)
+	case string(a.body) != problemText(status, detail):
+		return fmt.Sprintf("the body of %d is replaced", status)
+	case wantsRetry && a.header.Get("Retry-After") != "7":
+		return fmt.Sprintf("%d loses Retry-After", status)
+	}
+	return ""
+}
 
-// ofNginx is the advice for nginx, which retries methods that it takes for idempotent, PUT and DELETE included.
-const ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error timeout for the others"
+// excluded answers 503 twice for each replica, as all of them do while etcd is away. It returns the
+// answer to the next delivery if that does not arrive, and "" if it does.
+func (p *probe) excluded(ctx context.Context) string {
+	unavailable := func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, http.StatusServiceUnavailable, p.nonce) }
+	for i := range 2 * len(p.listener.doors) {
+		p.probed(ctx, fmt.Sprint("unavailable-", i), http.MethodPost, []byte("{}"), nil, unavailable)
+	}
+	a, came := p.probed(ctx, "available", http.MethodPost, []byte("{}"), nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	if len(came) > 0 {
+		return ""
+	}
+	return a.String()
+}
 
-// retries hangs up on a request that was read. A front that retries would run an event twice that a service had accepted.
+const (
+	noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx + "; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
+		"docs/ingress has each of them"
+
+	// ofNginx is the advice for nginx, which retries methods that it takes for idempotent, PUT and
+	// DELETE included.
+	ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error timeout for the others"
+
+	notDead = "let no answer and no broken connection take a replica out of service (nginx: max_fails=0; Apache: no failonstatus, retry=1; Caddy: no fail_duration; " +
+		"HAProxy: no observe): until it is back, the front answers with a page of its own"
+)
+
+// breaking is a delivery whose connection the probe breaks.
+type breaking struct{ method, body, key string }
+
+// Some repeat what has no body. Those written in Go do so if it has an Idempotency-Key and the
+// connection was kept, and no setting stops them; docs/ingress says that, and nothing is said here.
+var breakings = []breaking{
+	{http.MethodPost, `{"id":1}`, "Idempotency-Key"},
+	{http.MethodPost, "", "X-Probe-Key"},
+	{http.MethodPut, `{"id":1}`, "Idempotency-Key"},
+}
+
+func (b *breaking) String() string {
+	if b.body == "" {
+		return "a " + b.method + " without a body"
+	}
+	return "a " + b.method
+}
+
+// keptTries is how many deliveries are sent until one comes on a connection that the front has
+// kept.
+const keptTries = 6
+
+// retries hangs up on a request that was read, on any connection and on one that the front has
+// kept. A front that retries would run an event twice that a service had accepted.
 func (p *probe) retries(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK, Found: "a delivery whose connection breaks is sent once"}
-	var again []string
-	for _, method := range []string{http.MethodPost, http.MethodPut} {
-		header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {p.nonce}}
-		a, came := p.probed(ctx, "hang-up-"+method, method, []byte(`{"id":1}`), header, hangUp)
+	var again, away []string
+	for _, b := range breakings {
+		name := fmt.Sprintf("hang-up-%s-%d", b.method, len(b.body))
+		header := http.Header{"Content-Type": {"application/json"}, b.key: {p.nonce}}
+		a, came := p.probed(ctx, name, b.method, []byte(b.body), header, hangUp)
 		switch {
 		case len(came) > 1:
-			again = append(again, fmt.Sprintf("a %s whose connection breaks is sent %d times", method, len(came)))
+			again = append(again, fmt.Sprintf("%v whose connection breaks is sent %d times", &b, len(came)))
+			continue
 		case len(came) == 0:
-			again = append(again, fmt.Sprintf("a %s did not arrive (%v)", method, a))
+			away = append(away, fmt.Sprintf("%v did not arrive (%v)", &b, a))
+			continue
+		}
+		for i := range keptTries {
+			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header, hangUpIfKept); len(came) > 1 {
+				again = append(again, fmt.Sprintf("%v is sent %d times if the connection breaks that it came on, and which the front had kept", &b, len(came)))
+				break
+			}
 		}
 	}
+	if len(away) > 0 {
+		f.Result, f.Found, f.Advice = diagnose.Failed, "after a connection has broken, "+strings.Join(away, "; "), notDead
+	}
 	if len(again) > 0 {
-		f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(again, "; "), noRetries
+		f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(append(again, away...), "; "), noRetries
 	}
 	return f
 }

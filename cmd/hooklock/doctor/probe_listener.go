@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hooklock/cmd/hooklock/wiring"
@@ -30,7 +31,8 @@ type arrival struct {
 	bodyErr              error
 }
 
-// probeListener takes Hooklock's place during a probe. It recognises doctor's requests by their names, and refuses others so that a sender retries.
+// probeListener takes Hooklock's place during a probe. It recognises doctor's requests by their
+// names, and refuses others so that a sender retries.
 type probeListener struct {
 	doors   []*probeDoor // one for each replica that doctor replaces
 	health  *probeDoor   // at health.listen, for fronts with health checks; nil if another process has it
@@ -48,7 +50,8 @@ type probeDoor struct {
 	served chan error
 }
 
-// openProbe listens on each of the addresses, with TLS where the configuration has it. close waits for its end.
+// openProbe listens on each of the addresses, with TLS where the configuration has it. close waits
+// for its end.
 func openProbe(ctx context.Context, setting string, addresses []string, c *config.Config) (*probeListener, error) {
 	secure, err := wiring.ServerTLS("listen.tls", &c.Listen.TLS, nil)
 	if err != nil {
@@ -77,10 +80,18 @@ func openProbe(ctx context.Context, setting string, addresses []string, c *confi
 }
 
 func openDoor(ln net.Listener, h http.Handler) *probeDoor {
-	d := &probeDoor{server: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 20}, served: make(chan error, 1)}
+	d := &probeDoor{served: make(chan error, 1), server: &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 20,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, requestsKey{}, new(atomic.Int32))
+		},
+	}}
 	go func() { d.served <- d.server.Serve(ln) }()
 	return d
 }
+
+// requestsKey is the key of a connection's number of requests in its context.
+type requestsKey struct{}
 
 // close closes the listener and its connections.
 func (d *probeDoor) close() error {
@@ -125,6 +136,9 @@ func (l *probeListener) strangers() int {
 
 // ServeHTTP implements http.Handler.
 func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if n, ok := r.Context().Value(requestsKey{}).(*atomic.Int32); ok {
+		n.Add(1)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, l.maxBody))
 	a := arrival{method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, body: body, bodyErr: err}
 	l.mu.Lock()
@@ -171,5 +185,13 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
 		_ = conn.Close()
+	}
+}
+
+// hangUpIfKept hangs up on a request that is not the first one of its connection, and answers 200
+// to a first one.
+func hangUpIfKept(w http.ResponseWriter, r *http.Request) {
+	if n, ok := r.Context().Value(requestsKey{}).(*atomic.Int32); ok && n.Load() > 1 {
+		hangUp(w, r)
 	}
 }
