@@ -11,31 +11,39 @@ import (
 	"hooklock/test/testkit"
 )
 
+// check is what doctor says of one thing.
+type check struct{ Check, Result, Found string }
+
+// doctorOf runs doctor in the place of the replicas behind a front.
+func doctorOf(t *testing.T, front string, replicas []string) []check {
+	t.Helper()
+	config := write(t, filepath.Join(t.TempDir(), "sidecar.yaml"), fmt.Sprintf("listen: %s\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://127.0.0.1:1\n"+
+		"routes: [{name: plain, path: \"/plain/{w}\", workflow: \"{path.w}\"}]\n", replicas[0], t.TempDir()))
+	args := []string{"doctor", "--config", config, "-o", "json", "--probe", "http://" + front + "/plain/acme", "--probe-wait", "1s"}
+	for _, address := range replicas {
+		args = append(args, "--probe-listen", address)
+	}
+	c := exec.Command(hooklockProgram, args...)
+	out, err := c.Output()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	var said struct{ Checks []check }
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return said.Checks
+}
+
 // What doctor says of each front, with two replicas behind it of which one dies. Caddy looks after its replicas at health.listen, which doctor
 // keeps open: it stands for one there.
 func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
-		at, listen := []string{testkit.FreePort(t), testkit.FreePort(t)}, []string{}
+		at := []string{testkit.FreePort(t), testkit.FreePort(t)}
 		if p.name == "caddy" {
 			at = at[:1]
 		}
-		for _, address := range at {
-			listen = append(listen, "--probe-listen", address)
-		}
-		front := p.as(t, &setup{backends: at})
-		config := write(t, filepath.Join(t.TempDir(), "sidecar.yaml"), fmt.Sprintf("listen: %s\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://127.0.0.1:1\n"+
-			"routes: [{name: plain, path: \"/plain/{w}\", workflow: \"{path.w}\"}]\n", at[0], t.TempDir()))
-		c := exec.Command(hooklockProgram, append([]string{"doctor", "--config", config, "-o", "json", "--probe", "http://" + front + "/plain/acme", "--probe-wait", "1s"}, listen...)...)
-		out, err := c.Output()
-		if c.ProcessState == nil {
-			t.Fatal(err)
-		}
-		var said struct {
-			Checks []struct{ Check, Result, Found string }
-		}
-		if err := json.Unmarshal(out, &said); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		checks := doctorOf(t, p.as(t, &setup{backends: at}), at)
 		want := map[string]string{
 			"front http": "ok", "front, headers": "ok", "front, address": "ok", "front, body": "ok", "front, spelling": "ok", "front, size": "ok",
 			"front, answers": "ok", "front, patience": "ok", "front, retries": "ok", "front, replicas": "ok",
@@ -46,18 +54,18 @@ func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
 		if len(at) == 1 {
 			want["front, replicas"] = "skipped"
 		}
-		for _, f := range said.Checks {
-			for check, result := range want {
-				if strings.HasPrefix(f.Check, check) {
-					delete(want, check)
+		for _, f := range checks {
+			for name, result := range want {
+				if strings.HasPrefix(f.Check, name) {
+					delete(want, name)
 					if f.Result != result {
 						t.Errorf("%s is %s, want %s: %s", f.Check, f.Result, result, f.Found)
 					}
 				}
 			}
 		}
-		for check := range want {
-			t.Errorf("nothing is said of %s", check)
+		for name := range want {
+			t.Errorf("nothing is said of %s", name)
 		}
 	})
 }
