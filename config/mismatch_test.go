@@ -31,17 +31,18 @@ func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
 func TestADefaultThatRefusesCountedAttemptsIsTold(t *testing.T) {
 	presets := []Known{{Name: "post", Settings: map[string]string{"event_id": "{body.id}"}}}
 	for route, want := range map[string]string{
-		`event_id: "{body.id}"`:                                                    "then say execute, or replay_unsigned",
-		`event_id: "{header.Idempotency-Key ?? body.event.id}"`:                    "then say execute, or replay_unsigned",
-		`event_id: "{xml.a.id}"`:                                                   "then say execute, or replay_unsigned",
-		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}`: "then say replay. ",
+		`event_id: "{body.id}"`:                                                    "then name it in ignore, or say execute, or replay_unsigned",
+		`event_id: "{header.Idempotency-Key ?? body.event.id}"`:                    "then name it in ignore, or say execute, or replay_unsigned",
+		`event_id: "{xml.a.id}"`:                                                   "then name it in ignore, or say execute, or replay_unsigned",
+		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}`: "then name it in ignore, or say replay. ",
 		`event_id: "{header.X}"`:                                                   "",
 		`event_id: "{body.id}", idempotency: {on_mismatch: reject}`:                "",
 		`event_id: "{body.id}", idempotency: {on_mismatch: execute}`:               "",
 		`event_id: "{body.id}", idempotency: {enabled: false}`:                     "",
+		`event_id: "{body.id}", ignore: [body.sent_at]`:                            "",
 		`preset: post`:              "",
 		`event_id: "{body_sha256}"`: "",
-		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}, mode: observe`: "then say replay. ",
+		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}, mode: observe`: "then name it in ignore, or say replay. ",
 	} {
 		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
 		if err != nil {
@@ -112,6 +113,24 @@ func TestABatchThatIsNamedByOneOfItsEventsIsTold(t *testing.T) {
 		}
 		if got := strings.Contains(loaded.Warnings.Error(), "takes them along"); got != warned {
 			t.Errorf("%s: %q", route, loaded.Warnings)
+		}
+	}
+}
+
+func TestMembersThatAreLeftOutAreChecked(t *testing.T) {
+	for route, want := range map[string]string{
+		`ignore: [body.a, "body.b[*].at", form.t, query.t, xml.a.t], event_id: "{body.id}"`: "",
+		`ignore: [sent_at]`:                       `routes[0].ignore: "sent_at": column 1: only members of the body or the query`,
+		`ignore: [header.Date]`:                   "Headers never count",
+		`ignore: [body.a, body.a]`:                "routes[0].ignore[1]: body.a is given twice",
+		`ignore: ["*"]`:                           "without an event ID would all be one event",
+		`ignore: ["*"], on_missing_event_id: run`: "",
+		`ignore: ["*"], on_missing_event_id: run, event_id: "{body.id ?? fingerprint}"`: "all deliveries would be one event",
+		`ignore: ["*"], idempotency: {enabled: false}`:                                  "",
+	} {
+		_, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]")})
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", route, err)
 		}
 	}
 }

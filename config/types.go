@@ -282,6 +282,9 @@ type Route struct {
 	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
 	// the delivery unguarded, run runs it as an event of its own, so that no duplicate of it is found. Default payload, or what the preset says.
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
+	// Members of body and query that change between attempts of one event: [body.sent_at, "body.items[*].at", form.t, xml.a.t]; "*" is the whole body.
+	// The fingerprint, and so on_mismatch and the payload key, leave them out; what is forwarded has them. At most 64. Default none.
+	Ignore []string `koanf:"ignore"`
 	// Whether the service asks its senders for HTTP Digest. Then a request without body and without Authorization is no event: it passes to
 	// the service without a lock, which answers with its challenge. Senders such as curl need that. Default false.
 	Digest bool `koanf:"digest"`
@@ -586,6 +589,7 @@ func defaultRoute() Route {
 		Respond:       map[string]int{},
 		Labels:        Labels{},
 		Uses:          []string{},
+		Ignore:        []string{},
 		FormerNames:   []string{},
 	}
 }

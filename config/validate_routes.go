@@ -30,6 +30,7 @@ func (v *validator) routes() {
 		pattern := v.match(path+".match", &r.Match)
 		v.otherMethods(path, r)
 		v.templates(path, r, pattern)
+		v.ignore(path+".ignore", r)
 		v.verify(path, r)
 		if r.Digest && r.Verify.Scheme != SchemeNone {
 			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a challenge: a sender such as curl cannot do both")
@@ -290,7 +291,7 @@ var indexStep = regexp.MustCompile(`\[[0-9]+\]`)
 // noteMismatch notes a default that refuses senders whose body counts the attempts: once one of them took effect, the others are refused.
 func (v *validator) noteMismatch(path string, r *Route) {
 	i := &r.Idempotency
-	if _, said := v.places[path]; said || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
+	if _, said := v.places[path]; said || len(r.Ignore) > 0 || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
 		return
 	}
 	other := "replay"
@@ -298,7 +299,7 @@ func (v *validator) noteMismatch(path string, r *Route) {
 		other = "execute, or replay_unsigned if only the sender can reach this route"
 	}
 	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
-		"each attempt after one that took effect is refused for ever, if the sender did not get that answer; then say " + other + ". hooklock report shows what such a sender changes"})
+		"each attempt after one that took effect is refused for ever, if the sender did not get that answer; then name it in ignore, or say " + other + ". hooklock report shows what such a sender changes"})
 }
 
 // readsBody reports whether a template reads a member of the body. A wrong one is reported elsewhere.
@@ -376,6 +377,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	v.warnIdle(path+".replay_retention", i.ReplayRetention != usual.ReplayRetention, off)
 	v.warnIdle(path+".on_mismatch", i.OnMismatch != usual.OnMismatch, off)
 	v.warnIdle(path+".credentials", len(i.Credentials) > 0, off)
+	v.warnIdle(whole+"ignore", len(r.Ignore) > 0, off)
 	v.warnIdle(path+".on_unknown", i.OnUnknown != usual.OnUnknown, off)
 	v.warnIdle(path+".attempts", i.Attempts != usual.Attempts, off)
 	v.warnIdle(path+".keep", !slices.Equal(i.Keep, usual.Keep), off)

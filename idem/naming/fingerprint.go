@@ -3,6 +3,7 @@ package naming
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 
 	"hooklock/idem"
 )
@@ -18,14 +19,14 @@ type Open struct {
 
 // FingerprintOf hashes method, host (in its one spelling), path, query and body of m, each behind its length, except for the parts that are open:
 // changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count: signatures and
-// trace IDs are new in each attempt.
-func FingerprintOf(m *Message, open Open) idem.Fingerprint {
+// trace IDs are new in each attempt. What is ignored does not count either; nil: nothing is.
+func FingerprintOf(m *Message, open Open, ignored *Ignored) idem.Fingerprint {
 	s := &m.scratch
 	if s.sum == nil {
 		s.sum = sha256.New()
 	}
 	s.host = appendHost(s.host[:0], m.Host)
-	method, host, path, query := m.Method, s.host, m.Path, m.Query
+	method, host, path, query := m.Method, s.host, m.Path, ignored.queryOf(m)
 	if open.Method {
 		method = nil
 	}
@@ -40,16 +41,20 @@ func FingerprintOf(m *Message, open Open) idem.Fingerprint {
 	b = appendSized(b, host)
 	b = appendSized(b, path)
 	b = appendSized(b, query)
-	b = binary.BigEndian.AppendUint64(b, uint64(len(m.Body)))
+	body, length := m.Body, uint64(len(m.Body))
+	if digest, ok := ignored.bodyDigest(m); ok {
+		body, length = digest[:], math.MaxUint64 // which no body has
+	}
+	b = binary.BigEndian.AppendUint64(b, length)
 	s.sum.Reset()
 	s.sum.Write(b)
-	s.sum.Write(m.Body)
+	s.sum.Write(body)
 	s.line = s.sum.Sum(b[:0])
 	return idem.Fingerprint(s.line)
 }
 
 // partsOf returns a hash of each part that FingerprintOf hashes.
-func partsOf(m *Message, open Open) (p idem.Parts) {
+func partsOf(m *Message, open Open, ignored *Ignored) (p idem.Parts) {
 	s := &m.scratch
 	if !open.Method {
 		p.Set(idem.PartMethod, m.Method)
@@ -65,9 +70,13 @@ func partsOf(m *Message, open Open) (p idem.Parts) {
 		s.path = NormalPath(path, s.path)
 		path = s.path
 	} else {
-		p.Set(idem.PartQuery, m.Query)
+		p.Set(idem.PartQuery, ignored.queryOf(m))
 	}
 	p.Set(idem.PartPath, path)
-	p.Set(idem.PartBody, m.Body)
+	body := m.Body
+	if digest, ok := ignored.bodyDigest(m); ok {
+		body = digest[:]
+	}
+	p.Set(idem.PartBody, body)
 	return p
 }

@@ -13,7 +13,7 @@ func request() *Message {
 }
 
 func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
-	first := FingerprintOf(request(), Open{})
+	first := FingerprintOf(request(), Open{}, nil)
 	for _, tt := range []struct {
 		sentence string
 		change   func(*Message)
@@ -38,7 +38,7 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 		t.Run(tt.sentence, func(t *testing.T) {
 			m := request()
 			tt.change(m)
-			if got := FingerprintOf(m, Open{}); (got == first) != tt.same {
+			if got := FingerprintOf(m, Open{}, nil); (got == first) != tt.same {
 				t.Fatalf("same is %v", got == first)
 			}
 		})
@@ -69,7 +69,7 @@ func TestThePartsSayWhatDiffers(t *testing.T) {
 		t.Run(tt.sentence, func(t *testing.T) {
 			m := request()
 			tt.change(m)
-			if got := partsOf(m, tt.open).Differ(partsOf(request(), tt.open)); !slices.Equal(got, tt.differ) {
+			if got := partsOf(m, tt.open, nil).Differ(partsOf(request(), tt.open, nil)); !slices.Equal(got, tt.differ) {
 				t.Fatalf("%v, want %v", got, tt.differ)
 			}
 		})
@@ -77,14 +77,14 @@ func TestThePartsSayWhatDiffers(t *testing.T) {
 }
 
 func TestThePartsStayAcrossReleases(t *testing.T) {
-	if text, err := partsOf(request(), Open{}).MarshalText(); err != nil || string(text) != "wXEyiemZfoRhdi0P" {
+	if text, err := partsOf(request(), Open{}, nil).MarshalText(); err != nil || string(text) != "wXEyiemZfoRhdi0P" {
 		t.Fatalf("%s %v", text, err)
 	}
 }
 
 func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
 	// Records in etcd outlive a release: a fingerprint that changes makes every duplicate a mismatch.
-	f := FingerprintOf(request(), Open{})
+	f := FingerprintOf(request(), Open{}, nil)
 	if got := hex.EncodeToString(f[:]); got != "d377f0e0732b3c1fda9ba0a535aa85c6" {
 		t.Fatal(got)
 	}
@@ -138,13 +138,13 @@ func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
 		{"another path", request("POST", "h", "/hooks/b", "", "{}"), false, false},
 		{"another body", request("POST", "h", "/hooks/a", "", "{ }"), false, false},
 	} {
-		if FingerprintOf(c.m, Open{}) == FingerprintOf(first, Open{}) {
+		if FingerprintOf(c.m, Open{}, nil) == FingerprintOf(first, Open{}, nil) {
 			t.Errorf("%s, unsigned: the same", c.sentence)
 		}
-		if got := FingerprintOf(c.m, bodyAlone) == FingerprintOf(first, bodyAlone); got != c.ofBody {
+		if got := FingerprintOf(c.m, bodyAlone, nil) == FingerprintOf(first, bodyAlone, nil); got != c.ofBody {
 			t.Errorf("%s, the body is signed: same %v", c.sentence, got)
 		}
-		if got := FingerprintOf(c.m, url) == FingerprintOf(first, url); got != c.ofURLs {
+		if got := FingerprintOf(c.m, url, nil) == FingerprintOf(first, url, nil); got != c.ofURLs {
 			t.Errorf("%s, the URL is signed: same %v", c.sentence, got)
 		}
 	}

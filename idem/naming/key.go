@@ -49,6 +49,8 @@ type KeySpec struct {
 	// PerRequest: two requests of one event ID are two events (on_mismatch: execute), so the fingerprint belongs to the key.
 	PerRequest bool
 	Open       Open // what the signature of a delivery leaves open
+	// Ignore are the members that the fingerprint leaves out; see CompileIgnored.
+	Ignore []string
 	// OrderBy is the template of an event's position in its scope; empty: order is not checked. OrderScope is that of the scope, inside of the
 	// workflow; empty: the workflow is one scope.
 	OrderBy, OrderScope string
@@ -68,6 +70,7 @@ type Keys struct {
 	missing  MissingEventID
 	request  bool // the fingerprint belongs to each key
 	open     Open
+	ignored  *Ignored  // nil: everything counts
 	order    *ordering // nil: order is not checked
 	uses     []*Template
 	labels   []label
@@ -78,6 +81,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	set := new(bodySet)
 	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, request: spec.PerRequest, open: spec.Open}
 	var err error
+	if k.ignored, err = CompileIgnored(spec.Ignore); err != nil {
+		return nil, fmt.Errorf("ignore: %w", err)
+	}
 	if k.workflow, err = compile(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
 	}
@@ -198,8 +204,8 @@ func (k *Keys) annotate(m *Message, names *Names) {
 func (k *Keys) name(m *Message) (Names, error) {
 	s := &m.scratch
 	s.begin(k.route)
-	s.fingerprint = FingerprintOf(m, k.open)
-	names := Names{Fingerprint: s.fingerprint, Parts: partsOf(m, k.open)}
+	s.fingerprint = FingerprintOf(m, k.open, k.ignored)
+	names := Names{Fingerprint: s.fingerprint, Parts: partsOf(m, k.open, k.ignored)}
 
 	var err error
 	if names.Workflow, err = k.nameWorkflow(m); err != nil {

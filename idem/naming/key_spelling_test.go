@@ -135,7 +135,7 @@ func TestTheFingerprintOfANameLeavesOutWhatTheSignatureLeavesOpen(t *testing.T) 
 	m := &Message{Method: []byte("POST"), Host: []byte("h"), Target: []byte("/a?b"), Path: []byte("/a"), Query: []byte("b"), Body: []byte("1"), Fields: fields("Id: 1")}
 	for _, open := range []Open{{Method: true}, {Host: true}, {Target: true}} {
 		got := mustName(t, mustKeys(t, KeySpec{Workflow: "w", EventID: "{header.Id}", Open: open}), m).Fingerprint
-		if got != FingerprintOf(m, open) || got == FingerprintOf(m, Open{}) {
+		if got != FingerprintOf(m, open, nil) || got == FingerprintOf(m, Open{}, nil) {
 			t.Errorf("%+v makes no difference", open)
 		}
 	}

@@ -69,6 +69,7 @@ type templateParser struct {
 	literal  []byte // text since the last brace
 	sources  int
 	template *Template
+	wild     bool // [*] and .* are steps
 }
 
 // fail makes the error for the character at byte offset at.

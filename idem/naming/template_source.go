@@ -272,6 +272,9 @@ func (p *templateParser) step() (pathStep, error) {
 		step.name = name
 	} else {
 		digits := p.upTo("]")
+		if p.wild && digits == "*" && p.take("]") {
+			return pathStep{index: anyIndex, isIndex: true}, nil
+		}
 		index, err := strconv.ParseUint(digits, 10, 31)
 		if err != nil {
 			return step, p.fail(start, `%q is no index: write a number such as [0], or quote a name as ["name"]`, digits)

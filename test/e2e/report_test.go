@@ -146,7 +146,8 @@ routes:
 	changing(2)
 	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
-		!strings.Contains(string(out), "without verify execute, or replay_unsigned if only the sender can reach it") {
+		!strings.Contains(string(out), "say ignore: [body.deliveryContext.isRedelivery] if they say nothing about the event, or idempotency.on_mismatch: replay; "+
+			"without verify execute, or replay_unsigned if only the sender can reach it") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/idem/naming"
 )
 
 // NewReport is the command report.
@@ -100,7 +101,7 @@ func differsText(x *client.Example) string {
 	return "another " + strings.Join(x.Differs, ", ")
 }
 
-// printChanging says which senders change a delivery between attempts, and which on_mismatch fits. The report does not know whether signatures are
+// printChanging says which senders change a delivery between attempts, and which settings fit. The report does not know whether signatures are
 // checked, and replay is refused if they are not.
 func (d *Desk) printChanging(r *client.Report) {
 	for i := range r.Routes {
@@ -108,10 +109,18 @@ func (d *Desk) printChanging(r *client.Report) {
 		if c == nil || c.Refused == 0 {
 			continue
 		}
-		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say idempotency.on_mismatch: replay; "+
+		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say %sidempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
-			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At.Time))
+			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At.Time), cli.Plain(ignoreText(c.Members)))
 	}
+}
+
+// ignoreText returns the setting that leaves out what changed, "" if something changed that cannot be left out.
+func ignoreText(members []string) string {
+	if _, err := naming.CompileIgnored(members); err != nil || len(members) == 0 {
+		return ""
+	}
+	return "ignore: [" + strings.Join(members, ", ") + "] if they say nothing about the event, or "
 }
 
 // printLosses says on which routes events may be lost: by an event ID that names more than one, or by a redirect.

@@ -110,6 +110,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	spec := naming.KeySpec{
 		Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses,
 		Labels:     c.Labels.Used(),
+		Ignore:     c.Ignore,
 		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
 	}
 	if !c.Idempotency.Enabled { // every delivery is its own event: its ID is not read

@@ -1,0 +1,249 @@
+package naming
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// maxIgnored bounds the members that a route may leave out.
+const maxIgnored = 64
+
+// ignoreAll stands for every member of the body.
+const ignoreAll = "*"
+
+// Ignored are members of a delivery that say nothing about which event it is, such as the time of sending or the number of
+// the attempt. The fingerprint and the payload key leave them out; what is forwarded has them. It is immutable and may be
+// shared. A nil *Ignored leaves out nothing.
+//
+// In a body that is read, white space between the members and XML elements does not count either. A body that cannot be
+// read (broken JSON, XML with a document type, UTF-16, a multipart form) counts as a whole.
+type Ignored struct {
+	all   bool
+	json  []*ignoredStep // of the root
+	xml   []*ignoredStep
+	form  []ignoredParameter
+	query []string
+}
+
+// ignoredStep is one step of a path, and all the steps that follow it.
+type ignoredStep struct {
+	pathStep
+	last     bool // the path ends here
+	children []*ignoredStep
+}
+
+// ignoredParameter is a parameter of a form, or members of the JSON in one.
+type ignoredParameter struct {
+	name  string         // that is left out
+	inner string         // the parameter that the JSON is in; "" for none
+	steps []*ignoredStep // into that JSON
+}
+
+// CompileIgnored reads the paths of members, as templates spell sources: body.sent_at, form.t, xml.Envelope.Header.Time, query.t. In a path into
+// JSON or XML [*] is each element of an array and .* each member. "*" alone is the whole body. Its errors say which path is wrong.
+func CompileIgnored(paths []string) (*Ignored, error) {
+	if len(paths) == 0 {
+		return nil, nil //nolint:nilnil // nil leaves out nothing
+	}
+	if len(paths) > maxIgnored {
+		return nil, fmt.Errorf("has %d members; at most %d", len(paths), maxIgnored)
+	}
+	ignored := &Ignored{}
+	for _, path := range paths {
+		if err := ignored.add(path); err != nil {
+			return nil, fmt.Errorf("%q: %w", path, err)
+		}
+	}
+	return ignored, nil
+}
+
+func (g *Ignored) add(text string) error {
+	if text == ignoreAll {
+		g.all = true
+		return nil
+	}
+	p := &templateParser{text: text, set: new(bodySet), template: &Template{}, wild: true}
+	if p.isEndOfSource() {
+		return p.fail(0, "a member is missing here: write body.sent_at, form.t, xml.a.b, query.t or *")
+	}
+	switch kind := SourceKind(p.upTo(".[")); kind {
+	case SourceBody, SourceXML:
+		steps, err := p.steps()
+		if err == nil && p.at < len(text) {
+			err = p.unexpected()
+		}
+		switch {
+		case err != nil:
+			return err
+		case len(steps) == 0 || len(steps) > maxDepth:
+			return p.fail(0, "write a path of 1 to %d steps, or * for the whole body", maxDepth)
+		case kind == SourceBody:
+			g.json = addIgnored(g.json, steps)
+		default:
+			g.xml = addIgnored(g.xml, mergeIndexes(steps))
+		}
+		return nil
+	case SourceForm, SourceQuery:
+		p.at = 0
+		source, err := p.alternative()
+		if err == nil && p.at < len(text) {
+			err = p.unexpected()
+		}
+		if err != nil {
+			return err
+		}
+		g.addParameter(source)
+		return nil
+	}
+	return p.fail(0, "only members of the body or the query can be left out: write body.sent_at, form.t, xml.a.b, query.t or *. Headers never count")
+}
+
+func (g *Ignored) addParameter(source alternative) {
+	switch r := source.reader.(type) {
+	case querySource:
+		g.query = append(g.query, r.name)
+	case formSource:
+		g.form = append(g.form, ignoredParameter{name: r.name})
+	case formMember:
+		inner := ignoredParameter{name: r.whole, inner: r.parameter}
+		inner.steps = ignoredOf(r.set.root.children)
+		g.form = append(g.form, inner)
+	}
+}
+
+// ignoredOf converts steps of templates.
+func ignoredOf(nodes []*pathNode) (steps []*ignoredStep) {
+	for _, n := range nodes {
+		steps = append(steps, &ignoredStep{pathStep: n.pathStep, last: n.slot >= 0, children: ignoredOf(n.children)})
+	}
+	return steps
+}
+
+func addIgnored(roots []*ignoredStep, path []pathStep) []*ignoredStep {
+	at := slices.IndexFunc(roots, func(s *ignoredStep) bool { return s.pathStep == path[0] })
+	if at < 0 {
+		at, roots = len(roots), append(roots, &ignoredStep{pathStep: path[0]})
+	}
+	if len(path) == 1 {
+		roots[at].last = true
+	} else {
+		roots[at].children = addIgnored(roots[at].children, path[1:])
+	}
+	return roots
+}
+
+// mergeIndexes puts each index into the step of the element that it counts: in XML an index is no step of its own. Without an index a step means
+// each element of that name.
+func mergeIndexes(path []pathStep) []pathStep {
+	var steps []pathStep
+	for _, step := range path {
+		switch {
+		case !step.isIndex:
+			steps = append(steps, pathStep{name: step.name, index: anyIndex})
+		case len(steps) > 0:
+			steps[len(steps)-1].index = step.index
+		}
+	}
+	return steps
+}
+
+// anyIndex is the index of [*], anyName the name of .*.
+const (
+	anyIndex = -1
+	anyName  = "*"
+)
+
+// readsBody reports whether a member of the body is left out.
+func (g *Ignored) readsBody() bool {
+	return g != nil && (g.all || g.json != nil || g.xml != nil || g.form != nil)
+}
+
+// bodyDigest returns the SHA-256 of what is left of the body. ok is false if the body counts as it is.
+func (g *Ignored) bodyDigest(m *Message) (digest [sha256.Size]byte, ok bool) {
+	if !g.readsBody() || len(m.Body) == 0 {
+		return digest, false
+	}
+	w := &remainder{sum: sha256.New()}
+	switch {
+	case g.all:
+		ok = true
+	case g.form != nil && m.isForm():
+		ok = w.form(m.text(), g.form)
+	case g.json != nil && w.json(m.text(), g.json):
+		ok = true
+	case g.xml != nil:
+		w.sum.Reset()
+		ok = w.xml(m, g.xml)
+	}
+	return [sha256.Size]byte(w.sum.Sum(nil)), ok
+}
+
+// queryOf returns the query without the parameters that are left out.
+func (g *Ignored) queryOf(m *Message) []byte {
+	if g == nil || g.query == nil || len(m.Query) == 0 {
+		return m.Query
+	}
+	var left [][]byte
+	for pair := range bytes.SplitSeq(m.Query, []byte{'&'}) {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if !slices.ContainsFunc(g.query, func(n string) bool { return m.scratch.isNamed(name, n) }) {
+			left = append(left, pair)
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	return bytes.Join(left, []byte{'&'})
+}
+
+// form hashes the parameters that are left of a form.
+func (w *remainder) form(body []byte, ignored []ignoredParameter) bool {
+	if !looksLikeForm(body) {
+		return false
+	}
+	s := new(scratch)
+	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
+		name, value, _ := bytes.Cut(pair, []byte{'='})
+		if slices.ContainsFunc(ignored, func(p ignoredParameter) bool { return p.name != "" && s.isNamed(name, p.name) }) {
+			continue
+		}
+		i := slices.IndexFunc(ignored, func(p ignoredParameter) bool { return p.inner != "" && s.isNamed(name, p.inner) })
+		if i >= 0 && len(value) <= maxFormJSON {
+			if digest, ok := innerDigest(value, ignored, ignored[i].inner); ok {
+				w.sized(name)
+				w.sized(digest)
+				continue
+			}
+		}
+		w.sized(name)
+		w.sized(value)
+	}
+	return true
+}
+
+// innerDigest hashes what is left of the JSON in a parameter.
+func innerDigest(value []byte, ignored []ignoredParameter, inner string) ([]byte, bool) {
+	var steps []*ignoredStep
+	for _, p := range ignored {
+		if p.inner == inner {
+			steps = append(steps, p.steps...)
+		}
+	}
+	text, ok := appendUnescaped(nil, value, true)
+	w := &remainder{sum: sha256.New()}
+	if !ok || !w.json(text, steps) {
+		return nil, false
+	}
+	return w.sum.Sum(nil), true
+}
+
+// sized hashes v behind its length.
+func (w *remainder) sized(v []byte) {
+	var length [4]byte
+	binary.BigEndian.PutUint32(length[:], uint32(len(v))) //nolint:gosec // a body is shorter
+	w.sum.Write(length[:])
+	w.sum.Write(v)
+}
