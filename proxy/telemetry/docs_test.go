@@ -70,7 +70,8 @@ func everything(t *testing.T) *rig {
 		},
 		Routes: func() []RouteHealth {
 			return []RouteHealth{{Route: "gitlab", Last: time.Unix(1, 0), Limits: []SenderLimit{{Limit: "4_in_a_row"}}}}
-		}, Shed: func() int64 { return 0 }, Audits: func() int64 { return 0 }, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} }}); err != nil {
+		}, Shed: func() int64 { return 0 }, Audits: func() int64 { return 0 }, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} },
+		Attention: func() map[string]int { return map[string]int{"held": 1} }}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WatchUpstream(func() wire.ReuseState { return wire.ReuseState{} }); err != nil {

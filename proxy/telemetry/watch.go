@@ -34,6 +34,7 @@ type Watched struct {
 	Shed      func() int64                    // arrivals that this process has not stored
 	Audits    func() int64                    // audits that it has not stored
 	Slots     func() []idem.SlotCount         // of limits, that executions of this process have or wait for; nil: there are no limits
+	Attention func() map[string]int           // items that need attention, by kind; nil, or it returns nil: another replica counts them
 }
 
 // Watch exports w. Call it once.
@@ -56,6 +57,7 @@ func (t *Telemetry) Watch(w Watched) error {
 			w.Shed),
 		t.showCount("hooklock.audits.shed", "{audit}", "Audits that are in the log alone: too many waited to be written.", w.Audits),
 		t.watchSlots(w.Slots),
+		t.watchAttention(w.Attention),
 	)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)

@@ -26,6 +26,7 @@ func (s *Service) openNotify(context.Context) error {
 		}
 		return nil
 	})
+	s.beside("count of attention", s.countAttention)
 	return nil
 }
 

@@ -56,7 +56,8 @@ type Service struct {
 	admin net.Listener
 	api   *admin.API
 
-	notifier *notify.Notifier
+	notifier  *notify.Notifier
+	attention attentionCounts
 	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
 	localToken string
 
@@ -214,7 +215,7 @@ func (s *Service) openStore(context.Context) error {
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
 		Memory: s.budget, Parked: s.Store.Parked, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
-		Slots: s.Store.SlotsHere,
+		Slots: s.Store.SlotsHere, Attention: s.attentionCount,
 	})
 }
 
