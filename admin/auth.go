@@ -113,7 +113,7 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 		return caller{}, unauthorized("the token is not known here; " + a.whichToken())
 	case e.access == forRead && !token.Read:
 		return caller{token: token}, forbidden("read")
-	case e.access == forWrite && !token.Write && !(token.Reload && e.change == reloadConfig):
+	case e.access == forWrite && !token.Write && !(token.Reload && e.change == ReloadConfig):
 		return caller{token: token}, forbidden("write")
 	case e.access == forBodies && !token.Bodies:
 		return caller{token: token}, forbidden("bodies")

@@ -17,8 +17,8 @@ const (
 	forCallback               // the callback key of the execution
 )
 
-// reloadConfig is the change that reloads the configuration.
-const reloadConfig = "config.reload"
+// ReloadConfig is the change that reloads the configuration, in audits.
+const ReloadConfig = "config.reload"
 
 // endpoint is one endpoint of the API.
 type endpoint struct {
@@ -71,7 +71,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
 		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "step"}, (*call).counts},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
-		{"POST", "/v1/config/reload", forWrite, reloadConfig, nil, (*call).reload},
+		{"POST", "/v1/config/reload", forWrite, ReloadConfig, nil, (*call).reload},
 		{"POST", "/v1/notify/test", forWrite, "notify.test", nil, (*call).testNotify},
 		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},
 	}

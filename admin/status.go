@@ -117,6 +117,7 @@ func (c *call) reload() error {
 			"whether this was done is not known; look with GET /v1/status, then ask again")
 	}
 	if len(problems) > 0 {
+		c.audit.After = cut(strings.Join(problems, "; "))
 		p := refuse("config_refused", "the configuration was refused, and the old one stays: "+strings.Join(problems, "; "))
 		p.Problems = problems
 		return p

@@ -138,7 +138,7 @@ func TestARefusedReloadReturnsTheErrors(t *testing.T) {
 	if problems, _ := a.json["problems"].([]any); !slices.Equal(problems, []any{"sidecar.yaml:8:5: no", "sidecar.yaml:9:1: neither"}) {
 		t.Errorf("%s", a.body)
 	}
-	if line := r.log.audit(t); line["result"] != "refused" || line["code"] != "config_refused" {
+	if line := r.log.audit(t); line["result"] != "refused" || line["code"] != "config_refused" || line["after"] == "" {
 		t.Errorf("%v", line)
 	}
 	p.err = errors.New("nobody takes it")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -205,4 +206,21 @@ routes:
 	testkit.Until(t, "both to run", func() bool {
 		return execution(t, h, id)["status"] == "SUCCESS" && strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 0")
 	})
+}
+
+func TestAChangeOfTheFileIsInTheAudit(t *testing.T) {
+	t.Parallel()
+	config := shared.config("audited", "")
+	h := own(t, config)
+	audit := func() string { return cli(t, h, "audit", "list", "--what", "config.", "-o", "csv") }
+	write(t, h.Config, strings.Replace(config, "locked: 503", "locked: 429", 1))
+	testkit.Until(t, "the change is in the audit", func() bool {
+		return regexp.MustCompile(`,replica \S+,config.reload,done,.*respond.*sidecar.yaml \(the file changed\)`).MatchString(audit())
+	})
+	write(t, h.Config, config+"nonsense: true\n")
+	testkit.Until(t, "the refusal is in the audit", func() bool {
+		return regexp.MustCompile(`config.reload,refused: config_refused,.*nonsense: unknown key`).MatchString(audit())
+	})
+	h.Signal(t, syscall.SIGHUP)
+	testkit.Until(t, "the signal is in the audit", func() bool { return strings.Contains(audit(), "(SIGHUP)") })
 }

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"hooklock/admin"
+	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/idem/naming"
 )
 
 const (
@@ -34,7 +36,8 @@ type reloader struct {
 
 	read   chan reading      // the result of the running reload; nil = none runs
 	late   <-chan time.Time  // when it times out
-	asked  chan reloadResult // the caller that waits for it; nil = none
+	asked  chan reloadResult // the caller that waits for it, and audits it; nil = none
+	cause  string            // why the file is read, for the audit
 	second bool              // a second look, which is reported only if it succeeds
 
 	lacking []byte           // the text that could not be loaded; nil = the last one was
@@ -51,9 +54,9 @@ type reading struct {
 }
 
 // begin starts a reload. The watcher is given the content, which it may not have seen.
-func (r *reloader) begin(asked chan reloadResult) {
+func (r *reloader) begin(cause string, asked chan reloadResult) {
 	r.boss.reloading()
-	r.asked = asked
+	r.cause, r.asked = cause, asked
 	r.start(r.watcher.Read)
 }
 
@@ -128,7 +131,34 @@ func (r *reloader) end(read reading) {
 	if r.asked != nil {
 		r.asked <- result
 		r.asked = nil
+		return
 	}
+	s.Store.Audited(auditOfReload(s.replica, r.path+" ("+r.cause+")", result, time.Now()))
+}
+
+// auditOfReload returns the audit of a reload that nobody asked for over the API. from is the file, and why it was read.
+func auditOfReload(replica, from string, result reloadResult, now time.Time) idem.Audit {
+	a := idem.Audit{
+		At: now, Who: "replica " + replica, What: admin.ReloadConfig, Result: idem.AuditDone, Remote: from, After: cutText(strings.Join(result.changed, ", ")),
+	}
+	switch {
+	case result.err != nil:
+		a.Result, a.Code, a.After = idem.AuditRefused, client.CodeConfigRefused, cutText(strings.Join(problemsOf(result.err), "; "))
+	case len(result.changed) == 0:
+		a.Result = idem.AuditNothing
+	}
+	return a
+}
+
+// mostAudited bounds what an audit says of a reload, in bytes.
+const mostAudited = 2 << 10
+
+func cutText(text string) string {
+	text = naming.HideSecrets(text)
+	if len(text) > mostAudited {
+		return strings.ToValidUTF8(text[:mostAudited], "") + "…"
+	}
+	return text
 }
 
 // lockedOtherwise returns routes that this process removed before and that had the other kind of lock: config.Changes says why that needs a restart.

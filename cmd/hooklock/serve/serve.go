@@ -93,7 +93,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-boss.Beat:
 			boss.alive()
 		case <-hangups:
-			again.begin(nil)
+			again.begin("SIGHUP", nil)
 		case <-drains:
 			log.Info("draining")
 			s.sendElsewhere()
@@ -101,9 +101,9 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			log.Info("stopping", "signal", sig.String())
 			return s.stopOrDie(ends, time.Now(), boss)
 		case <-changed:
-			again.begin(nil)
+			again.begin("the file changed", nil)
 		case asked := <-asks:
-			again.begin(asked.done)
+			again.begin("", asked.done)
 		case read := <-again.read:
 			again.end(read)
 		case <-again.late:
