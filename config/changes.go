@@ -9,58 +9,28 @@ import (
 	"hooklock/idem"
 )
 
-// reloadable are the settings outside of routes that a reload takes over. All others are built into listeners and clients when the process
-// starts.
-var reloadable = []string{
-	"admin.hosts",
-	"admin.user_header",
-	"admin.user_header_from",
-	"limits.memory",
-	"limits.request_body",
-	"limits.body_timeout",
-	"limits.parked.bytes",
-	"limits.parked.events",
-	"limits.parked.running",
-	"limits.shared",
-	"limits.waiting",
-	"log.event_id",
-	"log.sample",
-	"notify.every",
-	"notify.routes",
-	"notify.url",
-	"notify.url_env",
-	"notify.url_file",
-	"park_store.key_file",
-	"park_store.keys",
-	"park_store.s3.access_key_file",
-	"park_store.s3.keys",
-	"park_store.s3.secret_key_file",
-	"unmatched",
-}
-
 // Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that a reload takes
 // over, such as "route stripe: lock.max_duration". A route is identified by its name. Both are empty if nothing differs.
 func Changes(before, after *Config) (restart, reload []string) {
-	changed := differences(rootKey().keys, before.withoutLists(), after.withoutLists())
+	for _, d := range differences(rootKey().keys, before.withoutLists(), after.withoutLists()) {
+		if d.setting.reload {
+			reload = append(reload, d.path)
+		} else {
+			restart = append(restart, d.path)
+		}
+	}
 	if before.Etcd.Password != after.Etcd.Password {
-		changed = append(changed, "etcd.password")
+		restart = append(restart, "etcd.password")
 	}
 	was, is := &before.ParkStore, &after.ParkStore
 	if was.Keys != is.Keys {
-		changed = append(changed, "park_store.keys")
+		reload = append(reload, "park_store.keys")
 	}
 	if was.S3.AccessKey != is.S3.AccessKey || was.S3.SecretKey != is.S3.SecretKey {
-		changed = append(changed, "park_store.s3.keys")
+		reload = append(reload, "park_store.s3.keys")
 	}
 	if before.Notify.URL != after.Notify.URL {
-		changed = append(changed, "notify.url")
-	}
-	for _, path := range changed {
-		if slices.Contains(reloadable, path) {
-			reload = append(reload, path)
-		} else {
-			restart = append(restart, path)
-		}
+		reload = append(reload, "notify.url")
 	}
 	reload = append(reload, tokenChanges(before.Admin.Tokens, after.Admin.Tokens)...)
 	routeRestart, routeReload := routeChanges(before.Routes, after.Routes)
@@ -130,12 +100,12 @@ func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
 	if was.Handshake.Token != r.Handshake.Token {
 		reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
 	}
-	for _, path := range differences(settings, *was, *r) {
-		text := fmt.Sprintf("route %s: %s", r.Name, path)
+	for _, d := range differences(settings, *was, *r) {
+		text := fmt.Sprintf("route %s: %s", r.Name, d.path)
 		// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their requests reach
 		// etcd one after the other. One process sends many in one request, so all of it must have one strategy. With a lock.limit the sender keeps the
 		// two locks apart.
-		if path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
+		if d.path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
 			restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
 		} else {
 			reload = append(reload, text)
@@ -151,15 +121,21 @@ func (c *Config) withoutLists() Config {
 	return rest
 }
 
+// difference is a setting that two configurations give different values, and its path in the file.
+type difference struct {
+	setting *key
+	path    string
+}
+
 // differences returns the settings in which two structs differ that have keys.
-func differences(keys []*key, a, b any) (paths []string) {
+func differences(keys []*key, a, b any) (found []difference) {
 	group := &key{kind: kindGroup, keys: keys}
 	values := map[string]any{}
 	eachValue(group, "", reflect.ValueOf(b), func(_ *key, path string, v reflect.Value) { values[path] = v.Interface() })
-	eachValue(group, "", reflect.ValueOf(a), func(_ *key, path string, v reflect.Value) {
+	eachValue(group, "", reflect.ValueOf(a), func(setting *key, path string, v reflect.Value) {
 		if !reflect.DeepEqual(v.Interface(), values[path]) {
-			paths = append(paths, path)
+			found = append(found, difference{setting, path})
 		}
 	})
-	return paths
+	return found
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"hooklock/idem"
@@ -48,4 +50,24 @@ func TestChangesTellWhatNeedsARestart(t *testing.T) {
 			t.Errorf("%s: restart %q, reload %q", name, restart, reload)
 		}
 	}
+}
+
+func TestThePageOfSettingsNamesWhatAReloadTakesOver(t *testing.T) {
+	page, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "A changed file or SIGHUP reloads")
+	text, _, _ = strings.Cut(text, "All else needs a restart.")
+	var config Config
+	eachValue(rootKey(), "", reflect.ValueOf(config), func(setting *key, path string, _ reflect.Value) {
+		group := path[:max(strings.LastIndexByte(path, '.'), 0)]
+		named := strings.Contains(text, "`"+path+"`") || strings.Contains(text, "`"+group+".*`")
+		if setting.reload && !setting.ofSecret && !named {
+			t.Errorf("docs/configuration.md does not say that a reload takes %s over", path)
+		}
+		if !setting.reload && named {
+			t.Errorf("docs/configuration.md says that a reload takes %s over", path)
+		}
+	})
 }

@@ -48,6 +48,9 @@ type key struct {
 	// empty is what an empty value would silently mean, where that gives a protection up; "" = it may be empty. A variable of the environment is often empty
 	// by accident: a value of a chart or a script that is not set.
 	empty string
+	// reload says that a reload takes the setting over. All others outside of routes are built into
+	// listeners and clients when the process starts; those of routes are reloaded, but for one case.
+	reload bool
 }
 
 // secretKey is a field that is filled from <name>_file or <name>_env.
@@ -79,6 +82,7 @@ func (k *key) addFields(typ reflect.Type) {
 			short:  field.Tag.Get("short"),
 			beside: field.Tag.Get("beside"),
 			empty:  field.Tag.Get("empty"),
+			reload: field.Tag.Get("reload") == "true",
 		}
 		child.classify()
 		k.keys = append(k.keys, child)

@@ -23,7 +23,7 @@ type Config struct {
 	Upstream Upstream `koanf:"upstream" short:"url"`
 	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
 	// Default pass; reject as soon as a route checks signatures (verify) and enforces.
-	Unmatched Unmatched `koanf:"unmatched"`
+	Unmatched Unmatched `koanf:"unmatched" reload:"true"`
 	// Bounds on what one sender, one connection or all of them may use.
 	Limits Limits `koanf:"limits"`
 	// How long /readyz says 503 while deliveries are still accepted, so that load balancers notice before the door closes.
@@ -100,7 +100,7 @@ type Upstream struct {
 // Limits are bounds. A flood meets them as 413, 429, 431 or a closed connection, not as used memory.
 type Limits struct {
 	// Longest request body on routes; longer is 413. Default 8MiB.
-	RequestBody Size `koanf:"request_body"`
+	RequestBody Size `koanf:"request_body" reload:"true"`
 	// Longest answer that is read whole before its first byte goes out; a longer one is streamed. Default 8MiB.
 	ResponseBody Size `koanf:"response_body"`
 	// Longest request head; longer is 431. Default 16KiB, at least 4KiB.
@@ -108,10 +108,10 @@ type Limits struct {
 	// Time for a whole request head, from its first byte. Default 10s.
 	HeaderTimeout time.Duration `koanf:"header_timeout"`
 	// Time for a whole request body; on an unmatched path for each progress of it. Default 30s.
-	BodyTimeout time.Duration `koanf:"body_timeout"`
+	BodyTimeout time.Duration `koanf:"body_timeout" reload:"true"`
 	// What all bodies and kept answers may take in memory at one time; past it 503, and a quarter of it is for bodies up to 64KiB
 	// alone. Default 0B: half of GOMEMLIMIT, or of nine tenths of the cgroup's limit, or a quarter of the machine's memory.
-	Memory Size `koanf:"memory"`
+	Memory Size `koanf:"memory" reload:"true"`
 	// How much of a body on an unmatched path is read before a connection of the upstream is taken. Default 1MiB. What follows is
 	// passed on as it comes.
 	RequestBuffer Size `koanf:"request_buffer"`
@@ -128,10 +128,10 @@ type Limits struct {
 	// that is without a request for longest is closed, and where each has one, a new one gets 503. Default 10000.
 	MaxConnections int `koanf:"max_connections"`
 	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
-	Waiting int `koanf:"waiting"`
+	Waiting int `koanf:"waiting" reload:"true"`
 	// How many executions may run at one time over all workflows, routes and replicas, by names that routes say in uses: {erp: 20}. A name with
 	// sources of a template is a limit for each value: {"tenant/{path.account}": 5}. Default none.
-	Shared SharedLimits `koanf:"shared"`
+	Shared SharedLimits `koanf:"shared" reload:"true"`
 	// What may be parked at one time. Past it deliveries are refused, as they are without park.
 	Parked ParkedLimits `koanf:"parked"`
 }
@@ -180,11 +180,11 @@ type Admin struct {
 	// host:port. Default 127.0.0.1:8079. Without tokens it must be a loopback address.
 	Listen string `koanf:"listen"`
 	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
-	Hosts []string `koanf:"hosts"`
+	Hosts []string `koanf:"hosts" reload:"true"`
 	// Header in which a proxy names the user that it has authenticated. The audit log then has PERSON (TOKEN). Default empty: none.
-	UserHeader string `koanf:"user_header"`
+	UserHeader string `koanf:"user_header" reload:"true"`
 	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header is read from there alone. Default none.
-	UserHeaderFrom []string `koanf:"user_header_from"`
+	UserHeaderFrom []string `koanf:"user_header_from" reload:"true"`
 	// Serve /debug/pprof, to tokens with the scope write. Default false.
 	Pprof bool `koanf:"pprof"`
 	// Certificate of the listener.
@@ -237,9 +237,9 @@ type Log struct {
 	Format LogFormat `koanf:"format"`
 	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
 	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
-	Sample int `koanf:"sample"`
+	Sample int `koanf:"sample" reload:"true"`
 	// Whether lines about a delivery have its event ID and its labels. Default true; false if readers of the log may not see event IDs.
-	EventID bool `koanf:"event_id"`
+	EventID bool `koanf:"event_id" reload:"true"`
 }
 
 // Notify says where people are told of what needs attention: when it begins, and when it is over. The zero value of URL means that
@@ -247,15 +247,15 @@ type Log struct {
 type Notify struct {
 	// File with the URL to which messages are posted as JSON, {"text": …}: an incoming webhook of Slack, Mattermost, Rocket.Chat or
 	// Google Chat. One trailing newline is cut. Default empty: no messages.
-	URLFile string `koanf:"url_file"`
+	URLFile string `koanf:"url_file" reload:"true"`
 	// Environment variable with the URL, instead of url_file. Default empty.
-	URLEnv string `koanf:"url_env"`
+	URLEnv string `koanf:"url_env" reload:"true"`
 	// The URL that url_file or url_env gave. Never printed.
 	URL Secret `koanf:"-" secret:"url"`
 	// How often something that lasts is told again. Default 1h, at least 1m. 0s: it is told once.
-	Every time.Duration `koanf:"every"`
+	Every time.Duration `koanf:"every" reload:"true"`
 	// The routes whose items are told; what is about no route, such as etcd or a replica, always is. Default none: all routes.
-	Routes []string `koanf:"routes"`
+	Routes []string `koanf:"routes" reload:"true"`
 }
 
 // Route says which deliveries are guarded, and by which rules.

@@ -10,11 +10,11 @@ import (
 // ParkedLimits bound what is parked, over all replicas, as far as each knows of the others.
 type ParkedLimits struct {
 	// Events. Default 100000.
-	Events int `koanf:"events"`
+	Events int `koanf:"events" reload:"true"`
 	// Their requests, wherever they are kept. Default 1GiB.
-	Bytes Size `koanf:"bytes"`
+	Bytes Size `koanf:"bytes" reload:"true"`
 	// Parked events that this process runs at one time. Default 16.
-	Running int `koanf:"running"`
+	Running int `koanf:"running" reload:"true"`
 }
 
 // Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and the
@@ -59,7 +59,7 @@ type ParkStore struct {
 	S3 S3 `koanf:"s3"`
 	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
 	// open. Default empty: requests are kept as they are.
-	KeyFile string `koanf:"key_file" empty:"requests would be kept unsealed"`
+	KeyFile string `koanf:"key_file" empty:"requests would be kept unsealed" reload:"true"`
 	// The text of key_file. Never printed.
 	Keys Secret `koanf:"-" secret:"key"`
 	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
@@ -77,9 +77,9 @@ type S3 struct {
 	// Region of the bucket. Default us-east-1, which suits servers without regions.
 	Region string `koanf:"region"`
 	// File with the ID of the access key. One trailing newline is cut. Required beside endpoint.
-	AccessKeyFile string `koanf:"access_key_file"`
+	AccessKeyFile string `koanf:"access_key_file" reload:"true"`
 	// File with the secret of the access key. One trailing newline is cut. Required beside endpoint.
-	SecretKeyFile string `koanf:"secret_key_file"`
+	SecretKeyFile string `koanf:"secret_key_file" reload:"true"`
 	// What access_key_file and secret_key_file gave. Never printed.
 	AccessKey Secret `koanf:"-" secret:"access_key"`
 	SecretKey Secret `koanf:"-" secret:"secret_key"`
