@@ -59,6 +59,26 @@ func (unreachable) Pause(context.Context, idem.Pause, *idem.Audit) (*idem.Pause,
 func (unreachable) Resume(context.Context, idem.PauseScope, *idem.Audit) (*idem.Pause, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) Jobs(context.Context) ([]idem.Job, error) { return nil, idem.ErrStoreUnavailable }
+func (unreachable) OpenJobs(context.Context) ([]idem.Job, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) Job(context.Context, string) (*idem.Job, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) JobRuns(context.Context, string) ([]idem.JobRun, error) {
+	return nil, idem.ErrStoreUnavailable
+}
+func (unreachable) BeginJob(context.Context, *idem.Job, *idem.Audit) error {
+	return idem.ErrStoreUnavailable
+}
+func (unreachable) TakeJob(context.Context, *idem.Job) error { return idem.ErrStoreUnavailable }
+func (unreachable) PutJob(context.Context, *idem.Job, *idem.JobRun, []idem.JobRun) error {
+	return idem.ErrStoreUnavailable
+}
+func (unreachable) MoveJob(context.Context, *idem.Job, *idem.Audit) error {
+	return idem.ErrStoreUnavailable
+}
 func (unreachable) SeenMarks(context.Context) ([]idem.SeenMark, error) {
 	return nil, idem.ErrStoreUnavailable
 }
@@ -141,6 +161,11 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
 	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
 	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
+	{"GET", "/v1/jobs", ""},
+	{"POST", "/v1/jobs", `{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1}`},
+	{"GET", "/v1/jobs/job_a", ""},
+	{"POST", "/v1/jobs/job_a/stop", `{"reason":"r"}`},
+	{"POST", "/v1/jobs/job_a/resume", `{"reason":"r"}`},
 	{"GET", "/v1/pauses", ""},
 	{"POST", "/v1/pauses", `{"scope":"workflow:w","reason":"r","for":"1m"}`},
 	{"GET", "/v1/pauses/workflow:w", ""},
@@ -170,8 +195,8 @@ func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
 	if len(requests) != len(endpoints()) {
 		t.Fatalf("%d requests for %d endpoints", len(requests), len(endpoints()))
 	}
-	r := newRig(t, unreachable{}, nil)
 	for _, q := range requests {
+		r := newRig(t, unreachable{}, nil) // each, because wrong tokens use up an address's credit
 		path, _, _ := strings.Cut(q.path, "?")
 		e, _, p := find(endpoints(), q.method, path)
 		if p != nil {

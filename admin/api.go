@@ -74,12 +74,14 @@ type API struct {
 
 	attention attentionCache
 
+	jobs *jobRunner
+
 	// life is the context of requests that wait. Close ends it.
 	life context.Context
 	end  context.CancelFunc
 }
 
-// New makes the API. It starts no goroutine.
+// New makes the API. It starts no goroutine; RunJobs runs the jobs.
 func New(o Options) *API {
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 2*time.Second)
 	if o.Log == nil {
@@ -94,6 +96,7 @@ func New(o Options) *API {
 	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
 	a.busy, a.polls, a.callbacks = make(places, maxBusy), newShares(maxPolls, maxPollsEach), make(places, maxCallbacks)
 	a.profiling, a.tracing = make(places, 1), make(places, 1)
+	a.jobs = newJobRunner(a)
 	a.life, a.end = context.WithCancel(context.Background())
 	a.page = page.New(page.Options{API: a, Life: a.life})
 	a.SetAccess(o.Access)
@@ -340,6 +343,9 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
 		{idem.ErrNoLock, "lock_not_found", "the lock of this workflow is free"},
 		{idem.ErrNoPause, "pause_not_found", "this scope is not paused: it was resumed, or its pause has ended by itself"},
+		{idem.ErrNoJob, "job_not_found", "there is no job with this ID, or it is one of those that ended before the last 100"},
+		{idem.ErrJobMoved, "status_changed", "the job has changed meanwhile; look again, then decide"},
+		{idem.ErrTooManyJobs, "rate_limited", fmt.Sprintf("%d jobs run, which is the most: wait for the end of one, or stop one", idem.MaxOpenJobs)},
 		{idem.ErrNoMark, "mark_not_found", "nothing of this is marked as looked at: it was unmarked, or its mark has expired"},
 		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again without one"},
 		{idem.ErrStaleToken, "stale_token", "another execution has held the lock since; stop, and discard your writes"},

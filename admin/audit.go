@@ -57,7 +57,7 @@ func (c *call) logAudit(a *idem.Audit, status int) {
 	attributes := []slog.Attr{slog.String("who", a.Who), slog.String("what", a.What), slog.String("result", a.Result)}
 	for _, one := range []slog.Attr{
 		slog.String("why", a.Why), slog.String("before", a.Before), slog.String("after", a.After),
-		slog.String("workflow", a.Workflow), slog.String("execution", string(a.Execution)),
+		slog.String("workflow", a.Workflow), slog.String("execution", string(a.Execution)), slog.String("job", a.Job),
 		slog.String("code", a.Code), slog.Int("status", status), slog.String("remote", a.Remote),
 	} {
 		if !one.Value.Equal(slog.StringValue("")) && !one.Value.Equal(slog.IntValue(0)) {

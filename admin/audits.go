@@ -65,6 +65,6 @@ func (c *call) listAudits() error {
 func viewOfAudit(a *idem.Audit) client.Audit {
 	return client.Audit{
 		At: client.Time{Time: a.At}, Who: a.Who, What: a.What, Result: a.Result, Why: a.Why, Before: a.Before, After: a.After, Workflow: a.Workflow,
-		ExecutionID: string(a.Execution), Code: a.Code, Remote: a.Remote,
+		ExecutionID: string(a.Execution), Code: a.Code, Remote: a.Remote, JobID: a.Job,
 	}
 }

@@ -70,6 +70,23 @@ type Ledger interface {
 	// KeptRequest returns what the ledger was given of the request of an execution. It returns idem.ErrNoRequest.
 	KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error)
 
+	// Jobs returns all jobs, the newest first, and OpenJobs those that run.
+	Jobs(ctx context.Context) ([]idem.Job, error)
+	OpenJobs(ctx context.Context) ([]idem.Job, error)
+	// Job returns one. It returns idem.ErrNoJob.
+	Job(ctx context.Context, id string) (*idem.Job, error)
+	// JobRuns returns the executions whose ends a job has yet to count.
+	JobRuns(ctx context.Context, id string) ([]idem.JobRun, error)
+	// BeginJob stores a new job. It returns idem.ErrTooManyJobs.
+	BeginJob(ctx context.Context, j *idem.Job, a *idem.Audit) error
+	// TakeJob makes this process the owner of an open job. Like the next two it changes j, and returns idem.ErrJobMoved if j is not as it is in
+	// the ledger; here, too, if its owner lives.
+	TakeJob(ctx context.Context, j *idem.Job) error
+	// PutJob stores the progress of an open job. It follows run from now on; nil = none; and ended no more.
+	PutJob(ctx context.Context, j *idem.Job, run *idem.JobRun, ended []idem.JobRun) error
+	// MoveJob stores a job whose State has changed.
+	MoveJob(ctx context.Context, j *idem.Job, a *idem.Audit) error
+
 	// Audit writes an audit of what is no change of the ledger's, with its result.
 	Audit(ctx context.Context, a *idem.Audit) error
 	// Audited writes an audit of a refusal later. It never blocks.

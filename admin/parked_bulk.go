@@ -73,12 +73,31 @@ func many(a *action) func(*call) error {
 
 // readBulk reads the body of the request, and checks it.
 func (c *call) readBulk(b *bulk) error {
-	filter := fields{"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label)}
 	cursor := ""
-	err := c.body(fields{"reason": &b.reason, "filter": filter, "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &cursor})
+	err := c.body(fields{"reason": &b.reason, "filter": b.members(), "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &cursor})
 	if err != nil {
 		return err
 	}
+	if b.at, err = c.bulkCursor(cursor); err != nil {
+		return err
+	}
+	return c.checkBulk(b)
+}
+
+// members are the members of the filter in a body.
+func (b *bulk) members() fields {
+	return fields{
+		"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label),
+	}
+}
+
+// empty reports whether the filter has no member.
+func (b *bulk) empty() bool {
+	return b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "" && b.label == ""
+}
+
+// checkBulk checks a filter, and whether the caller may do what it asks for.
+func (c *call) checkBulk(b *bulk) (err error) {
 	c.audit.Workflow = b.workflow
 	b.workflow = naming.SpelledPattern(b.workflow)
 	if err := b.check(); err != nil {
@@ -90,9 +109,11 @@ func (c *call) readBulk(b *bulk) error {
 	if b.narrow.Label, err = labelOf(b.label); err != nil {
 		return err
 	}
-	if b.at, err = c.bulkCursor(cursor); err != nil {
-		return err
-	}
+	return c.mayStart(b)
+}
+
+// mayStart refuses a caller that may not do what it asks for, and a lack of a reason.
+func (c *call) mayStart(b *bulk) error {
 	switch {
 	case b.dryRun && !c.caller.token.Read:
 		return forbidden("read") // it lists executions
@@ -121,16 +142,26 @@ func (b *bulk) check() error {
 	switch {
 	case err != nil:
 		return err
-	case b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "" && b.label == "":
+	case b.empty():
 		return refuse("bad_request", "give a filter: a workflow, a route, a state, a label or a time")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
-	case b.rate < 1 || b.rate > maxRate:
-		return refuse("bad_request", fmt.Sprintf("rate: give a number from 1 to %d, which is so many a second", maxRate))
 	case b.limit < 1 || b.limit > maxLimit:
 		return refuse("bad_request", fmt.Sprintf("limit: give a number from 1 to %d", maxLimit))
 	}
+	return b.checkRate()
+}
+
+func (b *bulk) checkRate() error {
+	if b.rate < 1 || b.rate > maxRate {
+		return refuse("bad_request", fmt.Sprintf("rate: give a number from 1 to %d, which is so many a second", maxRate))
+	}
 	return nil
+}
+
+// filter returns the filter of a job, which has its times.
+func (b *bulk) filter() idem.JobFilter {
+	return idem.JobFilter{Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Label: b.label, Since: b.narrow.Since, Until: b.narrow.Until}
 }
 
 // actOnAll runs the action on those that match, until the limit, or until life ends.
@@ -213,7 +244,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 // within returns the executions that have the label of b, and that ended, or began if they have not ended, in its time; nil = b names neither. The
 // index of stored requests has no labels and not these times.
 func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
-	if b.since == "" && b.until == "" && b.label == "" {
+	if b.narrow.Since.IsZero() && b.narrow.Until.IsZero() && b.narrow.Label == (idem.Label{}) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	fits := map[idem.ExecutionID]bool{}
@@ -244,23 +275,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	if b.dryRun {
 		return item, nil
 	}
-	single := &call{
-		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: b.action.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r,
-		audit: entry{Audit: idem.Audit{Why: cut(b.reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State)}},
-	}
-	single.beginAudit()
-	release, p := single.reserve()
-	if p != nil {
-		return item, p
-	}
-	defer release()
-	ctx, done := c.changing()
-	defer done()
-	found, err := single.act(ctx, b.action, b.reason)
-	if err != nil {
-		p = single.problemOf(err)
-	}
-	single.endAudit(p)
+	found, p := c.actFor(b.action, e, b.reason, nil)
 	switch {
 	case p == nil:
 		item.Result, item.Status = resultDone, client.Status(found.Status())
@@ -273,6 +288,40 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 		item.Result, item.Code, item.Message = resultRefused, p.Code, p.Detail
 	}
 	return item, nil
+}
+
+// actFor runs an action of many on one execution, in the name of the caller and with an audit of its own. step is set in a job.
+func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, step *idem.JobStep) (*idem.Found, *problem) {
+	single := &call{
+		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r,
+		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step}},
+	}
+	if step != nil {
+		single.audit.Job = step.Job.ID
+	}
+	single.beginAudit()
+	release, p := single.reserve()
+	if p != nil {
+		return nil, p
+	}
+	defer release()
+	ctx, done := c.changing()
+	defer done()
+	var err error
+	if e.Workflow == "" { // it was named, and not found by a filter
+		_, err = single.find(ctx)
+	}
+	var found *idem.Found
+	if err == nil {
+		found, err = single.act(ctx, a, reason)
+	}
+	if err != nil {
+		p = single.problemOf(err)
+	}
+	if !errors.Is(err, idem.ErrJobMoved) { // nothing was done, and another process has the job
+		single.endAudit(p)
+	}
+	return found, p
 }
 
 // bulkCursor is where a bulk goes on: behind an execution, among those that existed when it began.

@@ -28,6 +28,7 @@ func kinds() []kind {
 		{"lock_not_found", 404, "The lock is free"},
 		{"execution_not_found", 404, "No such execution"},
 		{"pause_not_found", 404, "Nothing of that name is paused"},
+		{"job_not_found", 404, "No such job"},
 		{"mark_not_found", 404, "Nothing of it is marked as looked at"},
 		{"request_not_kept", 404, "The request is not kept"},
 		{"answer_not_kept", 404, "No answer is kept"},

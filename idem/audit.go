@@ -32,6 +32,9 @@ type Audit struct {
 	Execution ExecutionID `json:"executionId,omitempty"`
 	Code      string      `json:"code,omitempty"` // of a refusal
 	Remote    string      `json:"remote,omitempty"`
+	Job       string      `json:"job,omitempty"` // the ID of the job that it is about, or a step of
+	// Step is that step, for the method that makes the change; nil = it is none of a job's.
+	Step *JobStep `json:"-"`
 	// Name is the ledger's name for it: written again under the same name, it replaces what was written before. "" = it has none yet.
 	Name string `json:"-"`
 }

@@ -22,6 +22,7 @@ type Audit struct {
 	ExecutionID string `json:"executionId,omitempty"`
 	Code        string `json:"code,omitempty"` // of a refusal
 	Remote      string `json:"remote,omitempty"`
+	JobID       string `json:"jobId,omitempty"` // the job that it is about, or a step of
 
 	raw
 }

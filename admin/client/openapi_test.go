@@ -40,7 +40,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	for name, typed := range map[string]any{
 		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
-		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{},
+		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{}, "Job": Job{}, "JobFailure": JobFailure{}, "JobList": JobList{},
 		"CountList": CountList{}, "RouteCounts": RouteCounts{}, "CountStep": CountStep{}, "Counts": Counts{}, "Report": Report{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
 		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{}, "Audit": Audit{}, "RouteRules": RouteRules{}, "RouteSender": RouteSender{}, "SenderLimit": SenderLimit{}, "RouteAnswer": RouteAnswer{}, "RouteList": RouteList{}, "AuditPage": AuditPage{},
 		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
@@ -60,7 +60,7 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
-		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodePauseNotFound, CodeMarkNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
+		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodePauseNotFound, CodeMarkNotFound, CodeJobNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
 		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStatusChanged, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {

@@ -43,6 +43,7 @@ const (
 	CodeLockNotFound      = "lock_not_found"
 	CodePauseNotFound     = "pause_not_found"
 	CodeMarkNotFound      = "mark_not_found"
+	CodeJobNotFound       = "job_not_found"
 	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
 	CodeExecutionNotFound = "execution_not_found"
 	CodeAnswerNotKept     = "answer_not_kept"

@@ -89,9 +89,9 @@ func TestWhatGoesToAFileHasEachReasonWhole(t *testing.T) {
 	reason := strings.Repeat("dial tcp ", 10) + "connection refused"
 	execution := `{"executionId":"` + id + `","workflow":"w","status":"FAILED","steps":[],"duplicates":0,"startedAt":"2026-11-21T10:00:00.000Z","error":{"code":"upstream_unreachable","detail":"` + reason + `"}}`
 	api := serveAPI(t, map[string]string{
-		"GET /v1/audit?limit=200":   `200 {"audits":[{"at":"2026-11-21T10:00:00.000Z","who":"ops","what":"pause","result":"done","why":"` + reason + `"}],"nextCursor":""}`,
-		"POST /v1/executions/rerun": `200 {"matched":1,"done":0,"refused":1,"executions":[{"executionId":"` + id + `","result":"refused","code":"c","message":"` + reason + `"}],"nextCursor":""}`,
-		"*":                         `200 {"executions":[` + execution + `],"nextCursor":""}`,
+		"GET /v1/audit?limit=200": `200 {"audits":[{"at":"2026-11-21T10:00:00.000Z","who":"ops","what":"pause","result":"done","why":"` + reason + `"}],"nextCursor":""}`,
+		"POST /v1/jobs":           "201 " + jobJSON("done", `"refused":1,"succeeded":0,"failed":0,"failures":[{"executionId":"`+id+`","workflow":"w","why":"`+reason+`"}],"result":"r"`),
+		"*":                       `200 {"executions":[` + execution + `],"nextCursor":""}`,
 	})
 	for _, args := range [][]string{
 		{"executions", "list"}, {"executions", "list", "--dead-letters"}, {"audit", "list"}, {"executions", "rerun", "--dead-letters", "--reason", "r"},

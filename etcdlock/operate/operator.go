@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"hooklock/etcdlock/commit"
@@ -10,6 +11,7 @@ import (
 	"hooklock/etcdlock/park"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/reap"
+	"hooklock/etcdlock/session"
 	"hooklock/idem"
 )
 
@@ -27,6 +29,8 @@ type Options struct {
 
 // Process is what operators ask of their process, and tell it.
 type Process interface {
+	// Session returns the session of this process, or why it has none.
+	Session() (*session.Session, error)
 	// Ended is called with an end that no delivery reports. It must not block. recorded is true.
 	Ended(record *idem.Record, recorded bool)
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
@@ -58,7 +62,8 @@ func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope ide
 		if err != nil {
 			return false, err
 		}
-		return try(ctx, at)
+		done, err := try(ctx, at)
+		return done || errors.Is(err, idem.ErrJobMoved), err
 	})
 }
 

@@ -61,6 +61,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		}
 		t.about(found.Entry())
 		t.says(string(found.Status()), string(found.Status()))
+		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
 		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
 			op.o.Parked.Mark(at.Keys.Lock)
 			t.unsure = true
@@ -108,6 +109,7 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.
 		}
 		t.about(found.Entry())
 		t.says(string(found.Status()), string(idem.Pending)+" as "+string(next))
+		t.run = idem.JobRun{Execution: next, Workflow: at.Scope.Workflow}
 		found, err = t.rerun(ctx, at, next)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})

@@ -18,6 +18,7 @@ type trail struct {
 	applied bool        // a transaction with the audit was applied
 	unsure  bool        // one of them got no answer, or nothing in etcd had to change
 	nothing bool        // the action had nothing to change, so no transaction has the audit
+	run     idem.JobRun // what the step of a job lets run
 }
 
 // trail returns the trail of an action. The caller's audit changes when the action is done.
@@ -53,10 +54,36 @@ func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Re
 		return answer, false, err
 	}
 	note(r, n)
+	t.step(r)
 	answer, applied, err = t.send(ctx, r)
 	t.o.Audits.Sent(n, err)
+	if s := t.audit.Step; s != nil && err == nil {
+		switch {
+		case applied:
+			s.Applied = answer.Revision
+		case protocol.SteppedAside(answer.Responses, s.Job.Revision):
+			return answer, false, idem.ErrJobMoved
+		}
+	}
 	t.applied, t.unsure = t.applied || applied, t.unsure || err != nil
 	return answer, applied, err
+}
+
+// step makes the transaction of r a step of a job, if it is one.
+func (t *trail) step(r *commit.Request) {
+	s := t.audit.Step
+	if s == nil {
+		return
+	}
+	key, job := t.o.Layout.Job(s.Job.ID, idem.JobRunning), protocol.Leased{Value: protocol.EncodeJob(s.Job)}
+	var run string
+	var v protocol.Leased
+	if s.Follow {
+		run, v = t.o.Layout.JobRun(s.Job.ID, &t.run)
+	}
+	r.Txn = protocol.Stepped(r.Txn, key, s.Job.Revision, job, run, v)
+	r.Slots = append(r.Slots, key)
+	r.Size += len(key) + len(job.Value) + len(run) + len(v.Value)
 }
 
 func (t *trail) send(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
@@ -85,6 +112,9 @@ func (t *trail) done(ctx context.Context, err error) error {
 		if err := t.writeAlone(ctx); err != nil {
 			return err
 		}
+	}
+	if s := t.audit.Step; s != nil {
+		s.Run = t.run
 	}
 	*t.wanted = t.audit
 	return nil

@@ -55,6 +55,9 @@ const (
 	KindHours        = "hours/"      // <time>-<process>-<n>
 	KindReplicas     = "replicas/"   // <process>
 	kindNotices      = "notices"     // the one key of what people were told
+	KindOpenJobs     = "jobs/open/"  // <job>
+	KindEndedJobs    = "jobs/ended/" // <job>, of one that has ended or is stopped
+	kindJobRuns      = "jobs/runs/"  // <job>/<execution>
 	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
 	KindTurns        = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
@@ -99,6 +102,17 @@ func (y Layout) Notices() string { return y.Root + kindNotices }
 
 // Replica returns the key of what a process says of itself.
 func (y Layout) Replica(writer string) string { return y.Root + KindReplicas + writer }
+
+// Job returns the key of a job, which depends on its state.
+func (y Layout) Job(id string, state idem.JobState) string {
+	if state == idem.JobRunning {
+		return y.Root + KindOpenJobs + id
+	}
+	return y.Root + KindEndedJobs + id
+}
+
+// JobRuns returns the prefix of the executions that a job follows.
+func (y Layout) JobRuns(id string) string { return y.Root + kindJobRuns + id + "/" }
 
 // CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind
 // is KindMinutes or KindHours. The newer they are, the earlier their key comes.

@@ -75,7 +75,7 @@ func goOnParking(t *testing.T, h *testkit.Hooklock) {
 // What differs from run to run.
 var changing = []struct{ pattern, name string }{
 	{`\b[0-9a-f]{32}\b`, "TRACE"},
-	{`\S+/\d+ has been told`, "REPLICA has been told"}, {`exec_[a-z2-7]+`, "ID"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
+	{`\S+/\d+ has been told`, "REPLICA has been told"}, {`exec_[a-z2-7]+`, "ID"}, {`job_[a-z2-7]+`, "JOB"}, {`, \d+ s\n`, ", SPAN\n"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
 	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"}, {`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
 	{`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+[smh])?\b`, "SPAN"}, {`(?m)^(token|key|fingerprint|trace) +\S+`, "$1"}, {` +`, " "},
 }

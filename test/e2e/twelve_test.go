@@ -56,7 +56,7 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		}},
 		{"6 run many again", func(run func(string, ...string) string) {
 			run(`match, nothing changed \(dry run\)`, "retry", "--dead-letters", "--since", began, "--dry-run")
-			run(`match, [1-3] done, 0 refused`, "retry", "--dead-letters", "--since", began, "--reason", "repaired")
+			run(`of [1-3] ran: \d succeeded, \d failed`, "retry", "--dead-letters", "--since", began, "--reason", "repaired")
 		}},
 		{"7 cancel what runs", func(run func(string, ...string) string) {
 			run(`is (CANCEL_REQUESTED: \S+/\d+ has been told to end it|ABORTED)\n`, "cancel", "evt_1QSlow", "--reason", "wrong account")

@@ -21,6 +21,7 @@ type progress struct {
 	mu    sync.Mutex
 	shown bool
 	note  string // set by far
+	only  string // set by showOnly
 }
 
 func newProgress(e *cli.Environment) *progress {
@@ -64,8 +65,24 @@ func (p *progress) show(text string) {
 	if p.note != "" {
 		text += ", " + p.note
 	}
+	if p.only != "" {
+		text = p.only
+	}
 	_, _ = fmt.Fprint(p.to, "\r\x1b[K"+cli.Clip(text, p.screen.Width-1)) // it is only progress
 	p.shown = true
+}
+
+// showOnly shows text at once, and instead of anything else until it is called with "".
+func (p *progress) showOnly(text string) {
+	p.mu.Lock()
+	p.only = text
+	if text == "" {
+		p.clear()
+	}
+	p.mu.Unlock()
+	if text != "" && p.screen.Terminal() {
+		p.show(text)
+	}
 }
 
 // far sets the note about the progress.

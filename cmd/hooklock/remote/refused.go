@@ -90,7 +90,7 @@ func (d *Desk) refused(p *client.Problem, look string) error {
 	case p.Status == http.StatusMisdirectedRequest:
 		text += "; ask by its IP address with --admin, or add the name to admin.hosts of the server"
 	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound, p.Code == client.CodeNoEmbeddedEtcd, p.Code == client.CodeRequestNotKept,
-		p.Code == client.CodeAnswerNotKept, p.Code == client.CodePauseNotFound, p.Code == client.CodeMarkNotFound:
+		p.Code == client.CodeAnswerNotKept, p.Code == client.CodePauseNotFound, p.Code == client.CodeMarkNotFound, p.Code == client.CodeJobNotFound:
 		code = cli.ExitNotFound
 	case p.Status == http.StatusNotFound, p.Status == http.StatusMethodNotAllowed, p.Status == http.StatusBadGateway:
 		text = cli.Plain(d.url) + ": " + text + "; this is no admin listener (admin.listen), or one of another release"

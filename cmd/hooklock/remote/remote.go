@@ -95,6 +95,7 @@ type Desk struct {
 	token    string // which token is sent, or why none is; part of a message
 	output   string
 	screen   cli.Screen
+	asks     bool     // a person can answer questions
 	shown    cli.Zone // of times that are shown
 	given    cli.Zone // of times that flags give
 	progress *progress
@@ -160,7 +161,7 @@ func (r *Remote) Action(e *cli.Environment, work func(ctx context.Context, d *De
 }
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
-	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), progress: newProgress(e)}
+	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), asks: e.Asks(), progress: newProgress(e)}
 	d.e = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
 	if err := r.zones(d); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
+	s.beside("jobs", s.api.RunJobs)
 	t, err := wiring.AdminTLS(&s.config.Admin.TLS, s.Log.Logger)
 	if err != nil {
 		return err

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// JobKind is what a job does with each execution.
+type JobKind string
+
+// The kinds of jobs. Those of ParkedAction take a filter or executions, the others executions alone.
+const (
+	JobRun    = JobKind(Run)
+	JobSkip   = JobKind(Skip)
+	JobRerun  = JobKind(Rerun)
+	JobCancel = JobKind("cancel") // asks each to stop
+	JobForget = JobKind("forget") // lets each event run again when it comes again
+)
+
+// JobState is where a job is in its life.
+type JobState string
+
+// The states of jobs.
+const (
+	JobRunning JobState = "running"
+	JobStopped JobState = "stopped" // by a person; ResumeJob lets it go on
+	JobDone    JobState = "done"
+	JobDryRun  JobState = "dry_run" // nothing was started
+)
+
+// Job is an action on many executions that the replicas make: one at a time, and another one if that dies. It goes on without the client.
+type Job struct {
+	JobID      string     `json:"jobId"` // "" after a dry run
+	Kind       JobKind    `json:"kind"`
+	State      JobState   `json:"state"`
+	Who        string     `json:"who,omitempty"` // the name of the token that started it
+	Reason     string     `json:"reason,omitempty"`
+	Filter     BulkFilter `json:"filter,omitzero"`
+	Executions []string   `json:"executions,omitempty"` // what it is about, instead of Filter
+	Rate       int        `json:"rate"`                 // so many a second, at most
+	StartedAt  Time       `json:"startedAt,omitzero"`
+	ChangedAt  Time       `json:"changedAt,omitzero"` // of its last progress
+	EndedAt    Time       `json:"endedAt,omitzero"`   // or when it was stopped
+	StoppedBy  string     `json:"stoppedBy,omitempty"`
+	Replica    string     `json:"replica,omitempty"` // that runs it, or ran it last; "" = none has begun
+	// Matched is how many executions match: -1 until that is known.
+	Matched int `json:"matched"`
+	// Acted counts those that the action was tried on. Of them Refused had changed meanwhile, Succeeded and Failed have come to an end, and
+	// Waiting are to run or run. Where nothing runs (skip, cancel, forget), what was not refused has succeeded.
+	Acted     int `json:"acted"`
+	Refused   int `json:"refused"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	Waiting   int `json:"waiting"`
+	// Failures are the first ten that failed or were refused.
+	Failures []JobFailure `json:"failures"`
+	// PerSecond is the rate that it has, and SecondsLeft estimates how long it goes on; 0 = not known, or it does not run.
+	PerSecond   float64 `json:"perSecond,omitempty"`
+	SecondsLeft float64 `json:"secondsLeft,omitempty"`
+	Result      string  `json:"result,omitempty"` // a sentence, once it is done or stopped
+
+	raw
+}
+
+// JobFailure says why one execution of a job failed, or was refused.
+type JobFailure struct {
+	ExecutionID string `json:"executionId"`
+	Workflow    string `json:"workflow"`
+	Refused     bool   `json:"refused,omitempty"` // nothing was done with it; false: it ran
+	Why         string `json:"why"`
+}
+
+// Over reports whether the job is done or stopped.
+func (j *Job) Over() bool { return j.State != JobRunning }
+
+// Ended returns how many of Matched have come to their end.
+func (j *Job) Ended() int { return j.Refused + j.Succeeded + j.Failed }
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (j *Job) UnmarshalJSON(text []byte) error {
+	type plain Job
+	j.keep(text)
+	return json.Unmarshal(text, (*plain)(j))
+}
+
+// JobList are all jobs that the token may see, the newest first: those that run, and the last 100 of the others.
+type JobList struct {
+	Jobs []Job `json:"jobs"`
+
+	raw
+}
+
+// NewJob is a job to start. It has a filter or executions.
+type NewJob struct {
+	Kind       JobKind    `json:"kind"`
+	Reason     string     `json:"reason,omitempty"` // required, except for a dry run
+	Filter     BulkFilter `json:"filter,omitzero"`
+	Executions []string   `json:"executions,omitempty"` // at most 100
+	Rate       int        `json:"rate,omitempty"`       // so many a second, at most 1000; 0 = 10
+	DryRun     bool       `json:"dryRun,omitempty"`     // start nothing, and say in Matched how many it would be about
+}
+
+var errNoJobID = errors.New("the job ID is empty")
+
+// StartJob starts a job. A *Problem with CodeRateLimited means that as many run as may.
+func (c *Client) StartJob(ctx context.Context, j NewJob) (*Job, error) {
+	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs", body: j, has: "state"})
+}
+
+// Jobs returns all jobs that the token may see.
+func (c *Client) Jobs(ctx context.Context) (*JobList, error) {
+	return ask[JobList](ctx, c, call{method: http.MethodGet, path: "/v1/jobs", has: "jobs"})
+}
+
+// Job returns one job. A *Problem with CodeJobNotFound means that there is none.
+func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
+	if id == "" {
+		return nil, errNoJobID
+	}
+	return ask[Job](ctx, c, call{method: http.MethodGet, path: "/v1/jobs/" + segment(id), has: "state"})
+}
+
+// StopJob stops a job: what it has let run goes on. A *Problem with CodeStatusChanged means that it does not run.
+func (c *Client) StopJob(ctx context.Context, id, reason string) (*Job, error) {
+	return c.changeJob(ctx, id, "stop", reason)
+}
+
+// ResumeJob lets a stopped job go on where it was. A *Problem with CodeStatusChanged means that it is not stopped.
+func (c *Client) ResumeJob(ctx context.Context, id, reason string) (*Job, error) {
+	return c.changeJob(ctx, id, "resume", reason)
+}
+
+func (c *Client) changeJob(ctx context.Context, id, what, reason string) (*Job, error) {
+	if id == "" {
+		return nil, errNoJobID
+	}
+	body := map[string]string{"reason": reason}
+	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + segment(id) + "/" + what, body: body, has: "state"})
+}

@@ -1,0 +1,439 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// How jobs are run.
+const (
+	jobLook  = 3 * time.Second        // between looks for jobs whose process is gone
+	jobAgain = time.Second            // after an error
+	runsLook = 500 * time.Millisecond // between looks at what a job follows, once it has let everything run
+	runsTime = time.Second            // the same, while it goes on
+	// runsBatch bounds the executions that one look reads.
+	runsBatch = 100
+	// runsPatience is how long a job that has let everything run waits for the next end. What has none by then waits in a queue, or for a pause or a
+	// person, and goes on without the job.
+	runsPatience = 10 * time.Minute
+)
+
+// jobRunner runs jobs in this process, each in a goroutine of RunJobs.
+type jobRunner struct {
+	api    *API
+	wanted chan struct{} // has room for one: there may be a job without a process
+
+	mu   sync.Mutex
+	mine map[string]bool // the jobs that run here, by ID
+}
+
+func newJobRunner(a *API) *jobRunner {
+	return &jobRunner{api: a, wanted: make(chan struct{}, 1), mine: map[string]bool{}}
+}
+
+// look has RunJobs look for jobs now. It never blocks.
+func (r *jobRunner) look() {
+	select {
+	case r.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// RunJobs runs the jobs that are started here, and those of processes that are gone, until ctx ends. What runs then is run by another process as soon
+// as the session of this one has ended.
+func (a *API) RunJobs(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	again := time.NewTicker(jobLook)
+	defer again.Stop()
+	for {
+		a.jobs.take(ctx, &all)
+		select {
+		case <-again.C:
+		case <-a.jobs.wanted:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take begins to run the jobs that no process runs.
+func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
+	ctx2, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	defer done()
+	open, err := r.api.o.Ledger.OpenJobs(ctx2)
+	if err != nil {
+		return // the next look asks again
+	}
+	for i := range open {
+		j := &open[i]
+		if jobKinds()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
+			continue
+		}
+		if r.api.o.Ledger.TakeJob(ctx2, j) != nil {
+			r.end(j.ID)
+			continue
+		}
+		all.Go(func() {
+			defer r.end(j.ID)
+			newJobRun(r.api, j).run(ctx)
+		})
+	}
+}
+
+func (r *jobRunner) begin(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mine[id] {
+		return false
+	}
+	r.mine[id] = true
+	return true
+}
+
+func (r *jobRunner) end(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mine, id)
+}
+
+// jobRun is a job that this process runs.
+type jobRun struct {
+	api  *API
+	kind *jobKind
+	job  *idem.Job     // as it is in the ledger, as far as this process knows
+	runs []idem.JobRun // whose ends are not counted yet; those first that were looked at longest ago
+	call *call         // in the name of the token that started it
+	at   time.Time     // of the last look at runs
+}
+
+func newJobRun(a *API, j *idem.Job) *jobRun {
+	return &jobRun{api: a, kind: jobKinds()[client.JobKind(j.Kind)], job: j, call: &call{
+		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite}, caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
+	}}
+}
+
+// run runs the job until it is over, or another process has it, or ctx ends.
+func (r *jobRun) run(ctx context.Context) {
+	for {
+		err := r.goOn(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if !errors.Is(err, idem.ErrJobMoved) {
+			r.api.o.Log.Warn("admin.job", "job", r.job.ID, "error", err.Error())
+			pauseFor(ctx, jobAgain)
+		}
+		if !r.reload(ctx) {
+			return
+		}
+	}
+}
+
+// reload reads the job again, until the ledger answers. It returns false if it is over, or another process has it.
+func (r *jobRun) reload(ctx context.Context) bool {
+	for {
+		bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+		j, err := r.api.o.Ledger.Job(bounded, r.job.ID)
+		done()
+		switch {
+		case err == nil:
+			mine := j.State == idem.JobRunning && j.Session == r.job.Session
+			r.job = j
+			return mine
+		case errors.Is(err, idem.ErrNoJob) || !pauseFor(ctx, jobAgain):
+			return false
+		}
+	}
+}
+
+// pauseFor waits, and returns false if ctx ends first.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// goOn goes on with the job where it is in the ledger, until it is done. After an error the ledger says how far it came.
+func (r *jobRun) goOn(ctx context.Context) error {
+	if err := r.readRuns(ctx); err != nil {
+		return err
+	}
+	items, err := r.items(ctx)
+	if err != nil {
+		return err
+	}
+	pace := time.NewTicker(time.Second / time.Duration(r.job.Rate))
+	defer pace.Stop()
+	for i := range items {
+		if err := r.step(ctx, &items[i]); err != nil {
+			return err
+		}
+		if err := r.followSome(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := r.awaitRuns(ctx); err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+func (r *jobRun) readRuns(ctx context.Context) (err error) {
+	bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	defer done()
+	r.runs, err = r.api.o.Ledger.JobRuns(bounded, r.job.ID)
+	return err
+}
+
+// items returns what is left to do. The first time, it notes how much that is.
+func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error) {
+	at := bulkCursor{until: r.job.Until, revision: r.job.DoneAt, id: r.job.DoneID}
+	if ids := r.job.Executions; ids != nil {
+		for i, id := range ids[min(at.revision, int64(len(ids))):] {
+			items = append(items, idem.ParkedEntry{Execution: id, Revision: at.revision + int64(i) + 1})
+		}
+		at.until = max(at.until, 1)
+	} else {
+		f := &r.job.Filter
+		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
+		if f.Label != "" {
+			if b.narrow.Label, err = labelOf(f.Label); err != nil {
+				return nil, err
+			}
+		}
+		if items, err = r.call.fitting(ctx, &b, &at); err != nil {
+			return nil, err
+		}
+	}
+	if r.job.Until != 0 || r.job.Revision == 0 { // it was noted, or this is a dry run
+		return items, nil
+	}
+	next := r.next()
+	next.Until, next.Matched = at.until, len(items)
+	return items, r.put(ctx, next, nil, nil)
+}
+
+// next returns a copy of the job for its next progress.
+func (r *jobRun) next() *idem.Job {
+	next := r.job.Clone()
+	next.ChangedAt = r.api.o.Now()
+	return next
+}
+
+func (r *jobRun) put(ctx context.Context, next *idem.Job, run *idem.JobRun, ended []idem.JobRun) error {
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), r.api.o.RequestTimeout)
+	defer done()
+	err := r.api.o.Ledger.PutJob(bounded, next, run, ended)
+	if err == nil {
+		r.job = next
+	}
+	return err
+}
+
+// step does with one execution what the job is for. The change and the progress of the job are one transaction, so whatever breaks off here, and
+// whichever process goes on, each is made once.
+func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
+	before := r.next()
+	before.DoneAt, before.DoneID, before.Acted = e.Revision, e.Execution, r.job.Acted+1
+	done := before.Clone()
+	if !r.kind.follows {
+		done.Succeeded++
+	}
+	s := &idem.JobStep{Job: done, Follow: r.kind.follows}
+	_, p := r.call.actFor(r.kind.action, e, r.job.Why, s)
+	switch {
+	case p == nil && s.Applied != 0:
+		done.Revision, r.job = s.Applied, done
+		r.follow(&s.Run)
+		return nil
+	case p == nil: // nothing in the ledger had to change, or it has and the answer got lost
+		return r.stepDone(ctx, done, s)
+	case p.Code == "status_changed":
+		return idem.ErrJobMoved
+	case p.Code == "store_unavailable", p.Code == "audit_unavailable":
+		return p
+	}
+	before.Fail(idem.JobFailure{Execution: e.Execution, Workflow: e.Workflow, Refused: true, Why: p.Code + ": " + p.Detail})
+	return r.put(ctx, before, nil, nil)
+}
+
+func (r *jobRun) follow(run *idem.JobRun) {
+	if run.Execution != "" {
+		r.runs = append(r.runs, *run)
+	}
+}
+
+// stepDone notes a step that was made, unless it was noted with it.
+func (r *jobRun) stepDone(ctx context.Context, done *idem.Job, s *idem.JobStep) error {
+	moved := r.job.Revision
+	if !r.reload(ctx) || r.job.Revision != moved {
+		return idem.ErrJobMoved // go on from what the ledger has
+	}
+	var run *idem.JobRun
+	if s.Follow && s.Run.Execution != "" {
+		run = &s.Run
+	}
+	err := r.put(ctx, done, run, nil)
+	if err == nil {
+		r.follow(&s.Run)
+	}
+	return err
+}
+
+// followSome counts how some of the executions ended that the job has let run, if the last look was a while ago.
+func (r *jobRun) followSome(ctx context.Context) error {
+	if time.Since(r.at) < runsTime && len(r.runs) < idem.MaxJobRuns {
+		return nil
+	}
+	for {
+		if _, err := r.countEnds(ctx); err != nil || len(r.runs) < idem.MaxJobRuns {
+			return err
+		}
+		if !pauseFor(ctx, runsLook) {
+			return ctx.Err()
+		}
+	}
+}
+
+// awaitRuns counts how all of them ended.
+func (r *jobRun) awaitRuns(ctx context.Context) error {
+	for last := time.Now(); len(r.runs) > 0; {
+		n, err := r.countEnds(ctx)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			last = time.Now()
+			continue
+		}
+		if time.Since(last) > runsPatience {
+			return nil
+		}
+		if !pauseFor(ctx, runsLook) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// countEnds looks at those that were looked at longest ago, and returns how many of them have ended.
+func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
+	r.at = time.Now()
+	next, ended := r.next(), []idem.JobRun{}
+	for range min(len(r.runs), runsBatch) {
+		one := r.runs[0]
+		over, failed, err := r.ended(ctx, &one)
+		if err != nil {
+			return n, err
+		}
+		r.runs = r.runs[1:]
+		switch {
+		case !over:
+			r.runs = append(r.runs, one)
+			continue
+		case failed != "":
+			next.Fail(idem.JobFailure{Execution: one.Execution, Workflow: one.Workflow, Why: failed})
+		default:
+			next.Succeeded++
+		}
+		if ended = append(ended, one); len(ended) < idem.MaxJobEnds {
+			continue
+		}
+		if err := r.put(ctx, next, nil, ended); err != nil {
+			return n, err
+		}
+		n += len(ended)
+		next, ended = r.next(), ended[:0:0]
+	}
+	if len(ended) > 0 {
+		err = r.put(ctx, next, nil, ended)
+	}
+	return n + len(ended), err
+}
+
+// ended reports whether an execution has ended, or its first try since the job let it run, and why that failed; "" = it did not.
+func (r *jobRun) ended(ctx context.Context, run *idem.JobRun) (over bool, failed string, err error) {
+	bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	defer done()
+	f, err := r.api.o.Ledger.Execution(bounded, run.Execution)
+	switch {
+	case errors.Is(err, idem.ErrNoExecution):
+		return true, "its record is gone: it was allowed to run again, or has expired", nil
+	case err != nil:
+		return false, "", err
+	}
+	over, failed = endOfRun(f, run)
+	return over, failed, nil
+}
+
+// endOfRun is ended for an execution that was found.
+func endOfRun(f *idem.Found, run *idem.JobRun) (over bool, failed string) {
+	status := f.Status()
+	if status == idem.Success {
+		return true, ""
+	}
+	if status.Terminal() {
+		failed = string(status)
+		if f.Record != nil && f.Record.Error != nil {
+			failed = f.Record.Error.Code + ": " + f.Record.Error.Detail
+		}
+		if f.Record != nil && f.Record.Abort != nil {
+			failed = "ended by " + f.Record.Abort.By + ": " + f.Record.Abort.Reason
+		}
+		return true, failed
+	}
+	if f.Lock == nil || f.Lock.Parked == nil || f.Lock.Parked.Trying {
+		return false, ""
+	}
+	switch p := f.Lock.Parked; {
+	case p.Blocked != "":
+		return true, "it needs a decision: " + p.Blocked
+	case p.Failures > run.Failures && p.Last != nil:
+		failed = p.Last.Code
+		if p.Last.Status != 0 {
+			failed = fmt.Sprintf("the service answered %d", p.Last.Status)
+		}
+		return true, failed + "; it is tried again by itself"
+	}
+	return false, ""
+}
+
+// finish ends the job, with a sentence in the audit.
+func (r *jobRun) finish() error {
+	next := r.next()
+	next.State, next.EndedAt = idem.JobDone, r.api.o.Now()
+	next.Result = resultOf(next)
+	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"}, caller: r.call.caller, r: r.call.r}
+	c.audit.Why, c.audit.Workflow, c.audit.Job, c.audit.After = cut(next.Why), next.Filter.Workflow, next.ID, next.Result
+	c.beginAudit()
+	release, p := c.reserve()
+	if p != nil {
+		return p
+	}
+	defer release()
+	bounded, done := c.changing()
+	defer done()
+	if err := r.api.o.Ledger.MoveJob(bounded, next, &c.audit.Audit); err != nil {
+		return err
+	}
+	c.endAudit(nil)
+	return nil
+}

@@ -1,0 +1,294 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/idem"
+)
+
+// jobKind is what a job does with each execution.
+type jobKind struct {
+	action  *action
+	follows bool   // it lets executions run, and counts how they end
+	done    string // what has become of those that it does not follow
+}
+
+// jobKinds are the kinds of jobs. An action without states takes executions and no filter.
+func jobKinds() map[client.JobKind]*jobKind {
+	return map[client.JobKind]*jobKind{
+		client.JobRun: {action: runNow(), follows: true}, client.JobRerun: {action: rerun(), follows: true}, client.JobSkip: {action: skip(), done: "skipped"},
+		client.JobCancel: {action: cancelOne(), done: "cancelled, or asked to stop"}, client.JobForget: {action: forgetOne(), done: "allowed again"},
+	}
+}
+
+func cancelOne() *action {
+	return &action{change: "execution.cancel", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+		found, _, err := c.api.o.Ledger.Cancel(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+		return found, err
+	}}
+}
+
+func forgetOne() *action {
+	return &action{change: "execution.forget", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+		return c.api.o.Ledger.Forget(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+	}}
+}
+
+// seesJob reports whether the caller may know of a job: one that is limited to workflows knows its own.
+func (c *call) seesJob(j *idem.Job) bool { return !c.caller.limited() || j.Who == c.who() }
+
+func (c *call) listJobs() error {
+	ctx, done := c.reading()
+	defer done()
+	all, err := c.api.o.Ledger.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	list := client.JobList{Jobs: []client.Job{}}
+	for i := range all {
+		if c.seesJob(&all[i]) {
+			list.Jobs = append(list.Jobs, viewOfJob(&all[i]))
+		}
+	}
+	return c.ok(http.StatusOK, list)
+}
+
+// job reads the job in the path.
+func (c *call) job(ctx context.Context) (*idem.Job, error) {
+	j, err := c.api.o.Ledger.Job(ctx, c.name)
+	if err == nil && !c.seesJob(j) {
+		return nil, idem.ErrNoJob
+	}
+	return j, err
+}
+
+func (c *call) getJob() error {
+	ctx, done := c.reading()
+	defer done()
+	j, err := c.job(ctx)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, viewOfJob(j))
+}
+
+func (c *call) startJob() error {
+	b, ids := bulk{rate: defaultRate, limit: defaultLimit}, []string{}
+	var kind string
+	err := c.body(fields{
+		"kind": &kind, "reason": &b.reason, "filter": b.members(), "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate,
+	})
+	if err != nil {
+		return err
+	}
+	k := jobKinds()[client.JobKind(kind)]
+	if k == nil {
+		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel or forget")
+	}
+	b.action = k.action
+	if err := c.readJob(&b, ids); err != nil {
+		return err
+	}
+	now := c.api.o.Now()
+	j := &idem.Job{
+		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr, Rate: b.rate, State: idem.JobRunning,
+		StartedAt: now, ChangedAt: now, Filter: b.filter(),
+	}
+	if c.caller.limited() {
+		j.Only = c.caller.token.Workflows
+	}
+	for _, id := range ids {
+		j.Executions = append(j.Executions, idem.ExecutionID(id))
+	}
+	if b.dryRun {
+		return c.dryRun(j)
+	}
+	ctx, done := c.changing()
+	defer done()
+	c.audit.Job, c.audit.After = j.ID, fmt.Sprintf("%s of %s, at most %d a second", kind, aboutJob(j), j.Rate)
+	if err := c.api.o.Ledger.BeginJob(ctx, j, &c.audit.Audit); err != nil {
+		return err
+	}
+	c.api.jobs.look()
+	c.w.Header().Set("Location", "/v1/jobs/"+j.ID)
+	return c.ok(http.StatusCreated, viewOfJob(j))
+}
+
+// maxFilter bounds the filter of a job, in bytes: it is written with each step.
+const maxFilter = 2048
+
+// readJob checks what a new job is about, and its reason.
+func (c *call) readJob(b *bulk, ids []string) error {
+	if len(ids) == 0 {
+		if len(b.action.states) == 0 {
+			return refuse("bad_request", "executions: name what this is about, at most "+fmt.Sprint(idem.MaxJobTargets))
+		}
+		if err := checkText("filter", b.workflow+b.route+b.label, maxFilter); err != nil {
+			return err
+		}
+		return c.checkBulk(b)
+	}
+	switch {
+	case len(ids) > idem.MaxJobTargets:
+		return refuse("bad_request", fmt.Sprintf("executions: at most %d, got %d", idem.MaxJobTargets, len(ids)))
+	case !b.empty():
+		return refuse("bad_request", "filter, executions: give one of them")
+	}
+	for _, id := range ids {
+		if _, _, err := idem.ExecutionID(id).Parse(); err != nil {
+			return refuse("bad_request", quote(id)+` in executions: an execution ID is "exec_" and 32 letters or digits`)
+		}
+	}
+	if err := b.checkRate(); err != nil {
+		return err
+	}
+	return c.mayStart(b)
+}
+
+// dryRun says how many executions a job would be about.
+func (c *call) dryRun(j *idem.Job) error {
+	c.audit.quiet = true
+	ctx, done := c.reading()
+	defer done()
+	items, err := newJobRun(c.api, j).items(ctx)
+	if err != nil {
+		return err
+	}
+	v := viewOfJob(j)
+	v.JobID, v.State, v.Matched, v.StartedAt, v.ChangedAt = "", client.JobDryRun, len(items), client.Time{}, client.Time{}
+	return c.ok(http.StatusOK, v)
+}
+
+// mostMoves bounds how often a change of a job is repeated because its progress came in between.
+const mostMoves = 100
+
+// moveJob changes the state of the job in the path.
+func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
+	var reason string
+	if err := c.body(fields{"reason": &reason}); err != nil {
+		return err
+	}
+	if err := c.reason(reason); err != nil {
+		return err
+	}
+	ctx, done := c.changing()
+	defer done()
+	for n := 1; ; n++ {
+		j, err := c.job(ctx)
+		if err != nil {
+			return err
+		}
+		c.audit.Job, c.audit.Before = j.ID, string(j.State)
+		if j.State != from[0] {
+			return refuse("status_changed", "the job is "+string(j.State)+", not "+string(from[0]))
+		}
+		change(j)
+		c.audit.After = string(j.State) + ": " + aboutJob(j)
+		if j.Result != "" {
+			c.audit.After = j.Result
+		}
+		switch err := c.api.o.Ledger.MoveJob(ctx, j, &c.audit.Audit); {
+		case err == nil:
+			c.api.jobs.look()
+			return c.ok(http.StatusOK, viewOfJob(j))
+		case n == mostMoves || !errors.Is(err, idem.ErrJobMoved):
+			return err
+		}
+	}
+}
+
+func (c *call) stopJob() error {
+	return c.moveJob([]idem.JobState{idem.JobRunning}, func(j *idem.Job) {
+		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.who(), c.api.o.Now()
+		j.Result = "stopped by " + j.StoppedBy + ", " + resultOf(j)
+	})
+}
+
+func (c *call) resumeJob() error {
+	return c.moveJob([]idem.JobState{idem.JobStopped}, func(j *idem.Job) {
+		j.State, j.StoppedBy, j.EndedAt, j.Result, j.Session, j.ChangedAt = idem.JobRunning, "", time.Time{}, "", "", c.api.o.Now()
+	})
+}
+
+// aboutJob says what a job is about.
+func aboutJob(j *idem.Job) string {
+	if n := len(j.Executions); n > 0 {
+		return story.Count(n, "execution", "executions")
+	}
+	f, said := &j.Filter, []string{}
+	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"label", f.Label}} {
+		if one[1] != "" {
+			said = append(said, one[0]+" "+one[1])
+		}
+	}
+	if !f.Since.IsZero() {
+		said = append(said, "since "+f.Since.UTC().Format(time.RFC3339))
+	}
+	if !f.Until.IsZero() {
+		said = append(said, "until "+f.Until.UTC().Format(time.RFC3339))
+	}
+	return strings.Join(said, ", ")
+}
+
+// resultOf is the sentence that says how far a job came, and how long it took.
+func resultOf(j *idem.Job) string {
+	said := fmt.Sprintf("%d of %d ran: %d succeeded, %d failed", j.Succeeded+j.Failed, j.Matched, j.Succeeded, j.Failed)
+	if k := jobKinds()[client.JobKind(j.Kind)]; k != nil && !k.follows {
+		said = fmt.Sprintf("%d of %d %s", j.Succeeded, j.Matched, k.done)
+	}
+	for _, more := range []struct {
+		n    int
+		text string
+	}{{j.Waiting(), "%d wait or run"}, {j.Refused, "%d left alone"}} {
+		if more.n > 0 {
+			said += fmt.Sprintf(", "+more.text, more.n)
+		}
+	}
+	return said + ", " + story.Span(j.EndedAt.Sub(j.StartedAt).Round(time.Second))
+}
+
+func viewOfJob(j *idem.Job) client.Job {
+	v := client.Job{
+		JobID: j.ID, Kind: client.JobKind(j.Kind), State: client.JobState(j.State), Who: j.Who, Reason: j.Why, Rate: j.Rate, Filter: viewOfFilter(&j.Filter),
+		StartedAt: client.Time{Time: j.StartedAt}, ChangedAt: client.Time{Time: j.ChangedAt}, EndedAt: client.Time{Time: j.EndedAt}, StoppedBy: j.StoppedBy,
+		Replica: j.Holder, Matched: j.Matched, Acted: j.Acted, Refused: j.Refused, Succeeded: j.Succeeded, Failed: j.Failed, Waiting: j.Waiting(),
+		Failures: []client.JobFailure{}, Result: j.Result,
+	}
+	for _, id := range j.Executions {
+		v.Executions = append(v.Executions, string(id))
+	}
+	for _, f := range j.Failures {
+		v.Failures = append(v.Failures, client.JobFailure{ExecutionID: string(f.Execution), Workflow: f.Workflow, Refused: f.Refused, Why: f.Why})
+	}
+	if j.Until == 0 {
+		v.Matched = -1
+	}
+	if j.State == idem.JobRunning && j.Until != 0 {
+		rate := float64(j.Rate)
+		if took, n := j.ChangedAt.Sub(j.TakenAt), j.Acted-j.TakenActed; took > time.Second && n > 0 {
+			rate = float64(n) / took.Seconds()
+			v.PerSecond = rate
+		}
+		v.SecondsLeft = float64(j.Matched-j.Acted) / rate
+	}
+	return v
+}
+
+func viewOfFilter(f *idem.JobFilter) client.BulkFilter {
+	v := client.BulkFilter{Workflow: f.Workflow, Route: f.Route, State: client.ParkState(f.State), Label: f.Label}
+	if !f.Since.IsZero() {
+		v.Since = f.Since.UTC().Format(time.RFC3339Nano)
+	}
+	if !f.Until.IsZero() {
+		v.Until = f.Until.UTC().Format(time.RFC3339Nano)
+	}
+	return v
+}
