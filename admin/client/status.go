@@ -48,7 +48,7 @@ type SessionStatus struct {
 // EtcdStatus is the ledger's store.
 type EtcdStatus struct {
 	Embedded bool      `json:"embedded"`
-	Space    string    `json:"space,omitempty"` // how full the embedded one is, for operators
+	Space    string    `json:"space,omitempty"` // how full it is, and when at this rate, for operators; "" = not known
 	Members  []Contact `json:"members"`         // as configured; one is used at a time, and the next one if that fails
 }
 

@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+
+	"hooklock/etcdlock/link"
 )
 
 // Space is how full the database is.
@@ -32,8 +34,11 @@ type Space struct {
 
 // String is for operators.
 func (s Space) String() string {
-	const mib = 1 << 20
-	text := fmt.Sprintf("the database has %.1f MiB, %.1f MiB of it in use, of a quota of %.1f MiB", float64(s.Size)/mib, float64(s.InUse)/mib, float64(s.Quota)/mib) + s.growthText()
+	database := link.Space{Size: s.Size, InUse: s.InUse, Quota: s.Quota, Full: s.Full}
+	text := "the database has " + database.Text()
+	if s.GrowthKnown {
+		text += database.GrowthText(s.Growth)
+	}
 	if s.Full {
 		text += "; it is full, and nothing new is taken until records have expired or etcd.embedded.quota is raised"
 	}
@@ -97,7 +102,7 @@ type tidier struct {
 
 	mu     sync.Mutex
 	last   Space
-	growth growth
+	growth link.Growth
 }
 
 // run looks at once, and at each tick until ctx ends.
@@ -170,8 +175,8 @@ func (t *tidier) measure() Space {
 	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
 	t.mu.Lock()
 	before := t.last
-	t.growth.note(t.now(), s.InUse)
-	s.Growth, s.GrowthKnown = t.growth.anHour()
+	t.growth.Note(t.now(), s.InUse)
+	s.Growth, s.GrowthKnown = t.growth.AnHour()
 	t.last = s
 	t.mu.Unlock()
 	if s.Full && !before.Full {

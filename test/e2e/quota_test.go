@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -36,4 +37,12 @@ routes:
 	for i := range flood {
 		passed(t, testkit.Post(t, h.Addr, "/flood/free", "{}", key(fmt.Sprint(i))), 200, "done", "executed")
 	}
+}
+
+func TestTheStatusSaysHowFullAnEtcdClusterIs(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("space", ""))
+	testkit.Until(t, "it is known", func() bool {
+		return regexp.MustCompile(`http://\S+ has \d+\.\d MiB, \d+\.\d MiB of it in use, of a quota of 2048\.0 MiB`).MatchString(cli(t, h, "status"))
+	})
 }

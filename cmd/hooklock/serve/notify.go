@@ -27,6 +27,9 @@ func (s *Service) openNotify(context.Context) error {
 		return nil
 	})
 	s.beside("count of attention", s.countAttention)
+	if s.embedded == nil {
+		s.beside("space of etcd", func(ctx context.Context) { s.space.follow(ctx, s.Store.Space) })
+	}
 	return nil
 }
 

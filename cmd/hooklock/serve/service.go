@@ -58,6 +58,7 @@ type Service struct {
 
 	notifier  *notify.Notifier
 	attention attentionCounts
+	space     clusterSpace
 	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
 	localToken string
 

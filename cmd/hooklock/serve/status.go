@@ -220,6 +220,9 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Etcd.Space = s.embedded.Space().String()
 		v.Etcd.Members = append(v.Etcd.Members, contactView("embedded", &s.contacts.embedded))
 	}
+	if s.embedded == nil {
+		v.Etcd.Space = s.space.text()
+	}
 	for _, endpoint := range s.endpoints {
 		v.Etcd.Members = append(v.Etcd.Members, contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
 	}

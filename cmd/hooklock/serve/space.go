@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"hooklock/etcdlock/link"
+	"hooklock/idem"
+)
+
+// spaceEvery is the time between two looks at how full the members of an etcd cluster are.
+const spaceEvery = time.Minute
+
+// clusterSpace knows how full the members of an etcd cluster are, and how fast they grow. It is safe for concurrent use.
+type clusterSpace struct {
+	mu      sync.Mutex
+	members []idem.StoreSpace       // that answered the last look
+	growth  map[string]*link.Growth // by the endpoint
+}
+
+// follow looks until ctx ends. look returns the members that answer.
+func (c *clusterSpace) follow(ctx context.Context, look func(context.Context) []idem.StoreSpace) {
+	ticker := time.NewTicker(spaceEvery)
+	defer ticker.Stop()
+	for {
+		c.note(time.Now(), look(ctx))
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *clusterSpace) note(now time.Time, members []idem.StoreSpace) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.members = members; c.growth == nil {
+		c.growth = map[string]*link.Growth{}
+	}
+	for i := range members {
+		m := &members[i]
+		if c.growth[m.Member] == nil {
+			c.growth[m.Member] = &link.Growth{}
+		}
+		c.growth[m.Member].Note(now, m.InUse)
+	}
+}
+
+// text says for operators how full the fullest member is, and when it is full; "" if none has answered.
+func (c *clusterSpace) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.members) == 0 {
+		return ""
+	}
+	part := func(s *idem.StoreSpace) float64 { return float64(s.Size) / float64(max(s.Quota, 1)) }
+	fullest := slices.MaxFunc(c.members, func(a, b idem.StoreSpace) int {
+		return cmp.Or(cmp.Compare(part(&a), part(&b)), cmp.Compare(a.Size, b.Size))
+	})
+	text := fullest.Member + " has "
+	if n := len(c.members); n > 1 {
+		text = fmt.Sprintf("%s, the fullest of %d, has ", fullest.Member, n)
+	}
+	s := link.Space{Size: fullest.Size, InUse: fullest.InUse, Quota: fullest.Quota, Full: fullest.Full}
+	text += s.Text()
+	if s.Full {
+		text += "; it is full, and nothing new is taken"
+	}
+	if growth, known := c.growth[fullest.Member].AnHour(); known {
+		text += s.GrowthText(growth)
+	}
+	return text
+}
