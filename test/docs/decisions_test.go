@@ -37,3 +37,13 @@ func TestTheTableOfDecisionsIsTheOneOfTheCode(t *testing.T) {
 		t.Errorf("nothing makes these decisions: %q", rows)
 	}
 }
+
+func TestEach409IsExplainedFirst(t *testing.T) {
+	_, text, _ := strings.Cut(pages(t)["docs/answers.md"], "\n## 409\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, row := range idem.Decisions() {
+		if row.Status == 409 && !strings.Contains(text, "\n| `"+row.Code+"` |") {
+			t.Errorf("docs/answers.md does not say why a sender gets 409 %s, and what changes that", row.Code)
+		}
+	}
+}
