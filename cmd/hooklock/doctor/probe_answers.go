@@ -165,6 +165,9 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 			}
 		}
 	}
+	if p.hangsUpOnSender(ctx) {
+		f.Found += "; the front hangs up on a sender that has kept its connection, and curl, wget and some of Java then repeat it: Hooklock answers that"
+	}
 	if len(away) > 0 {
 		f.Result, f.Found, f.Advice = diagnose.Failed, "after a connection has broken, "+strings.Join(away, "; "), notDead
 	}
@@ -172,6 +175,19 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 		f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(append(again, away...), "; "), noRetries
 	}
 	return f
+}
+
+// hangsUpOnSender breaks the connection of the second of two deliveries that come to the front on
+// one connection, and reports whether the front answers nothing then.
+func (p *probe) hangsUpOnSender(ctx context.Context) bool {
+	transport := &http.Transport{Proxy: nil, DisableCompression: true, MaxConnsPerHost: 1}
+	defer transport.CloseIdleConnections()
+	sender := *p
+	sender.client = &http.Client{Transport: transport, CheckRedirect: p.client.CheckRedirect}
+	body := []byte(`{"id":1}`)
+	first, _ := sender.probed(ctx, "sender-0", http.MethodPost, body, nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	second, came := sender.probed(ctx, "sender-1", http.MethodPost, body, nil, hangUp)
+	return first.err == nil && second.err != nil && len(came) == 1
 }
 
 // patience answers as late as Hooklock may.

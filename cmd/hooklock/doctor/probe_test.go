@@ -23,6 +23,7 @@ type aFront struct {
 	client   http.RoundTripper
 	strips   string                                          // a header
 	repeats  func(*http.Request, *http.Response, error) bool // whether it sends the request again after this, once
+	hangsUp  bool                                            // whether it closes the sender's connection if it gets no answer
 	excludes bool                                            // whether it answers by itself after an answer with 503
 	away     atomic.Bool
 }
@@ -50,6 +51,10 @@ func (f *aFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = res.Body.Close()
 		}
 		res, err = send()
+	}
+	if err != nil && f.hangsUp {
+		hangUp(w, r)
+		return
 	}
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
@@ -117,6 +122,9 @@ func TestTheProbeFindsWhatFrontsDoToFewRequestsAlone(t *testing.T) {
 				return bodyless(r) && err != nil && strings.Contains(r.URL.RawQuery, "-kept-")
 			}},
 			"front, retries", diagnose.Failed, "a POST without a body is sent 2 times if the connection breaks",
+		},
+		"it hangs up on the sender, as HAProxy and Apache do": {
+			&aFront{hangsUp: true}, "front, retries", diagnose.OK, "sent once; the front hangs up on a sender that has kept its connection",
 		},
 		"it takes Hooklock for dead after a 503, as Apache's failonstatus does": {
 			&aFront{excludes: true}, "front, answers", diagnose.Failed, "after answers such as 503 a delivery does not arrive: status 502",

@@ -3,6 +3,8 @@ package front
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -89,5 +91,60 @@ func TestEachEventRunsOnceWhileAReplicaDrainsAndWhileItIsFrozen(t *testing.T) {
 			t.Errorf("%d events got no 200: %s", len(failed), failed[0])
 		}
 		ran("drained")
+	})
+}
+
+// HAProxy and Apache hang up on a sender whose later request on a connection got no answer. curl
+// then repeats a POST by itself, as wget and Java's HttpURLConnection do. The other fronts answer
+// 502.
+func TestASenderThatRepeatsByItselfRunsNoEventTwice(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed: no real sender repeats its deliveries")
+	}
+	inFront(t, func(t *testing.T, p *proxy) {
+		work := newHeld()
+		up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+			if r.Target == "/plain/held" {
+				return work.handle(r)
+			}
+			return testkit.OK("done")
+		})
+		etcd := testkit.StartEtcd(t, etcdProgram, 1)[0].Endpoint
+		first, second, health := testkit.FreePort(t), elsewhere(testkit.FreePort(t)), testkit.FreePort(t)
+		_, port, _ := strings.Cut(health, ":")
+		both := []*testkit.Hooklock{replica(t, etcd, up.URL, first, health), replica(t, etcd, up.URL, second, elsewhere(health))}
+		front := p.as(t, &setup{backends: []string{first, second}, health: port})
+		type end struct {
+			said string
+			err  error
+		}
+		ended := make(chan end, 1)
+		go func() { // one curl, one connection
+			out, err := exec.Command("curl", "-s", "-w", " %{http_code} ", "-H", "Host: "+site, "-H", "Idempotency-Key: 1", "-d", `{"id":1}`,
+				"http://"+front+"/plain/before", "http://"+front+"/plain/held").CombinedOutput()
+			ended <- end{string(out), err}
+		}()
+		testkit.Receive(t, "the second delivery", work.came)
+		runs := slices.IndexFunc(both, func(h *testkit.Hooklock) bool {
+			return regexp.MustCompile(`(?m)^hooklock_lock_active(\{.*\})? 1$`).MatchString(h.Metrics(t))
+		})
+		if runs < 0 {
+			t.Fatal("no replica says that it runs the event")
+		}
+		both[runs].Kill()
+		curl := testkit.Receive(t, "the end of curl", ended)
+		want := "502"
+		if p.name == "haproxy" || p.name == "apache" {
+			want = "409"
+		}
+		if curl.err != nil || !strings.HasPrefix(curl.said, "done 200 ") || !strings.HasSuffix(curl.said, " "+want+" ") {
+			t.Errorf("curl got %v %s, want %s at last", curl.err, curl.said, want)
+		}
+		if want == "409" && !strings.Contains(curl.said, `"code":"execution_in_flight"`) {
+			t.Errorf("curl got %s", curl.said)
+		}
+		if n := len(up.Received("/plain/held")); n != 1 {
+			t.Errorf("the event ran %d times", n)
+		}
 	})
 }
