@@ -87,7 +87,7 @@
     return t.content;
   };
   const words = (text) => html(text).querySelector(".trouble")?.textContent ?? html(text).textContent.trim(); // the text of an error
-  const busy = () => question.open || tokenBox.open;
+  const busy = () => question.open || tokenBox.open || $("keys").open;
   // Nothing may move under a pointer, a finger or the keyboard focus.
   let over = false, touching = false;
   screen.addEventListener("pointerover", (e) => { over = e.pointerType === "mouse"; });
@@ -182,7 +182,19 @@
     for (const d of screen.querySelectorAll("details")) if (quiet && unfolded.has(d.closest("section")?.id)) d.open = true;
     waiting.clear();
     hint();
-    if (!quiet) { $("main").focus({ preventScroll: true }); scrollTo(0, 0); }
+    if (!quiet) { $("main").focus({ preventScroll: true }); returnToRow(); }
+  };
+  // A link in a row leaves a note in the history of the tab, by which Back returns to the row. Only a keyboard gets the focus there: under it nothing moves.
+  screen.addEventListener("click", (e) => {
+    const a = e.target.closest("tbody a[href^='#']");
+    if (a) history.replaceState({ row: a.getAttribute("href"), keys: e.detail === 0 }, "");
+  });
+  const returnToRow = () => {
+    const from = history.state?.row, a = from && screen.querySelector(`tbody a[href="${CSS.escape(from)}"]`);
+    if (!a) { scrollTo(0, 0); return; }
+    a.closest("tr").classList.add("left");
+    a.scrollIntoView({ block: "center" });
+    if (history.state.keys) a.focus({ preventScroll: true });
   };
 
   // --- the stream ---
@@ -327,11 +339,12 @@
   $("freeze").addEventListener("click", () => freeze(!frozen));
   $("refresh").addEventListener("click", () => { go(); lookAtBar(); });
   $("zone").addEventListener("click", () => inZone(!utc));
+  $("show-keys").addEventListener("click", () => $("keys").showModal());
   $("sign-out").addEventListener("click", () => { keepToken(""); go(); });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) { stop(); clearTimeout(timer); } else if (!frozen) { go(true); lookAtBar(); }
   });
-  addEventListener("hashchange", () => { if (question.open) question.close(); go(); });
+  addEventListener("hashchange", () => { if (question.open) question.close(); if ($("keys").open) $("keys").close(); go(); });
   document.querySelector("[data-skip]").addEventListener("click", (e) => { e.preventDefault(); $("main").focus(); });
   addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || busy() || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
@@ -340,6 +353,7 @@
     else if (e.key === "/") $("quick-text").focus();
     else if (e.key === "f") freeze(!frozen);
     else if (e.key === "u") inZone(!utc);
+    else if (e.key === "?") $("keys").showModal();
     else if (e.key === "j" || e.key === "k") step(e.key === "j" ? 1 : -1);
     else if (e.key === "r") go();
     else return;

@@ -363,3 +363,29 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 		t.Error("the token is in the URL")
 	}
 }
+
+func TestBackReturnsToTheRowAndTheKeysAreShown(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	for i := range 40 {
+		d.start(fmt.Sprintf("/orders/back-%d", i), fmt.Sprintf("evt_back_%d", i), "SUCCESS")
+	}
+	b := open(t, d.Admin)
+	b.visit(d.url, "find", "Events")
+	const row = `[...document.querySelectorAll("#screen tbody tr")][30]`
+	b.until("the rows are there", row+` !== undefined`)
+	text := eval[string](b, row+`.querySelector("a").getAttribute("href")`)
+	b.run(chromedp.Evaluate(row+`.querySelector("a").click()`, nil))
+	b.until("the event is open", `document.querySelector("h1").innerText !== "Events"`)
+	b.run(chromedp.Evaluate(`history.back()`, nil))
+	b.says("h1", "Events")
+	back := fmt.Sprintf(`document.querySelector("#screen tbody a[href=\"" + CSS.escape(%q) + "\"]")`, text)
+	b.until("the row is in view and marked", `(a => a && a.closest("tr").classList.contains("left") && a.getBoundingClientRect().top > 0 && a.getBoundingClientRect().bottom < innerHeight)(`+back+`)`)
+	if !eval[bool](b, back+` === document.activeElement`) {
+		t.Error("one that opened it by keyboard does not have the focus there")
+	}
+	b.run(chromedp.KeyEvent("?"))
+	b.until("the keys are shown", `document.querySelector("#keys").open && document.querySelector("#keys").innerText.includes("next row")`)
+	b.run(chromedp.KeyEvent("2"))
+	b.run(chromedp.KeyEvent("\x1b"))
+	b.until("Esc closes them", `!document.querySelector("#keys").open`)
+}
