@@ -1,30 +1,30 @@
 package naming
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"math"
 
 	"hooklock/idem"
 )
 
-// Open are the parts of a delivery that its signature does not cover, so that an attacker who captured it could change them. The zero value is
-// for deliveries that are not signed, of which everything counts.
+// Open are the parts of a delivery that its signature does not cover, so that an attacker who
+// captured it could change them. The zero value is for deliveries that are not signed, of which
+// everything counts.
 type Open struct {
 	Method bool
 	Host   bool
-	// Target: query and spelling of the path. Its normal form stays, because it is what the route's variables are read from.
+	// Target: query and spelling of the path. Its normal form stays, because it is what the route's
+	// variables are read from.
 	Target bool
 }
 
-// FingerprintOf hashes method, host (in its one spelling), path, query and body of m, each behind its length, except for the parts that are open:
-// changing these must not let a signed delivery run again. Path and query count as they were spelled. Headers do not count: signatures and
-// trace IDs are new in each attempt. What is ignored does not count either; nil: nothing is.
+// FingerprintOf hashes method, host (in its one spelling), path, query and body of m, each behind
+// its length, except for the parts that are open: changing these must not let a signed delivery run
+// again. Path and query count as they were spelled. Headers and the boundary of a multipart body do
+// not count: signatures, trace IDs and boundaries are new in each attempt. What is ignored does not
+// count either; nil: nothing is.
 func FingerprintOf(m *Message, open Open, ignored *Ignored) idem.Fingerprint {
 	s := &m.scratch
-	if s.sum == nil {
-		s.sum = sha256.New()
-	}
+	body, size := m.hashedBody(ignored)
 	s.host = appendHost(s.host[:0], m.Host)
 	method, host, path, query := m.Method, s.host, m.Path, ignored.queryOf(m)
 	if open.Method {
@@ -41,15 +41,11 @@ func FingerprintOf(m *Message, open Open, ignored *Ignored) idem.Fingerprint {
 	b = appendSized(b, host)
 	b = appendSized(b, path)
 	b = appendSized(b, query)
-	body, length := m.Body, uint64(len(m.Body))
-	if digest, ok := ignored.bodyDigest(m); ok {
-		body, length = digest[:], math.MaxUint64 // which no body has
-	}
-	b = binary.BigEndian.AppendUint64(b, length)
-	s.sum.Reset()
-	s.sum.Write(b)
-	s.sum.Write(body)
-	s.line = s.sum.Sum(b[:0])
+	b = binary.BigEndian.AppendUint64(b, size)
+	sum := s.hash()
+	sum.Write(b)
+	sum.Write(body)
+	s.line = sum.Sum(b[:0])
 	return idem.Fingerprint(s.line)
 }
 
@@ -73,10 +69,7 @@ func partsOf(m *Message, open Open, ignored *Ignored) (p idem.Parts) {
 		p.Set(idem.PartQuery, ignored.queryOf(m))
 	}
 	p.Set(idem.PartPath, path)
-	body := m.Body
-	if digest, ok := ignored.bodyDigest(m); ok {
-		body = digest[:]
-	}
+	body, _ := m.hashedBody(ignored)
 	p.Set(idem.PartBody, body)
 	return p
 }

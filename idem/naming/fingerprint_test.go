@@ -3,6 +3,7 @@ package naming
 import (
 	"encoding/hex"
 	"slices"
+	"strings"
 	"testing"
 
 	"hooklock/idem"
@@ -147,5 +148,43 @@ func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
 		if got := FingerprintOf(c.m, url, nil) == FingerprintOf(first, url, nil); got != c.ofURLs {
 			t.Errorf("%s, the URL is signed: same %v", c.sentence, got)
 		}
+	}
+}
+
+// A library that writes a multipart form makes up its boundary, so a sender's retry has another one.
+func TestTheBoundaryOfAMultipartFormDoesNotCount(t *testing.T) {
+	const text = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\n2\r\n--B--\r\n"
+	of := func(kind, body string) *Message {
+		m := request()
+		m.Fields, m.Body = fields("Content-Type: "+kind), []byte(body)
+		return m
+	}
+	const form = "multipart/form-data; boundary="
+	first := of(form+"B", text)
+	for _, tt := range []struct {
+		sentence string
+		other    *Message
+		same     bool
+	}{
+		{"another boundary", of(form+"other", strings.ReplaceAll(text, "--B", "--other")), true},
+		{"a boundary in quotes", of(form+`"x y"`, strings.ReplaceAll(text, "--B", "--x y")), true},
+		{"another kind of multipart", of("multipart/mixed; boundary=C", strings.ReplaceAll(text, "--B", "--C")), true},
+		{"another value", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "2", "3", 1)), false},
+		{"another header of a part", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), `"b"`, `"c"`, 1)), false},
+		{"a part that is text of the one before it", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n--C", "1\r\n--", 1)), false},
+		{"a part that is missing", of(form+"C", "--C\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--C--\r\n"), false},
+		{"the boundary in a line of a value", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n", "1 --C\r\n", 1)), false},
+		{"a boundary that the body does not have", of(form+"C", text), false},
+		{"no boundary", of("multipart/form-data", strings.ReplaceAll(text, "--B", "--C")), false},
+		{"a text", of("text/plain; boundary=C", strings.ReplaceAll(text, "--B", "--C")), false},
+	} {
+		t.Run(tt.sentence, func(t *testing.T) {
+			if same := FingerprintOf(first, Open{}, nil) == FingerprintOf(tt.other, Open{}, nil); same != tt.same {
+				t.Errorf("the fingerprint is the same: %v", same)
+			}
+			if same := partsOf(first, Open{}, nil).Differ(partsOf(tt.other, Open{}, nil)) == nil; same != tt.same {
+				t.Errorf("the parts are the same: %v", same)
+			}
+		})
 	}
 }

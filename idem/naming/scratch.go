@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"crypto/sha256"
 	"hash"
 
 	"hooklock/idem"
@@ -26,6 +27,15 @@ type scratch struct {
 	order       []part
 	body        bodyValues
 	form        jsonScan // of the JSON in a parameter
+}
+
+// hash returns the SHA-256 of nothing yet. It is for one use at a time.
+func (s *scratch) hash() hash.Hash {
+	if s.sum == nil {
+		s.sum = sha256.New()
+	}
+	s.sum.Reset()
+	return s.sum
 }
 
 // begin prepares s for the next delivery of a route.
