@@ -24,7 +24,7 @@ type Park struct {
 	Enabled bool `koanf:"enabled"`
 	// For what: locked (another event of the workflow is before it), slow (the service takes longer
 	// than the sender waits), unreachable (nothing reached the service), unknown (it is not known
-	// whether it ran), failed (the service answered 5xx, 408, 409, 423, 425 or 429). Default
+	// whether it ran), failed (the service answered as park.retry.on says). Default
 	// [locked, slow, unreachable, unknown], or what the preset says.
 	On []idem.ParkOn `koanf:"on"`
 	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
@@ -35,6 +35,11 @@ type Park struct {
 	MaxAge time.Duration `koanf:"max_age"`
 	// How many tries may fail. Tries that provably did not run do not count. Default 10.
 	Attempts int `koanf:"attempts"`
+	// When a failed try is made again.
+	Retry ParkRetry `koanf:"retry"`
+	// Not before so long after it was accepted is an event tried first: what it speaks of may not be
+	// there yet. With a delay its sender gets its 2xx at once, always. Default 0s.
+	Delay time.Duration `koanf:"delay"`
 	// What happens to an event that may not be tried again: hold (its workflow waits for an operator's decision, and the order is kept), skip
 	// (it is a dead letter, and the next one runs). Default hold.
 	OnFailure idem.OnFailure `koanf:"on_failure"`
@@ -45,6 +50,18 @@ type Park struct {
 	MaxWaiting int `koanf:"max_waiting"`
 	// Whether the first 512 bytes of each answer to a failed try are kept: tokens with the scope bodies see them. Default true.
 	FailedAnswers bool `koanf:"failed_answers"`
+}
+
+// ParkRetry says when a failed try of a parked event is made again.
+type ParkRetry struct {
+	// The pause after the first failed try. Each further one doubles it, and a Retry-After of the
+	// service may make it longer. Default 1s.
+	First time.Duration `koanf:"first"`
+	// The longest pause, but for Retry-After. Default 5m.
+	Most time.Duration `koanf:"most"`
+	// Upstream statuses after which it is tried again, whatever idempotency.keep says, and for which
+	// park.on: [failed] parks. Default [5xx, 408, 409, 423, 425, 429].
+	On []StatusRange `koanf:"on"`
 }
 
 // ParkStore is where the bytes of parked requests are kept.

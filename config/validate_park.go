@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -60,8 +61,11 @@ func (v *validator) park(path string, r *Route) {
 		v.warnIdle(path+".max_age", p.MaxAge != usual.MaxAge, off)
 		v.warnIdle(path+".attempts", p.Attempts != usual.Attempts, off)
 		v.warnIdle(path+".on_failure", p.OnFailure != usual.OnFailure, off)
+		v.warnIdle(path+".delay", p.Delay != usual.Delay, off)
+		v.warnIdle(path+".retry", !reflect.DeepEqual(p.Retry, usual.Retry), off)
 		return
 	}
+	v.parkRetry(path, r)
 	v.require(len(p.On) > 0, path+".on", "is empty: nothing would be parked; leave it out, or say park: false")
 	v.require(r.Lock.Strategy != idem.Skip, path, "lock.strategy skip drops what meets a lock, and park keeps it; choose one of them")
 	if !r.Idempotency.Enabled {
@@ -72,5 +76,22 @@ func (v *validator) park(path string, r *Route) {
 	}
 	if age := r.Idempotency.Retention; p.MaxAge > age {
 		v.warn(path+".max_age", "%s is longer than idempotency.retention (%s): a dead letter is kept for that long", idem.DurationText(p.MaxAge), idem.DurationText(age))
+	}
+}
+
+// parkRetry checks when parked events are tried.
+func (v *validator) parkRetry(path string, r *Route) {
+	p, i := &r.Park, &r.Idempotency
+	v.require(p.Retry.First >= 100*time.Millisecond && p.Retry.First <= p.Retry.Most, path+".retry.first",
+		"%s is out of bounds; choose from 100ms to park.retry.most (%s)", idem.DurationText(p.Retry.First), idem.DurationText(p.Retry.Most))
+	v.require(p.Retry.Most <= 24*time.Hour, path+".retry.most", "%s is out of bounds; choose up to 24h", idem.DurationText(p.Retry.Most))
+	v.require(len(p.Retry.On) > 0, path+".retry.on", "is empty: no failed event would be tried again; leave it out, or say attempts: 1")
+	for n, on := range p.Retry.On {
+		v.require(on.Low >= 300, indexed(path+".retry.on", n), "%s says that the event went through; choose from 300 to 599", on)
+	}
+	v.require(p.Delay >= 0 && p.Delay < p.MaxAge, path+".delay", "%s is out of bounds; choose from 0s to less than park.max_age (%s)", idem.DurationText(p.Delay), idem.DurationText(p.MaxAge))
+	v.require(p.Delay == 0 || slices.Contains(p.On, idem.ParkLocked), path+".delay", "needs locked in park.on: an event that may not be accepted at once would run at once")
+	if i.Enabled && i.Attempts > 0 && p.Attempts > i.Attempts {
+		v.warn(path+".attempts", "%d is more than idempotency.attempts (%d), which ends the tries earlier; raise that, too", p.Attempts, i.Attempts)
 	}
 }

@@ -119,7 +119,7 @@ func (p *Policy) judgeAnswer(t Try) Judgement {
 	switch {
 	case Succeeded(t.Status):
 		j.Status = Success
-	case asksToComeLater(t.Status):
+	case p.asksToComeLater(t.Status):
 		j.Counts = true
 		p.repeat(&j, t)
 		if !keeps {
@@ -172,6 +172,15 @@ func Succeeded(status int) bool { return status >= 200 && status < 300 }
 
 // answeredFailure reports whether a try brought an answer that does not say success; e may be nil.
 func (e *Evidence) answeredFailure() bool { return e != nil && e.Status != 0 && !Succeeded(e.Status) }
+
+// asksToComeLater reports whether an answer says that the event may go through later: the policy's
+// choice, else asksToComeLater.
+func (p *Policy) asksToComeLater(status int) bool {
+	if p.Park != nil && p.Park.RetryOn != (StatusSet{}) {
+		return p.Park.RetryOn.Has(status)
+	}
+	return asksToComeLater(status)
+}
 
 // asksToComeLater reports whether an answer says that the event may go through later: a server's
 // failure, or one of the 4xx that speak of time (RFC 9110, 4918 and 8470: 408 took too long, 409

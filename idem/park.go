@@ -18,7 +18,7 @@ const (
 	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // it is not known whether it ran
-	ParkFailed      ParkOn = "failed"               // the upstream answered 5xx, 408, 409, 423, 425 or 429
+	ParkFailed      ParkOn = "failed"               // the upstream's answer asks to come later, as ParkPolicy.RetryOn says
 	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not in a policy's list either
 	ParkPaused      ParkOn = ParkOn(DecisionPaused) // its route or workflow is paused; a policy that parks for anything parks for this too
 )
@@ -56,11 +56,20 @@ func (ParkSignature) Choices() []string { return words(SignatureKeep, SignatureR
 type ParkPolicy struct {
 	Locked, Slow, Unreachable, Unknown, Failed bool // its ParkOn
 	// After is how long after its arrival a delivery is parked; 0 = it gets its 2xx at once, always.
-	After      time.Duration
-	Answer     int           // the status with which a parked delivery is answered; 2xx
-	MaxAge     time.Duration // since it was parked; then it becomes a dead letter
-	Attempts   int           // failed tries before it is given up; those that provably did not run do not count
-	OnFailure  OnFailure
+	After     time.Duration
+	Answer    int           // the status with which a parked delivery is answered; 2xx
+	MaxAge    time.Duration // since it was parked; then it becomes a dead letter
+	Attempts  int           // failed tries before it is given up; those that provably did not run do not count
+	OnFailure OnFailure
+	// RetryFirst is the pause after the first failed try; each further one doubles it, up to RetryMost.
+	// 0 = the worker's own.
+	RetryFirst, RetryMost time.Duration
+	// RetryOn are the upstream's answers after which it is tried again. Empty: 5xx and those of the 4xx
+	// that speak of time.
+	RetryOn StatusSet
+	// Delay is how long after it was accepted an event is tried first; 0 = at once. With a delay every
+	// delivery is parked at once, because none runs before.
+	Delay      time.Duration
 	Signature  ParkSignature
 	MaxWaiting int // parked executions of one workflow
 	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound

@@ -229,8 +229,8 @@ func (x *Explanation) park(route *Route, q *request) {
 // parkedText says for what a delivery is parked, and with which answer.
 func (r *Route) parkedText() string {
 	p := r.Policy.Park
-	if p.After == 0 && p.Locked {
-		return fmt.Sprintf("%d at once, always; then it runs in its turn", r.parkedStatus())
+	if (p.After == 0 || p.Delay > 0) && p.Locked {
+		return fmt.Sprintf("%d at once, always; then it runs in its turn%s", r.parkedStatus(), r.parkedTries())
 	}
 	var on []string
 	for _, reason := range []struct {
@@ -242,7 +242,7 @@ func (r *Route) parkedText() string {
 		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
 		{p.Unreachable, "nothing reaches the upstream"},
 		{p.Unknown, "its outcome is unknown"},
-		{p.Failed, "the upstream answers 5xx, 408, 409, 423, 425 or 429"},
+		{p.Failed, "the upstream answers " + p.RetryOn.String()},
 	} {
 		if reason.set {
 			on = append(on, reason.text)
@@ -251,7 +251,22 @@ func (r *Route) parkedText() string {
 	if r.ParkNearLimit {
 		on = append(on, "its sender is half way to switching the endpoint off")
 	}
-	return fmt.Sprintf("%d where %s; then it runs in its turn", r.parkedStatus(), strings.Join(on, ", or "))
+	return fmt.Sprintf("%d where %s; then it runs in its turn%s", r.parkedStatus(), strings.Join(on, ", or "), r.parkedTries())
+}
+
+// parkedTries says when a parked delivery is tried, where the route does not leave that alone.
+func (r *Route) parkedTries() (text string) {
+	p := r.Policy.Park
+	if p.Delay > 0 {
+		text = ", " + idem.DurationText(p.Delay) + " later at the earliest"
+	}
+	if p.RetryMost > 0 {
+		text += fmt.Sprintf("; failed tries again after %s to %s", idem.DurationText(p.RetryFirst), idem.DurationText(p.RetryMost))
+	}
+	if on := p.RetryOn.String(); on != "" {
+		text += ", where the upstream answers " + on
+	}
+	return text
 }
 
 // gives reports whether d can happen with the route's strategy.

@@ -128,6 +128,7 @@ const (
 // The events of an execution whose sender was answered before: what follows a try.
 const (
 	EventRetry      EventName = "execution.retry"      // it is tried again
+	EventLeftAlone  EventName = "route.rests"          // its service asks to be left alone, and no event of the route is tried
 	EventDone       EventName = "execution.done"       // an answer settled it
 	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a decision
 	EventDeadLetter EventName = "execution.dead"       // it ended without having gone through, and its request is kept

@@ -33,7 +33,7 @@ func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 // parksAtOnce reports whether the route parks a delivery before anything is asked.
 func (g *Guard) parksAtOnce(r *idem.Request) bool {
 	p := r.Policy.Park
-	return p != nil && r.Parking != nil && (p.After == 0 && p.Locked || r.Parking.AtOnce) && !r.Policy.Observe
+	return p != nil && r.Parking != nil && ((p.After == 0 || p.Delay > 0) && p.Locked || r.Parking.AtOnce) && !r.Policy.Observe
 }
 
 // park enqueues a delivery to be run without its sender. The verdict may be another one: its event was settled, or a duplicate waits or runs.

@@ -119,6 +119,9 @@ func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
 	l, w.callbackKey = w.guard.newLock(w.r, v)
 	if w.parks != "" {
 		l.Parked = &idem.Parked{Since: l.StartedAt, On: w.parks}
+		if d := w.r.Policy.Park.Delay; d > 0 {
+			l.Parked.NextAttempt, l.Parked.Pause = l.StartedAt.Add(d), d
+		}
 	}
 	l.MayPark = w.r.Policy.Park != nil
 	return l

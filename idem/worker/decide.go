@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -9,12 +10,20 @@ import (
 	"hooklock/idem/guard"
 )
 
-// Pauses between two tries.
+// Pauses between two tries, where the policy does not say.
 const (
 	firstPause = time.Second
 	mostPause  = 5 * time.Minute
 	mostAsked  = time.Hour // of a delay that the upstream asks for
 )
+
+// pausesOf returns the first pause between two tries, and the longest; p may be nil.
+func pausesOf(p *idem.Policy) (first, most time.Duration) {
+	if p == nil || p.Park == nil {
+		return firstPause, mostPause
+	}
+	return cmp.Or(p.Park.RetryFirst, firstPause), cmp.Or(p.Park.RetryMost, mostPause)
+}
 
 // ageLook is how often a worker checks whether a resting execution is too old.
 const ageLook = 30 * time.Second
@@ -63,12 +72,20 @@ func textOf(t *guard.Tried) string {
 	return t.Failure.Detail
 }
 
-// pauseAfter returns how long a worker waits after n failed tries in a row: doubled each time, with jitter, so that many do not come back
-// together.
-func pauseAfter(n int) time.Duration {
-	d := mostPause
-	if n < 10 {
-		d = min(mostPause, firstPause<<max(n-1, 0))
+// asksToBeLeft reports whether the service asks to be left alone for a while, by all events.
+func asksToBeLeft(t *guard.Tried) bool {
+	return t.RetryAfter > 0 && t.Answer != nil && (t.Answer.Status == 429 || t.Answer.Status == 503)
+}
+
+// pauseAfter returns how long a worker waits after n failed tries in a row: first, doubled each time
+// up to most, with jitter, so that many do not come back together.
+func pauseAfter(first, most time.Duration, n int) time.Duration {
+	d := first
+	for range n - 1 {
+		if d *= 2; d >= most {
+			break
+		}
 	}
+	d = min(d, most)
 	return d/2 + rand.N(d/2+1)
 }

@@ -91,7 +91,7 @@ func TestAskedPausesAreBounded(t *testing.T) {
 func TestPausesGrowToFiveMinutes(t *testing.T) {
 	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
 		for range 100 {
-			if d := pauseAfter(n); d < most/2 || d > most {
+			if d := pauseAfter(firstPause, mostPause, n); d < most/2 || d > most {
 				t.Fatalf("after %d tries: %v, want %v to %v", n, d, most/2, most)
 			}
 		}

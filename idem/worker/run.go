@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"hooklock/idem"
@@ -165,7 +166,8 @@ func (r *run) hasTurn() bool {
 func (r *run) awaitTurn() {
 	if r.slot == nil {
 		given := make(chan struct{})
-		r.slot, r.given = r.w.slots.join(func(*turn) { close(given) }), given
+		lock := r.held.Lock()
+		r.slot, r.given = r.w.slots.join(lock.Route, lock.Scope.Workflow, func(*turn) { close(given) }), given
 	}
 	r.sleep(ageLook, r.given)
 }
@@ -252,8 +254,12 @@ func (r *run) call() {
 	if policy == nil { // the route was removed just now
 		return
 	}
+	began := time.Now()
 	t := r.try(policy)
 	r.held.OnStop(func(error) { poke(r.wake) })
+	if t.Sent || t.Answer != nil {
+		r.w.slots.answered(policy.Route, time.Since(began))
+	}
 	r.leaveSlot()
 	r.noteEnd(&t)
 }
@@ -293,6 +299,9 @@ func (r *run) noteEnd(t *guard.Tried) {
 	case errors.Is(t.Stopped, idem.ErrCancelled):
 		r.ended.next.kind = idem.ToTryAgain // that it may have run stays known
 	default:
+		if asked := min(t.RetryAfter, mostAsked); asksToBeLeft(t) && r.w.slots.refused(lock.Route, asked) {
+			r.report(EventLeftAlone, "", fmt.Sprintf("%s, and asks for %v", textOf(t), asked), nil)
+		}
 		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
 		r.w.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
 		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, t)
@@ -390,7 +399,8 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 			p = p.AfterTry(last)
 			p.Pauses++
 		}
-		p.Pause = max(step.pause, pauseAfter(p.Pauses))
+		first, most := pausesOf(policy)
+		p.Pause = max(step.pause, pauseAfter(first, most, p.Pauses))
 		p.NextAttempt = now.Add(p.Pause)
 		if step.kind == idem.ToBlock {
 			p.Blocked, p.NextAttempt, p.Pause = step.why, time.Time{}, 0

@@ -1,14 +1,21 @@
 package worker
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// slots bound the tries that go on at a time. There is one line for new queues and for executions
-// that are tried again: the first that was ready is the first that is served. While nothing reaches
-// the upstream there is one slot, and a pause before it.
+// slots bound the tries that go on at a time, and share them among routes, and within a route among
+// workflows. New queues and executions that are tried again stand in the same line of their
+// workflow: the first that was ready is the first that is served. While nothing reaches the upstream
+// there is one slot, and a pause before it.
+//
+// Which route is next is weighted fair queueing with equal weights: the one with the fewest tries
+// under way, of these the one that had the least slot time. A try that hangs keeps its slot for a
+// bounded time (routeLine.patience). Then it counts against its route alone, which has never more
+// under way than there are slots.
 type slots struct {
 	running func() int
 	// busy returns for how much longer deliveries are taken to come whose senders wait; 0 = none
@@ -17,12 +24,12 @@ type slots struct {
 
 	mu     sync.Mutex
 	closed bool
-	line   []*turn // the first to be served first; those that have left it are skipped
-	taken  int
-	recent []*turn     // those that count against the share of the slots
-	missed int         // tries in a row of which nothing reached the upstream
-	openAt time.Time   // no try before it
-	again  *time.Timer // looks at the line when only time has to pass; nil = never needed so far
+	routes map[string]*routeLine // those that have a turn, or that know how long their calls take
+	taken  []*turn               // those that have a slot
+	recent []*turn               // those that count against the share of the slots
+	missed int                   // tries in a row of which nothing reached the upstream
+	openAt time.Time             // no try before it
+	again  *time.Timer           // looks at the lines when only time has to pass; nil = never needed so far
 
 	seemsAway atomic.Bool
 }
@@ -44,13 +51,16 @@ const mostRest = 100 * time.Millisecond
 // not hold back events that could run.
 const mostShare = time.Second
 
-// turn is a place in the line, and then a slot.
+// turn is a place in the line of its workflow, and then a slot.
 type turn struct {
-	slots *slots
-	begin func(*turn)
-	state turnState
-	since time.Time // it has its slot
-	until time.Time // it counts against the share until then
+	slots    *slots
+	route    *routeLine
+	workflow string
+	begin    func(*turn)
+	state    turnState
+	since    time.Time // it has its slot
+	until    time.Time // it counts against the share until then
+	hangs    time.Time // it counts against its route alone from then on
 }
 
 type turnState uint8
@@ -61,16 +71,46 @@ const (
 	turnOver
 )
 
-// join adds a place to the end of the line. begin is called once when the turn has its slot,
-// perhaps before join returns. It must not block, nor call the slots. After close it is never
-// called.
-func (s *slots) join(begin func(*turn)) *turn {
-	t := &turn{slots: s, begin: begin}
+// join adds a place to the end of the line of a workflow. begin is called once when the turn has
+// its slot, perhaps before join returns. It must not block, nor call the slots. After close it is
+// never called.
+func (s *slots) join(route, workflow string, begin func(*turn)) *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line = append(s.line, t)
+	t := &turn{slots: s, route: s.routeLocked(route), workflow: workflow, begin: begin}
+	if !s.closed {
+		s.activateLocked(t.route)
+		t.route.add(t)
+	}
 	s.serveLocked()
 	return t
+}
+
+func (s *slots) routeLocked(name string) *routeLine {
+	r := s.routes[name]
+	if r == nil {
+		if s.routes == nil {
+			s.routes = map[string]*routeLine{}
+		}
+		r = &routeLine{usual: firstUsual}
+		s.routes[name] = r
+	}
+	return r
+}
+
+// activateLocked lets a route without turns begin with the least slot time of those that have some:
+// a route that was idle has saved nothing up.
+func (s *slots) activateLocked(r *routeLine) {
+	if r.active() {
+		return
+	}
+	least, others := time.Duration(0), false
+	for _, o := range s.routes {
+		if o.active() && (!others || o.used < least) {
+			least, others = o.used, true
+		}
+	}
+	r.used = max(r.used, least)
 }
 
 // leave gives the slot back, or leaves the line. A second call does nothing.
@@ -78,9 +118,14 @@ func (t *turn) leave() {
 	s := t.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.state == turnHasSlot {
+	switch t.state {
+	case turnWaits:
+		t.route.drop(t)
+	case turnHasSlot:
 		now := time.Now()
-		s.taken--
+		s.taken = slices.DeleteFunc(s.taken, func(o *turn) bool { return o == t })
+		t.route.underWay--
+		t.route.used += earlier(now, t.hangs).Sub(t.since)
 		t.until = earlier(t.until, now.Add(min(now.Sub(t.since), mostRest)))
 	}
 	t.state = turnOver
@@ -94,18 +139,21 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// serve gives free slots to the line. It has to be called when running may have grown.
+// serve gives free slots to the lines. It has to be called when running may have grown.
 func (s *slots) serve() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serveLocked()
 }
 
-// close ends the line: no other turn gets a slot.
+// close ends the lines: no other turn gets a slot.
 func (s *slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.line = true, nil
+	s.closed = true
+	for _, r := range s.routes {
+		r.workflows, r.waits = nil, nil
+	}
 	if s.again != nil {
 		s.again.Stop()
 	}
@@ -113,46 +161,68 @@ func (s *slots) close() {
 
 func (s *slots) serveLocked() {
 	for !s.closed {
-		for len(s.line) > 0 && s.line[0].state == turnOver {
-			s.dropFirst()
-		}
-		if len(s.line) == 0 {
-			return
-		}
 		now := time.Now()
-		free, wait := s.freeLocked(now)
-		switch {
-		case free:
-			t := s.dropFirst()
-			t.state, t.since, t.until = turnHasSlot, now, now.Add(mostShare)
-			s.taken++
-			s.recent = append(s.recent, t)
-			t.begin(t)
-		case wait > 0:
-			s.serveIn(wait)
-			return
-		default: // until a slot is given back
+		next, wait := s.nextLocked(now)
+		if next == nil {
+			if wait > 0 {
+				s.serveIn(wait)
+			}
 			return
 		}
+		t := next.take()
+		t.state, t.since, t.until, t.hangs = turnHasSlot, now, now.Add(mostShare), now.Add(next.patience())
+		next.underWay++
+		next.pace.begin(now)
+		s.taken = append(s.taken, t)
+		s.recent = append(s.recent, t)
+		t.begin(t)
 	}
 }
 
-func (s *slots) dropFirst() *turn {
-	t := s.line[0]
-	s.line[0] = nil
-	s.line = s.line[1:]
-	return t
+// nextLocked returns the route of which a try may begin now. If there is none, wait is when to look
+// again though nothing else has happened; 0 = no time helps.
+func (s *slots) nextLocked(now time.Time) (next *routeLine, wait time.Duration) {
+	most := max(s.running(), 1)
+	for _, r := range s.routes {
+		if len(r.workflows) == 0 || r.underWay >= most {
+			continue
+		}
+		if closed := r.pace.wait(now); closed > 0 {
+			wait = sooner(wait, closed)
+			continue
+		}
+		if next == nil || r.before(next) {
+			next = r
+		}
+	}
+	if next == nil {
+		return nil, wait
+	}
+	free, until := s.freeLocked(now, most)
+	if !free {
+		return nil, sooner(wait, until)
+	}
+	return next, 0
+}
+
+// sooner returns the smaller of two times, of which 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // freeLocked reports whether a try may begin now. If it may not, wait is when to look again though
 // nothing else has happened; 0 = no time helps.
-func (s *slots) freeLocked(now time.Time) (free bool, wait time.Duration) {
-	most, seemsAway := max(s.running(), 1), s.missed >= away
+func (s *slots) freeLocked(now time.Time, most int) (free bool, wait time.Duration) {
+	taken, soonest := s.countTaken(now)
+	seemsAway := s.missed >= away
 	if seemsAway {
-		most = 1
+		most, taken = 1, len(s.taken)
 	}
-	if s.taken >= most {
-		return false, 0
+	if taken >= most {
+		return false, soonest
 	}
 	if wait = s.openAt.Sub(now); wait > 0 {
 		return false, wait
@@ -165,16 +235,24 @@ func (s *slots) freeLocked(now time.Time) (free bool, wait time.Duration) {
 	return wait <= 0, wait
 }
 
+// countTaken returns how many tries count against the slots of all routes, and in how long the first
+// of them does not count any more.
+func (s *slots) countTaken(now time.Time) (n int, soonest time.Duration) {
+	for _, t := range s.taken {
+		if left := t.hangs.Sub(now); left > 0 {
+			n, soonest = n+1, sooner(soonest, left)
+		}
+	}
+	return n, soonest
+}
+
 // countRecent returns how many turns count against the share, and in how long the first of them
 // does not count any more.
 func (s *slots) countRecent(now time.Time) (n int, soonest time.Duration) {
 	recent := s.recent[:0]
 	for _, t := range s.recent {
 		if left := t.until.Sub(now); left > 0 {
-			if len(recent) == 0 || left < soonest {
-				soonest = left
-			}
-			recent = append(recent, t)
+			recent, soonest = append(recent, t), sooner(soonest, left)
 		}
 	}
 	clear(s.recent[len(recent):])
@@ -200,7 +278,7 @@ func (s *slots) outcome(reached bool) {
 	defer s.mu.Unlock()
 	if s.missed++; s.missed >= away {
 		s.seemsAway.Store(true)
-		s.openAt = time.Now().Add(min(pauseAfter(s.missed-away+1), mostSilence))
+		s.openAt = time.Now().Add(min(pauseAfter(firstPause, mostPause, s.missed-away+1), mostSilence))
 	}
 }
 
@@ -213,4 +291,19 @@ func (s *slots) reached() {
 	s.missed, s.openAt = 0, time.Time{}
 	s.seemsAway.Store(false)
 	s.serveLocked()
+}
+
+// answered records how long a call of a route took.
+func (s *slots) answered(route string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.routeLocked(route).note(took)
+}
+
+// refused lets a route be left alone for as long as its service has asked. It reports whether it was
+// not left alone before.
+func (s *slots) refused(route string, asked time.Duration) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.routeLocked(route).pace.refuse(time.Now(), asked)
 }

@@ -15,7 +15,7 @@ func newSlots(running int) *slots {
 // entered waits in the line, and returns the turn when it has its slot.
 func (s *slots) entered() *turn {
 	given := make(chan struct{})
-	t := s.join(func(*turn) { close(given) })
+	t := s.join("", "w", func(*turn) { close(given) })
 	<-given
 	return t
 }
@@ -31,7 +31,7 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 		}
 		entered := make(chan *turn, 8)
 		for range 8 {
-			s.join(func(t *turn) { entered <- t })
+			s.join("r", "w", func(t *turn) { entered <- t })
 		}
 		if len(entered) > 0 {
 			t.Fatal("a try without a pause")
@@ -54,9 +54,9 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
 	s := newSlots(1)
 	first := s.entered()
-	gone := s.join(func(*turn) { t.Error("it had left the line") })
+	gone := s.join("r", "w", func(*turn) { t.Error("it had left the line") })
 	last := false
-	s.join(func(*turn) { last = true })
+	s.join("r", "w", func(*turn) { last = true })
 	gone.leave()
 	gone.leave()
 	if last {
@@ -66,7 +66,7 @@ func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
 		t.Fatal("the slot is free, and the next one does not get it")
 	}
 	first.leave()
-	s.join(func(*turn) { t.Error("two have the only slot") })
+	s.join("r", "w", func(*turn) { t.Error("two have the only slot") })
 	s.close()
 }
 
@@ -77,10 +77,10 @@ func TestTheLineIsServedInItsOrder(t *testing.T) {
 		s := newSlots(1)
 		var order []int
 		for i := range 6 {
-			s.join(func(t *turn) {
+			s.join("r", "w", func(t *turn) {
 				order = append(order, i)
 				if len(order) == 1 { // it fails, and is tried again
-					time.AfterFunc(time.Second, func() { t.leave(); s.join(func(*turn) { order = append(order, 6) }) })
+					time.AfterFunc(time.Second, func() { t.leave(); s.join("r", "w", func(*turn) { order = append(order, 6) }) })
 					return
 				}
 				time.AfterFunc(time.Second, t.leave)
@@ -101,7 +101,7 @@ func TestMoreSlotsAreUsedAtOnce(t *testing.T) {
 	s.running = func() int { return running }
 	entered := 0
 	for range 8 {
-		s.join(func(*turn) { entered++ })
+		s.join("r", "w", func(*turn) { entered++ })
 	}
 	if entered != 2 {
 		t.Fatalf("%d tries go on, and two may", entered)
@@ -133,7 +133,7 @@ func TestDeliveriesHavePriority(t *testing.T) {
 			s, began, tries := newSlots(16), time.Now(), 0
 			s.busy = func() time.Duration { return max(c.busy-time.Since(began), 0) }
 			for range 100 {
-				s.join(func(t *turn) {
+				s.join("r", "w", func(t *turn) {
 					tries++
 					time.AfterFunc(c.takes, t.leave)
 				})
@@ -147,4 +147,128 @@ func TestDeliveriesHavePriority(t *testing.T) {
 			s.close()
 		})
 	}
+}
+
+// scheduler runs tries that take as long as their route says, and counts how many of each route and
+// workflow have begun.
+type scheduler struct {
+	*slots
+	begun map[string]int
+	order []string
+}
+
+func newScheduler(running int) *scheduler {
+	return &scheduler{slots: newSlots(running), begun: map[string]int{}}
+}
+
+// line lets n tries of a workflow wait, each of which takes so long.
+func (s *scheduler) line(route, workflow string, n int, takes time.Duration) {
+	for range n {
+		s.join(route, workflow, func(t *turn) {
+			s.begun[route]++
+			s.order = append(s.order, workflow)
+			time.AfterFunc(takes, func() { s.answered(route, takes); t.leave() })
+		})
+	}
+}
+
+// TestARouteWhoseCallsHangHoldsNoOtherUp for longer than its patience, which is a second where
+// nothing is known of it, and never has more under way than there are slots.
+func TestARouteWhoseCallsHangHoldsNoOtherUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScheduler(16)
+		for i := range 100 {
+			s.line("hangs", string(rune('a'+i)), 1, time.Hour)
+		}
+		s.line("healthy", "h", 3, 10*time.Millisecond)
+		time.Sleep(leastPatience - 1)
+		synctest.Wait()
+		if s.begun["healthy"] != 0 || s.begun["hangs"] != 16 {
+			t.Fatalf("before its patience is over: %v", s.begun)
+		}
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		if s.begun["healthy"] != 3 {
+			t.Errorf("after that: %v", s.begun)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s.begun["hangs"] != 16 {
+			t.Errorf("%d of the route that hangs are under way", s.begun["hangs"])
+		}
+		s.close()
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// TestNoSlotCountsForLongerThanTheMostPatience, whatever calls of its route usually take, and the
+// patience follows them.
+func TestNoSlotCountsForLongerThanTheMostPatience(t *testing.T) {
+	for usual, want := range map[time.Duration]time.Duration{
+		time.Millisecond: leastPatience, 500 * time.Millisecond: 2 * time.Second, time.Hour: mostPatience,
+	} {
+		r := routeLine{usual: firstUsual}
+		for range 100 {
+			r.note(usual)
+		}
+		if got := r.patience(); got < want*99/100 || got > want {
+			t.Errorf("calls take %v: a slot counts for %v, want %v", usual, got, want)
+		}
+	}
+}
+
+// TestRoutesShareTheSlotsAndWorkflowsTheirRoutes: a route with a long line gets no more than one with
+// a short line, and a workflow with many events no more than another one.
+func TestRoutesShareTheSlotsAndWorkflowsTheirRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScheduler(4)
+		s.line("long", "many", 40, 100*time.Millisecond)
+		s.line("long", "one", 1, 100*time.Millisecond)
+		s.line("short", "few", 8, 100*time.Millisecond)
+		time.Sleep(450 * time.Millisecond)
+		synctest.Wait()
+		if s.begun["short"] != 8 {
+			t.Errorf("after five rounds of four: %v", s.begun)
+		}
+		if i := slices.Index(s.order, "one"); i > 8 {
+			t.Errorf("the other workflow is number %d: %v", i, s.order)
+		}
+		s.close()
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestOneSlotIsSharedByTimeAndNotByTries: a route with long calls does not get as many as one with
+// short ones.
+func TestOneSlotIsSharedByTimeAndNotByTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScheduler(1)
+		s.line("slow", "s", 100, 400*time.Millisecond)
+		s.line("quick", "q", 1000, 10*time.Millisecond)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if slow, quick := s.begun["slow"], s.begun["quick"]; slow < 20 || slow > 30 || quick < 800 {
+			t.Errorf("in 20 s %d of 400 ms and %d of 10 ms", slow, quick)
+		}
+		s.close()
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestARouteThatWasIdleHasSavedNothingUp: it does not shut the others out when it comes back.
+func TestARouteThatWasIdleHasSavedNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScheduler(1)
+		s.line("busy", "b", 1000, 100*time.Millisecond)
+		time.Sleep(50 * time.Second)
+		s.line("idle", "i", 1000, 100*time.Millisecond)
+		before := s.begun["busy"]
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := s.begun["busy"] - before; n < 45 {
+			t.Errorf("in ten seconds %d of the busy route, and %d of the one that came back", n, s.begun["idle"])
+		}
+		s.close()
+		time.Sleep(time.Minute)
+	})
 }

@@ -51,6 +51,7 @@ const (
 	EventRetry      EventKind = "retry"                            // it is tried again
 	EventBlocked    EventKind = "blocked"                          // its queue waits for a decision
 	EventDeadLetter EventKind = "dead_letter"                      // it ended without having gone through, and its request is kept
+	EventLeftAlone  EventKind = "left_alone"                       // its service asks to be left alone, and its whole route is
 	EventDone       EventKind = "done"                             // an answer settled it
 	EventSuperseded EventKind = EventKind(idem.DecisionSuperseded) // it did not run, because a newer event of its scope had gone through
 	EventLost       EventKind = "lost"                             // another process runs it, or it was ended elsewhere
@@ -99,12 +100,12 @@ func (w *Worker) Run() {
 		if err != nil || route != "" && w.o.Policy(route) == nil { // a process with the route takes it; after a reload all queues are ready again
 			continue
 		}
-		w.lineUp(scope)
+		w.lineUp(scope, route)
 	}
 }
 
 // lineUp takes from a queue when there is a slot. A queue has one place in the line.
-func (w *Worker) lineUp(scope idem.Scope) {
+func (w *Worker) lineUp(scope idem.Scope, route string) {
 	w.mu.Lock()
 	waits := w.inLine[scope]
 	w.inLine[scope] = true
@@ -112,7 +113,7 @@ func (w *Worker) lineUp(scope idem.Scope) {
 	if waits {
 		return
 	}
-	w.slots.join(func(slot *turn) {
+	w.slots.join(route, scope.Workflow, func(slot *turn) {
 		w.mu.Lock()
 		delete(w.inLine, scope)
 		w.mu.Unlock()
@@ -176,7 +177,7 @@ func (w *Worker) take(s idem.Scope, slot *turn) {
 		slot.leave()
 		if err != nil && w.life.Err() == nil {
 			w.tasks.Go(func() { // the store does not answer: later
-				if sleep(w.life, pauseAfter(1)) == nil {
+				if sleep(w.life, pauseAfter(firstPause, mostPause, 1)) == nil {
 					w.o.Ledger.MarkReady(s)
 				}
 			})

@@ -48,6 +48,7 @@ type instruments struct {
 	extractions  *counter[partKey]
 	changed      *counter[string]
 	lost         *counter[string]
+	leftAlone    *counter[string]
 	exhausted    *counter[string]
 	ordered      *counter[resultKey]
 	signatures   *counter[schemeKey]
@@ -84,6 +85,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		extractions:  newCounter(m, "hooklock.key.extractions", "{extraction}", "Whether a delivery had a workflow and an event ID.", partLabels),
 		changed:      newCounter(m, "hooklock.duplicates.changed", "{delivery}", "Duplicates by event ID with other bytes than the first delivery: these never ran.", labelsOf("route")),
 		exhausted:    newCounter(m, "hooklock.events.exhausted", "{event}", "Events that failed as often as their route lets them (idempotency.attempts, park.attempts): they wait for a person.", labelsOf("route")),
+		leftAlone:    newCounter(m, "hooklock.parked.left_alone", "{time}", "Times that parked events of a route rested because its service answered 429 or 503 with Retry-After.", labelsOf("route")),
 		lost:         newCounter(m, "hooklock.events.lost", "{event}", "Refused events that are possibly lost.", labelsOf("route")),
 		ordered:      newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood when they ran, or why that could not be read. Of parked ones: hooklock.parked.ends.", resultLabels),
 		signatures:   newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.", schemeLabels),

@@ -27,6 +27,7 @@ var parkLines = map[worker.EventKind]struct {
 	level slog.Level
 }{
 	worker.EventRetry:      {proxy.EventRetry, slog.LevelInfo},
+	worker.EventLeftAlone:  {proxy.EventLeftAlone, slog.LevelWarn},
 	worker.EventDone:       {proxy.EventDone, slog.LevelInfo},
 	worker.EventBlocked:    {proxy.EventBlocked, slog.LevelWarn},
 	worker.EventDeadLetter: {proxy.EventDeadLetter, slog.LevelWarn},
@@ -37,7 +38,11 @@ var parkLines = map[worker.EventKind]struct {
 // ParkedEvent counts and logs an event of a parked execution that no delivery reports any more.
 func (t *Telemetry) ParkedEvent(e worker.Event) {
 	l := e.Lock
-	if e.What != worker.EventRetry {
+	switch e.What {
+	case worker.EventRetry:
+	case worker.EventLeftAlone:
+		t.is.leftAlone.add(t.ours(l.Route))
+	default:
 		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(e.What)})
 	}
 	if e.Code == idem.CodeAttemptsExhausted {

@@ -172,6 +172,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.unrecorded.know(names...)
 	t.is.changed.know(names...)
 	t.is.lost.know(names...)
+	t.is.leftAlone.know(names...)
 	t.is.exhausted.know(names...)
 	t.is.tries.know(tries...)
 	t.is.parkEnds.know(ends...)

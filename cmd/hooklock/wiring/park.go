@@ -16,7 +16,10 @@ func parkPolicy(c *config.Park) *idem.ParkPolicy {
 	}
 	p := &idem.ParkPolicy{
 		After: c.After, Answer: c.Answer, MaxAge: c.MaxAge, Attempts: c.Attempts, OnFailure: c.OnFailure, Signature: c.Signature,
-		MaxWaiting: c.MaxWaiting, FailedAnswers: c.FailedAnswers,
+		MaxWaiting: c.MaxWaiting, FailedAnswers: c.FailedAnswers, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, Delay: c.Delay,
+	}
+	for _, on := range c.Retry.On {
+		p.RetryOn.Add(on.Low, on.High)
 	}
 	for _, on := range c.On {
 		switch on {
