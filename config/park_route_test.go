@@ -18,6 +18,11 @@ func TestWhatCannotBeParkedIsRefused(t *testing.T) {
 		{"an age of nothing", top + "routes: [{name: a, path: /a, park: {enabled: true, max_age: 0s}}]", "choose from 1s"},
 		{"an unknown reason", top + "routes: [{name: a, path: /a, park: {enabled: true, on: [sometimes]}}]", "not known"},
 		{"no room", top + "limits: {parked: {events: 0}}\nroutes: [{name: a, path: /a, park: true}]", "limits.parked.events"},
+		{"pauses that do not grow", top + "routes: [{name: a, path: /a, park: {retry: {first: 1m, most: 1s}}}]", "choose from 100ms to park.retry.most (1s)"},
+		{"no answer after which it is tried again", top + "routes: [{name: a, path: /a, park: {retry: {on: []}}}]", "no failed event would be tried again"},
+		{"a success after which it is tried again", top + "routes: [{name: a, path: /a, park: {retry: {on: [2xx]}}}]", "says that the event went through"},
+		{"a delay longer than its age", top + "routes: [{name: a, path: /a, park: {delay: 25h}}]", "less than park.max_age (24h)"},
+		{"a delay that is not accepted at once", top + "routes: [{name: a, path: /a, park: {delay: 5s, on: [failed]}}]", "needs locked in park.on"},
 		{"respond", top + "routes: [{name: a, path: /a, park: true, respond: {parked: 200}}]", "not known"},
 	} {
 		_, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte(c.text)})

@@ -126,3 +126,21 @@ func eachTry(f func(*idem.Policy, idem.Try)) {
 		}
 	}
 }
+
+// TestARouteSaysAfterWhichAnswersAnAcceptedEventIsTriedAgain, and for the same ones a delivery is
+// accepted.
+func TestARouteSaysAfterWhichAnswersAnAcceptedEventIsTriedAgain(t *testing.T) {
+	var on idem.StatusSet
+	on.Add(404, 404)
+	for status, want := range map[int]idem.Disposition{404: idem.ToTryAgain, 500: idem.ToBlock, 429: idem.ToBlock} {
+		j := idem.Judge(&idem.Policy{Park: &idem.ParkPolicy{RetryOn: on}}, idem.Try{Status: status, Sent: true})
+		if parks := j.ParkOn == idem.ParkFailed; j.Accepted != want || parks != (status == 404) {
+			t.Errorf("%d: %+v", status, j)
+		}
+	}
+	for status, want := range map[int]idem.Disposition{404: idem.ToBlock, 423: idem.ToTryAgain, 599: idem.ToTryAgain} {
+		if j := idem.Judge(&idem.Policy{Park: &idem.ParkPolicy{}}, idem.Try{Status: status, Sent: true}); j.Accepted != want {
+			t.Errorf("where it says nothing, %d: %+v", status, j)
+		}
+	}
+}

@@ -87,3 +87,36 @@ func TestADeliveryFromBeforeTheClockWasSetBackDoesNotCount(t *testing.T) {
 		now = now.Add(-step)
 	}
 }
+
+// acceptingLedger notes what is put into a queue.
+type acceptingLedger struct {
+	oneLock
+	entered []idem.Lock
+}
+
+func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64, _ idem.Kept) (*idem.Seen, error) {
+	l.entered = append(l.entered, lock)
+	return nil, nil
+}
+
+// TestADelayAcceptsEachDeliveryAtOnce, and says when its event is tried first.
+func TestADelayAcceptsEachDeliveryAtOnce(t *testing.T) {
+	for delay, want := range map[time.Duration]idem.Decision{0: "", 5 * time.Second: idem.DecisionParked} {
+		l := &acceptingLedger{}
+		g := New(Options{
+			Ledger: l, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
+			Now: func() time.Time { return noon },
+		})
+		p := testPolicy()
+		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, After: time.Minute, Delay: delay}
+		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{
+			Patience: time.Minute, Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil },
+		}})
+		if a.Decision != want {
+			t.Fatalf("a delay of %v: %+v", delay, a)
+		}
+		if delay > 0 && (!l.entered[0].Parked.NextAttempt.Equal(noon.Add(delay)) || l.entered[0].Parked.Pause != delay) {
+			t.Errorf("parked as %+v", l.entered[0].Parked)
+		}
+	}
+}

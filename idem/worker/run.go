@@ -437,8 +437,9 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 // plan makes the next try due when its lock says.
 func (r *run) plan() {
 	r.due = time.Time{}
-	if at := r.held.Lock().Parked.NextAttempt; !at.IsZero() {
-		now := r.w.o.Now()
+	now := r.w.o.Now()
+	p := r.held.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
+	if at := p.NextAttempt; !at.IsZero() {
 		r.due = now.Add(at.Sub(now)) // on the monotonic clock: the wall clock may be set meanwhile
 	}
 }
