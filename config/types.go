@@ -576,16 +576,8 @@ func defaultRoute() Route {
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},
-		Hold: Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
-		Park: Park{
-			On:    []idem.ParkOn{idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown},
-			After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
-			Retry: ParkRetry{
-				First: time.Second, Most: 5 * time.Minute,
-				On: []StatusRange{{500, 599}, {408, 408}, {409, 409}, {423, 423}, {425, 425}, {429, 429}},
-			},
-			Signature: idem.SignatureKeep, MaxWaiting: 1000, FailedAnswers: true,
-		},
+		Hold:          Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
+		Park:          defaultPark(),
 		Order:         Order{Unit: idem.UnitNone, OnStale: idem.StaleAnnotate},
 		OnStoreDown:   StoreDownReject,
 		OnSenderLimit: SenderLimitIgnore,

@@ -52,6 +52,18 @@ type Park struct {
 	FailedAnswers bool `koanf:"failed_answers"`
 }
 
+func defaultPark() Park {
+	return Park{
+		On:    []idem.ParkOn{idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown},
+		After: 5 * time.Second, Answer: 202, MaxAge: 24 * time.Hour, Attempts: 10, OnFailure: idem.FailureHold,
+		Retry: ParkRetry{
+			First: time.Second, Most: 5 * time.Minute,
+			On: []StatusRange{{500, 599}, {408, 408}, {409, 409}, {423, 423}, {425, 425}, {429, 429}},
+		},
+		Signature: idem.SignatureKeep, MaxWaiting: 1000, FailedAnswers: true,
+	}
+}
+
 // ParkRetry says when a failed try of a parked event is made again.
 type ParkRetry struct {
 	// The pause after the first failed try. Each further one doubles it, and a Retry-After of the

@@ -161,6 +161,13 @@ func newScheduler(running int) *scheduler {
 	return &scheduler{slots: newSlots(running), begun: map[string]int{}}
 }
 
+// count returns how many tries of a route have begun.
+func (s *scheduler) count(route string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun[route]
+}
+
 // line lets n tries of a workflow wait, each of which takes so long.
 func (s *scheduler) line(route, workflow string, n int, takes time.Duration) {
 	for range n {
@@ -183,18 +190,18 @@ func TestARouteWhoseCallsHangHoldsNoOtherUp(t *testing.T) {
 		s.line("healthy", "h", 3, 10*time.Millisecond)
 		time.Sleep(leastPatience - 1)
 		synctest.Wait()
-		if s.begun["healthy"] != 0 || s.begun["hangs"] != 16 {
-			t.Fatalf("before its patience is over: %v", s.begun)
+		if s.count("healthy") != 0 || s.count("hangs") != 16 {
+			t.Fatalf("before its patience is over: %d of the route that hangs", s.count("hangs"))
 		}
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
-		if s.begun["healthy"] != 3 {
-			t.Errorf("after that: %v", s.begun)
+		if s.count("healthy") != 3 {
+			t.Errorf("after that: %d", s.count("healthy"))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.begun["hangs"] != 16 {
-			t.Errorf("%d of the route that hangs are under way", s.begun["hangs"])
+		if s.count("hangs") != 16 {
+			t.Errorf("%d of the route that hangs are under way", s.count("hangs"))
 		}
 		s.close()
 		time.Sleep(2 * time.Hour)
@@ -227,11 +234,14 @@ func TestRoutesShareTheSlotsAndWorkflowsTheirRoutes(t *testing.T) {
 		s.line("short", "few", 8, 100*time.Millisecond)
 		time.Sleep(450 * time.Millisecond)
 		synctest.Wait()
-		if s.begun["short"] != 8 {
-			t.Errorf("after five rounds of four: %v", s.begun)
+		if s.count("short") != 8 {
+			t.Errorf("after five rounds of four: %d", s.count("short"))
 		}
-		if i := slices.Index(s.order, "one"); i > 8 {
-			t.Errorf("the other workflow is number %d: %v", i, s.order)
+		s.mu.Lock()
+		order := slices.Clone(s.order)
+		s.mu.Unlock()
+		if i := slices.Index(order, "one"); i < 0 || i > 8 {
+			t.Errorf("the other workflow is number %d: %v", i, order)
 		}
 		s.close()
 		time.Sleep(time.Minute)
@@ -247,7 +257,7 @@ func TestOneSlotIsSharedByTimeAndNotByTries(t *testing.T) {
 		s.line("quick", "q", 1000, 10*time.Millisecond)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if slow, quick := s.begun["slow"], s.begun["quick"]; slow < 20 || slow > 30 || quick < 800 {
+		if slow, quick := s.count("slow"), s.count("quick"); slow < 20 || slow > 30 || quick < 800 {
 			t.Errorf("in 20 s %d of 400 ms and %d of 10 ms", slow, quick)
 		}
 		s.close()
@@ -262,11 +272,11 @@ func TestARouteThatWasIdleHasSavedNothingUp(t *testing.T) {
 		s.line("busy", "b", 1000, 100*time.Millisecond)
 		time.Sleep(50 * time.Second)
 		s.line("idle", "i", 1000, 100*time.Millisecond)
-		before := s.begun["busy"]
+		before := s.count("busy")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := s.begun["busy"] - before; n < 45 {
-			t.Errorf("in ten seconds %d of the busy route, and %d of the one that came back", n, s.begun["idle"])
+		if n := s.count("busy") - before; n < 45 {
+			t.Errorf("in ten seconds %d of the busy route, and %d of the one that came back", n, s.count("idle"))
 		}
 		s.close()
 		time.Sleep(time.Minute)

@@ -15,7 +15,7 @@ func TestAnEventThatKillsTheServiceEachTimeWaitsForAPerson(t *testing.T) {
 	var repaired atomic.Bool
 	var deaths atomic.Int32
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
-		if strings.Contains(string(r.Body), "poison") && !repaired.Load() {
+		if strings.Contains(r.Body, "poison") && !repaired.Load() {
 			deaths.Add(1)
 			return ""
 		}
