@@ -209,6 +209,8 @@ func TestCountsByTheHourAreKeptForAMonth(t *testing.T) {
 		a.count("stripe", 1)
 		mustWrite(t, a)
 	}
+	a.set(a.now().Add(time.Minute)) // the last minute is over
+	mustWrite(t, a)
 	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon.Add(-1000 * 24 * time.Hour), Step: 6 * time.Hour})
 	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 || len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.HourRetention+6*time.Hour {
 		t.Errorf("%+v, %v", h, err)
@@ -248,6 +250,130 @@ func TestCountsAreBoundedInRoutesAndKeys(t *testing.T) {
 	}
 	if n := totals(t, counterAt(t, s, "b", a.now()), a.now().Add(-10*time.Hour))["stripe"]; n != 11 {
 		t.Errorf("%d in the newest hours: the oldest were to go", n)
+	}
+}
+
+// keysOfKind returns how many keys of a kind etcd has.
+func keysOfKind(t *testing.T, e *etcdtest.Etcd, s *Store, kind string) int64 {
+	t.Helper()
+	n, err := e.Count(within(t, patience), s.layout.All(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A minute is in a key of its own while it lasts, and with the others of its hour when it is over: no reader sees it twice, or not at all.
+func TestAMinuteOfCountsIsFoldedWhenItIsOver(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
+	a.count("stripe", 3)
+	mustWrite(t, a)
+	a.count("stripe", 4)
+	mustWrite(t, a)
+	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 1 || folded != 0 || totals(t, b, noon)["stripe"] != 7 {
+		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded, totals(t, b, noon)["stripe"])
+	}
+	a.set(noon.Add(time.Minute))
+	mustWrite(t, a)
+	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 0 || folded != 1 || totals(t, b, noon)["stripe"] != 7 || totals(t, a, noon)["stripe"] != 7 {
+		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded, totals(t, b, noon)["stripe"])
+	}
+	for range 2 {
+		mustWrite(t, a)
+	}
+	if n := totals(t, b, noon)["stripe"]; n != 7 {
+		t.Errorf("writing again makes %d of it", n)
+	}
+}
+
+// succeeded is what an outcome counts.
+func succeeded() *commit.Count {
+	return &commit.Count{Counted: idem.Counted{Route: "stripe", Kinds: idem.CountSetOf(idem.CountDeliveries)}}
+}
+
+// carried sends what travels with counts, and says what etcd answers; lost: it takes them, and its answer is lost.
+func carried(t *testing.T, s *Store, a *counter, sends bool, answer error, counts ...*commit.Count) {
+	t.Helper()
+	writes, answered := a.Carry(counts, false)
+	if writes == nil {
+		t.Fatal("nothing travels")
+	}
+	if sends {
+		if _, err := s.pool.Commit(within(t, patience), patience, nil, writes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered(answer, nil)
+}
+
+// What travels with a request is counted once, whatever becomes of the request: its outcomes are committed with another one if not with that.
+func TestACountIsNeitherLostNorDoubledByTheRequestThatCarriesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		sends  bool
+		answer error
+	}{
+		"applied":                          {true, nil},
+		"applied, and the answer is lost":  {true, context.DeadlineExceeded},
+		"not applied, and no answer comes": {false, context.DeadlineExceeded},
+		"not sent":                         {false, link.ErrNotSent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+			a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
+			mustWrite(t, a) // it has a lease
+			one := succeeded()
+			carried(t, s, a, c.sends, c.answer, one)
+			carried(t, s, a, true, nil, one, succeeded()) // the outcome is sent again, with another one
+			if n := totals(t, b, noon)["stripe"]; n != 2 {
+				t.Errorf("another process knows of %d", n)
+			}
+			a.set(noon.Add(time.Minute))
+			mustWrite(t, a)
+			if n := totals(t, b, noon)["stripe"]; n != 2 || totals(t, a, noon)["stripe"] != 2 {
+				t.Errorf("when the minute is over, another process knows of %d", n)
+			}
+		})
+	}
+}
+
+// An outcome that etcd refuses is none, and one that never comes was an answer of the service all the same.
+func TestACountOfARefusedOutcomeIsTakenBackUntilItIsKnown(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a := counterAt(t, s, "a", noon)
+	mustWrite(t, a)
+	one, other := succeeded(), succeeded()
+	_, answered := a.Carry([]*commit.Count{one, other}, false)
+	answered(nil, []*commit.Count{one})
+	if n := totals(t, a, noon)["stripe"]; n != 1 || one.Done || !other.Done {
+		t.Errorf("%d are counted", n)
+	}
+	a.Release([]*commit.Count{one, other})
+	a.Release([]*commit.Count{one})
+	if n := totals(t, a, noon)["stripe"]; n != 2 {
+		t.Errorf("%d are counted when no more comes", n)
+	}
+}
+
+// Two requests that are under way may be applied in any order.
+func TestRequestsThatAreUnderWayTogetherCarryCountsInDifferentKeys(t *testing.T) {
+	e := etcdtest.Start(t)
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
+	mustWrite(t, a)
+	first, firstAnswered := a.Carry([]*commit.Count{succeeded()}, false)
+	second, secondAnswered := a.Carry([]*commit.Count{succeeded(), succeeded()}, false)
+	for _, writes := range []protocol.Writes{second, first} {
+		if _, err := s.pool.Commit(within(t, patience), patience, nil, writes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	firstAnswered(nil, nil)
+	secondAnswered(nil, nil)
+	if n := totals(t, b, noon)["stripe"]; n != 3 {
+		t.Errorf("another process knows of %d", n)
 	}
 }
 

@@ -113,8 +113,9 @@ type Options struct {
 	// OnLost is called with each event that was refused and has not come again in time. It must not
 	// block.
 	OnLost func(idem.LostEvent)
-	// Counted returns what this process has counted of its routes since it was called before. It is
-	// called about once a minute, and must not block. Nil: nothing is counted here.
+	// Counted returns what this process has counted of its routes since it was called before, without
+	// what the outcome of an execution counts: idem.Held.Count. It is called every second, and with
+	// each request that commits outcomes. It must not block. Nil: nothing is counted here.
 	Counted func() []idem.RouteCounts
 	// Describe returns what this process says of itself to operators at the other ones, as JSON; it
 	// changes only if what it says does. It is called every other second, and must not block. Nil:
@@ -285,9 +286,13 @@ func Open(o Options) (*Store, error) {
 	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.counts.Run, s.replicas.Run, s.follower.Run,
+		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.replicas.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
+	}
+	if o.Counted != nil {
+		s.sender.CountWith(s.counts)
+		s.keeping.Start(s.counts.Run)
 	}
 	return &Store{s, ledger, control, locker.New(locks)}, nil
 }
@@ -391,15 +396,16 @@ func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
 		s.audits.Finish(ctx)
-		s.counts.Finish(ctx)
 		s.replicas.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
 		}
 		for _, h := range s.own.All() {
+			h.LeaveCounts()
 			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, commit.ErrClosed))
 		}
 		s.sender.Close()
+		s.counts.Finish(ctx)
 		s.stopKeeping()
 		s.writeIndexes(ctx)
 		s.predecessors.Close(s.keeper.Leave())

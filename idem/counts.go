@@ -42,11 +42,19 @@ const (
 	tookFirst   = 250 * time.Microsecond
 )
 
-// Durations counts how long requests took, in buckets. Two neighbours differ by the factor √2.
-type Durations [tookBuckets]uint64
+// Durations counts how long requests took. The zero value has none.
+type Durations struct {
+	// Buckets count requests by their time. Two neighbours differ by the factor √2.
+	Buckets [tookBuckets]uint64
+	// Longest is the time of the slowest request; 0 = not known: an older release has counted it.
+	Longest time.Duration
+}
 
 // Note counts a request that took d.
-func (h *Durations) Note(d time.Duration) { h[bucketOf(d)]++ }
+func (h *Durations) Note(d time.Duration) {
+	h.Buckets[bucketOf(d)]++
+	h.Longest = max(h.Longest, d)
+}
 
 func bucketOf(d time.Duration) int {
 	if d < tookFirst {
@@ -73,33 +81,111 @@ func limitOf(bucket int) float64 {
 
 // Add adds more to h.
 func (h *Durations) Add(more *Durations) {
-	for bucket, n := range more {
-		h[bucket] += n
+	for bucket, n := range more.Buckets {
+		h.Buckets[bucket] += n
+	}
+	h.Longest = max(h.Longest, more.Longest)
+}
+
+// Forget takes a request away that took d and was noted before. Longest stays.
+func (h *Durations) Forget(d time.Duration) { h.Buckets[bucketOf(d)]-- }
+
+// LimitLongest sets Longest, where it is not known, to what it is at most.
+func (h *Durations) LimitLongest() {
+	for bucket, n := range h.Buckets {
+		if n > 0 && h.Longest < limitBefore(bucket) {
+			h.Longest = time.Duration(limitOf(bucket))
+		}
 	}
 }
 
-// Quantile estimates the time that the part q of the requests took no longer than; 0 = nothing was counted. It is less than √2 off.
+// limitBefore returns where a bucket begins.
+func limitBefore(bucket int) time.Duration {
+	if bucket == 0 {
+		return 0
+	}
+	return time.Duration(limitOf(bucket - 1))
+}
+
+// Quantile estimates the time that the part q of the requests took no longer than; 0 = nothing was
+// counted. It is less than √2 off, and never more than Longest, if that is known.
 func (h *Durations) Quantile(q float64) time.Duration {
+	estimate := h.estimate(q)
+	if h.Longest > 0 {
+		estimate = min(estimate, h.Longest)
+	}
+	return estimate
+}
+
+func (h *Durations) estimate(q float64) time.Duration {
 	var all uint64
-	for _, n := range h {
+	for _, n := range h.Buckets {
 		all += n
 	}
 	if all == 0 {
 		return 0
 	}
 	rank, below := q*float64(all), 0.0
-	for bucket, n := range h {
+	for bucket, n := range h.Buckets {
 		if n == 0 || below+float64(n) < rank {
 			below += float64(n)
 			continue
 		}
-		from := 0.0
-		if bucket > 0 {
-			from = limitOf(bucket - 1)
-		}
+		from := float64(limitBefore(bucket))
 		return time.Duration(from + (limitOf(bucket)-from)*(rank-below)/float64(n))
 	}
 	return time.Duration(limitOf(tookBuckets - 1))
+}
+
+// CountSet is a set of kinds.
+type CountSet uint32
+
+// CountSetOf returns the set of kinds.
+func CountSetOf(kinds ...CountKind) (set CountSet) {
+	for _, kind := range kinds {
+		set |= 1 << kind
+	}
+	return set
+}
+
+// Has reports whether a kind is in the set.
+func (s CountSet) Has(kind CountKind) bool { return s>>kind&1 == 1 }
+
+// isOfACall reports whether a request to the service is counted.
+func (s CountSet) isOfACall() bool {
+	return s.Has(CountSucceeded) || s.Has(CountFailed) || s.Has(CountErrors)
+}
+
+// Counted is what one delivery, or one try of a parked event, adds to the counts of its route.
+type Counted struct {
+	Route string
+	Kinds CountSet      // of each, one is counted
+	Took  time.Duration // of the request to the service, if Kinds has its result
+	Last  time.Time     // when the delivery ended; zero = it is no delivery
+}
+
+// AddTo adds one to what was counted of its route.
+func (one *Counted) AddTo(c *Counts, took *Durations) {
+	for kind := range CountKinds {
+		if one.Kinds.Has(kind) {
+			c[kind]++
+		}
+	}
+	if one.Kinds.isOfACall() {
+		took.Note(one.Took)
+	}
+}
+
+// TakeFrom takes one away that was added before.
+func (one *Counted) TakeFrom(c *Counts, took *Durations) {
+	for kind := range CountKinds {
+		if one.Kinds.Has(kind) {
+			c[kind]--
+		}
+	}
+	if one.Kinds.isOfACall() {
+		took.Forget(one.Took)
+	}
 }
 
 // RouteCounts is what was counted of one route in some time.

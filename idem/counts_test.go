@@ -42,3 +42,24 @@ func TestAQuantileOfNothingIsZero(t *testing.T) {
 		t.Errorf("what took longer than all buckets: %v", d)
 	}
 }
+
+func TestAQuantileIsNeverAboveTheLongest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var h, more Durations
+		var longest time.Duration
+		for i, d := range rapid.SliceOfN(rapid.Int64Range(1, int64(time.Hour)), 1, 50).Draw(rt, "took") {
+			longest = max(longest, time.Duration(d))
+			if i%2 == 0 {
+				h.Note(time.Duration(d))
+			} else {
+				more.Note(time.Duration(d))
+			}
+		}
+		h.Add(&more)
+		for _, q := range []float64{0.5, 0.95, 1} {
+			if got := h.Quantile(q); got > longest {
+				rt.Fatalf("%v of what took %v at most: %v", q, longest, got)
+			}
+		}
+	})
+}

@@ -121,6 +121,10 @@ type Held interface {
 	// OnStop registers the function that is called, at most once and never before OnStop returns on the same goroutine, when the execution has
 	// to stop: the lock was lost (ErrLockLost) or the execution was cancelled (ErrCancelled). It must not block. It replaces the one before it.
 	OnStop(func(cause error))
+	// Count is called before the end of an execution is written, or of a try of it, with what that adds
+	// to the counts of its route: they are committed together. If nothing is written, it is counted
+	// all the same.
+	Count(one Counted)
 	// Settle moves the execution from its lock into its event's record. It returns the record as written; a cancel that was requested turns an
 	// unknown outcome into ABORTED. ErrLockLost: the execution had been ended elsewhere; the record, if not nil, says how. ErrNotRecorded:
 	// unknown so far, and the ledger goes on trying by itself.

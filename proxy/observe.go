@@ -42,14 +42,16 @@ type Report struct {
 	Labels                    idem.Labels
 	Execution                 idem.ExecutionID
 	ParkedOn                  idem.ParkOn // why it was accepted; "": it was not
-	Attempt                   int         // 0: it did not run
-	Outcome                   idem.Outcome
-	Recorded                  bool
-	RecordSize                int           // bytes; 0 = no record was written
-	Hold                      time.Duration // how long the lock outlives the answer; 0: it does not
-	By                        string        // the name of the token that cancelled it
-	ClosedUntil               time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
-	Loss                      Loss          // of the lock, while the execution ran
+	// Counted: the delivery, or the try, and the result of its call are counted with its outcome.
+	Counted     bool
+	Attempt     int // 0: it did not run
+	Outcome     idem.Outcome
+	Recorded    bool
+	RecordSize  int           // bytes; 0 = no record was written
+	Hold        time.Duration // how long the lock outlives the answer; 0: it does not
+	By          string        // the name of the token that cancelled it
+	ClosedUntil time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
+	Loss        Loss          // of the lock, while the execution ran
 
 	TraceID string
 	SpanID  string // "" if the delivery is not recorded as a trace

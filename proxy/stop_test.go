@@ -37,6 +37,7 @@ func (l *lastMoment) Claim(_ context.Context, lock idem.Lock, _ int64) (idem.Hel
 type lastHeld struct{ *lastMoment }
 
 func (h *lastHeld) Lock() *idem.Lock                          { return &h.lock }
+func (h *lastHeld) Count(idem.Counted)                        {}
 func (h *lastHeld) Begin() error                              { return h.begin }
 func (h *lastHeld) OnStop(func(error))                        {}
 func (h *lastHeld) Hold(context.Context, time.Duration) error { return errors.ErrUnsupported }

@@ -174,6 +174,7 @@ func (s *answerStream) settle(cut error) {
 		s.release()
 		s.endWith(s.d.h.o.Base, s.sender)
 	}
+	s.d.noteCall()
 	a := attempt{delivery: s.d, err: cut, sent: true}
 	var end guard.Ending
 	if cut == nil {
@@ -188,7 +189,6 @@ func (s *answerStream) settle(cut error) {
 			s.d.report.Decision = idem.DecisionAborted
 		}
 	}
-	s.d.noteCall()
 	s.d.settled(end)
 	s.x = nil
 }

@@ -6,7 +6,8 @@ import (
 	"hooklock/idem"
 )
 
-// Take returns what was counted of each route since the last call, without the routes that had nothing.
+// Take returns what was counted of each route since the last call, without the routes that had nothing, and without what is counted with
+// outcomes.
 func (t *Tally) Take() []idem.RouteCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,17 +34,18 @@ func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
 // delivered counts a delivery by its result.
 func (r *route) delivered(d *Delivery, shown time.Time) {
 	counts := &r.untaken.Counts
-	counts[idem.CountDeliveries]++
-	r.untaken.Last = shown
-	r.called(d.Result, d.Service)
+	if !d.Counted {
+		counts[idem.CountDeliveries]++
+		r.untaken.Last = shown
+		r.called(d.Result, d.Service)
+	}
 	if d.Changed && d.Carried {
 		counts[idem.CountChanged]++
 	}
 	switch row := d.Decision.Row(); {
 	case !d.Carried: // forwarded all the same
-	case row.Decision == idem.DecisionParked:
-		counts[idem.CountParked]++
-	case row.Class == idem.ClassDuplicate:
+	case d.Accepted:
+	case row.Decision == idem.DecisionParked, row.Class == idem.ClassDuplicate:
 		counts[idem.CountDuplicates]++
 	case row.Class == idem.ClassOverlap:
 		counts[idem.CountBusy]++

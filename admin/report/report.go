@@ -71,8 +71,13 @@ type Delivery struct {
 	Result     Result // of its request to the service
 	// Failure is why that failed; the zero value: it did not, or that says nothing of the service, as when a person cancelled it.
 	Failure Failure
-	Took    time.Duration // until its answer was written
-	Service time.Duration // of its request to the service
+	// Counted: it and its Result are counted with its outcome, so not for Take.
+	Counted bool
+	// Accepted: it was parked, which is counted with that. Otherwise DecisionParked is about an event
+	// that was parked before.
+	Accepted bool
+	Took     time.Duration // until its answer was written
+	Service  time.Duration // of its request to the service
 	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
 	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
@@ -139,20 +144,17 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
-// Tried counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. One of an
-// unknown route is not counted.
-func (t *Tally) Tried(name string, result Result, took time.Duration, why Failure) {
+// Tried counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. counted: not
+// for Take, because it is counted with its outcome. One of an unknown route is not counted.
+func (t *Tally) Tried(name string, result Result, took time.Duration, why Failure, counted bool) {
 	t.with(name, func(r *route) {
 		now := t.clock()
 		r.recent.add("", result, now)
-		r.called(result, took)
+		if !counted {
+			r.called(result, took)
+		}
 		r.spell.add(result, why, now)
 	})
-}
-
-// GaveUp counts a dead letter. One of an unknown route is not counted.
-func (t *Tally) GaveUp(name string) {
-	t.with(name, func(r *route) { r.untaken.Counts[idem.CountDeadLetters]++ })
 }
 
 // with calls f with a route, locked.

@@ -46,6 +46,11 @@ type Request struct {
 	OwnLeases   []clientv3.LeaseID // granted for this request alone; unused if it is not applied
 	EndedLease  clientv3.LeaseID   // unused once it is applied; 0 = none
 
+	// Counts are what its outcome adds to the counts of routes, once it is applied.
+	Counts []*Count
+	// CountsApart says that etcd often refuses it: what it counts does not travel with that of others.
+	CountsApart bool
+
 	// The fields below are guarded by the sender's mutex.
 	state     requestState
 	blockedBy int // its keys that other requests have
@@ -126,6 +131,8 @@ type Sender struct {
 	pool  *link.Pool
 	tasks *Tasks
 	clock link.Clock
+	// counter is set before the first request; nil = nothing is counted
+	counter Counter
 
 	departing chan []*Request // takes a batch without waiting while fewer than maxInFlight are out
 	wg        sync.WaitGroup
@@ -392,7 +399,7 @@ func (s *Sender) freeLocked(key string) {
 
 // deliver sends a batch and hands out the answers.
 func (s *Sender) deliver(batch []*Request) {
-	response, err := s.commit(batch)
+	response, err := s.commitCounted(batch)
 	switch {
 	case err == nil:
 		for i, r := range batch {
@@ -442,13 +449,32 @@ func (s *Sender) Drop(id clientv3.LeaseID) {
 	}
 }
 
-func (s *Sender) commit(batch []*Request) (*pb.TxnResponse, error) {
-	txns := make(protocol.Writes, len(batch))
+// commitCounted sends a batch with the counts of its outcomes, and without these where etcd refuses
+// them: that must not keep an outcome back.
+func (s *Sender) commitCounted(batch []*Request) (*pb.TxnResponse, error) {
+	counts := s.carry(batch)
+	response, err := s.commit(batch, counts)
+	if counts == nil {
+		return response, err
+	}
+	counts.answer(response, err)
+	if mayBeTheCounts(err) {
+		return s.commit(batch, nil)
+	}
+	return response, err
+}
+
+// commit sends a batch in one request, with counts if there are some.
+func (s *Sender) commit(batch []*Request, counts *carried) (*pb.TxnResponse, error) {
+	txns := make(protocol.Writes, len(batch), len(batch)+1)
 	for i, r := range batch {
 		if r.Build != nil {
 			r.Txn = r.Build()
 		}
-		txns[i] = r.Txn
+		txns[i] = counts.of(i, r.Txn)
+	}
+	if counts != nil {
+		txns = append(txns, counts.writes...)
 	}
 	// Not the context of one delivery: the transactions of a batch share its fate.
 	return s.pool.Commit(context.Background(), s.pool.Txn, nil, txns)

@@ -2,10 +2,14 @@ package history
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/link"
@@ -20,7 +24,12 @@ const (
 	OtherRoutes = "(others)"
 
 	maxCountKeys = 2000
-	countSlack   = time.Second // after the end of a minute, in which collected counts still belong to that minute
+	// countEvery is how long what commits nothing waits for a request to travel with.
+	countEvery = time.Second
+	// foldMost bounds the minutes that one request adds to an hour; etcd takes 128 operations.
+	foldMost = 50
+	// buriedFor is how long a request may still arrive that got no answer.
+	buriedFor = time.Minute
 )
 
 // series is one way in which counts are stored.
@@ -30,19 +39,52 @@ type series struct {
 	kept         time.Duration
 }
 
-func minutesAndHours() [2]series {
-	return [2]series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
+// oneMinute is the series of what is not in minutes and hours yet.
+func oneMinute() series {
+	return series{protocol.KindCounting, time.Minute, time.Minute, idem.HourRetention}
 }
 
-// Counts notes once a minute what this process has counted, and reads what all have. Each process has a note for each hour, with its minutes, and one for
-// each day, with its hours, and readers add them up. The clock of the process that counts decides which minute a count belongs to.
+func minutesAndHours() []series {
+	return []series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
+}
+
+// Counts keeps what this process counts of its routes, and reads what all processes have counted.
+//
+// The counts of a minute are in a key of their own, which is written in the request that commits the
+// outcomes that it counts (Carry). What commits nothing travels with such a request, or is written
+// within countEvery. Requests that are under way at once have different keys: they may be applied in
+// any order. When a minute is over, its keys are folded: one transaction deletes them and adds their
+// counts to two notes of this process, one for the hour by the minute, one for the day by the hour. A
+// process that is killed leaves the keys of its last minutes as they are, and readers add up all
+// three kinds. Each write has the whole count, so repeating it does no harm.
+//
+// No other transaction compares these keys.
 type Counts struct {
-	*writer
+	o *Options
 	// Most bounds the keys of a kind that are kept; the oldest go when there are a twentieth more.
 	Most int
 
-	chunks []*chunk // that may change yet, or are not written
-	made   int
+	notes   *writer
+	writing chan struct{} // holds a token during a write: one at a time
+
+	mu      sync.Mutex
+	minutes []*minute // that are not folded
+	chunks  []*chunk  // that may change yet, or are not written
+	folded  []string  // keys of minutes that are in chunks, and not deleted yet
+	buried  []buried
+	made    int
+	lease   clientv3.LeaseID // for minutes; 0 = there is none
+	leased  link.Instant
+}
+
+// minute is what was counted in one minute and is in one key. It has one step.
+type minute struct {
+	protocol.CountChunk
+	key     string
+	changes int  // how often it was changed
+	written int  // how many of these changes etcd has
+	busy    bool // a request with it is under way
+	doubted bool // a request with it got no answer
 }
 
 // chunk is one note.
@@ -53,95 +95,396 @@ type chunk struct {
 	key string
 }
 
+// buried is a key that was deleted while a request that writes it may still arrive.
+type buried struct {
+	key string
+	at  time.Time
+}
+
 // NewCounts returns a writer and reader of counts. Run writes.
 func NewCounts(o *Options) *Counts {
-	c := &Counts{writer: newWriter(o), Most: maxCountKeys}
-	c.after = func(ctx context.Context) error {
-		for _, of := range minutesAndHours() {
-			if err := c.deleteOldest(ctx, of.kind, c.Most); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c
+	return &Counts{o: o, Most: maxCountKeys, notes: newWriter(o), writing: make(chan struct{}, 1)}
 }
 
-// Run writes once a minute, until ctx ends.
+// Run writes what travels with no request, until ctx ends.
 func (c *Counts) Run(ctx context.Context) {
 	for {
-		now := c.o.Clock.Now()
-		if link.Sleep(ctx, now.Truncate(time.Minute).Add(time.Minute).Sub(now)) != nil {
+		c.Write(ctx)
+		if link.Sleep(ctx, countEvery) != nil {
 			return
 		}
-		c.Write(ctx)
 	}
 }
 
-// Finish writes what is left, if etcd takes it at once.
+// Finish folds everything, if etcd takes it at once. No request may be under way.
 func (c *Counts) Finish(ctx context.Context) {
-	c.collect()
-	c.writer.Finish(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.o.Pool.Txn)
+	defer cancel()
+	c.write(ctx, true)
 }
 
-// Write writes what has changed. It returns false if etcd did not take it: it waits for the next write, for as long as etcd would keep it.
-func (c *Counts) Write(ctx context.Context) bool {
-	c.collect()
-	return c.writer.Write(ctx)
+// Write writes what no request has taken along, and folds the minutes that are over. It returns
+// false if etcd did not take it: it waits for the next write, for as long as etcd would keep it.
+func (c *Counts) Write(ctx context.Context) bool { return c.write(ctx, false) }
+
+func (c *Counts) write(ctx context.Context, last bool) bool {
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-ctx.Done(): // the other one waits for an etcd that does not answer
+		return false
+	}
+	if !last {
+		if c.takeLease(ctx) != nil {
+			return false
+		}
+		if writes, answered := c.carryWhatIsLeft(); writes != nil {
+			_, err := c.o.Pool.Commit(ctx, c.o.Pool.Txn, nil, writes)
+			answered(err, nil)
+			if err != nil {
+				return false
+			}
+		}
+	}
+	return c.fold(ctx, last) == nil
 }
 
-// collect adds what was counted since the last call to the current minute.
-func (c *Counts) collect() {
-	some := c.o.Counted()
-	at := c.o.Clock.Now().Add(-countSlack).UTC()
+// takeLease has a lease ready on which the keys of minutes are as long as hours are kept.
+func (c *Counts) takeLease(ctx context.Context) error {
+	const retention = idem.HourRetention + time.Hour
+	c.mu.Lock()
+	fresh := c.lease != 0 && c.o.Clock.Since(c.leased) < idem.Slack(retention)
+	c.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	at := c.o.Clock.Instant()
+	lease, err := c.notes.leases.Take(ctx, retention, "", nil)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.chunks = slices.DeleteFunc(c.chunks, func(one *chunk) bool {
-		end := one.At.Add(one.of.length)
-		if at.After(end.Add(one.of.kept)) {
-			c.queue = slices.DeleteFunc(c.queue, func(n *note) bool { return n == &one.note })
-			return true
-		}
-		return at.After(end) && !one.queued && c.out == 0
-	})
-	if len(some) == 0 {
-		return
+	c.lease, c.leased = lease, at
+	return nil
+}
+
+// Carry implements commit.Counter.
+func (c *Counts) Carry(counts []*commit.Count, apart bool) (protocol.Writes, func(error, []*commit.Count)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts = slices.DeleteFunc(counts, func(one *commit.Count) bool { return one.Done })
+	if len(counts) == 0 {
+		return nil, nil
 	}
-	for _, of := range minutesAndHours() {
-		one := c.chunkLocked(of, at.Truncate(of.length))
-		for i := range some {
-			one.add(&some[i], int(at.Sub(one.At)/of.step))
+	to := c.collectLocked(true)
+	for _, one := range counts {
+		one.Done = true
+		to.count(&one.Counted)
+	}
+	return c.sendLocked(to, counts, apart)
+}
+
+// carryWhatIsLeft is Carry for a request that commits nothing else.
+func (c *Counts) carryWhatIsLeft() (protocol.Writes, func(error, []*commit.Count)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.collectLocked(false)
+	return c.sendLocked(nil, nil, false)
+}
+
+// sending is minutes on their way to etcd in one request.
+type sending struct {
+	c       *Counts
+	to      *minute         // that counts were added to; nil = it is about none
+	counts  []*commit.Count // whose outcomes are committed with it
+	apart   bool            // the transaction of the counts has the writes: if it is refused, they are not applied
+	minutes []*minute
+	changes []int // of each, that it was written with
+	lease   clientv3.LeaseID
+}
+
+// sendLocked returns the writes of the current minute that etcd does not have as they are, and that
+// are in no request; apart: of to alone. It also returns what is called with the answer. counts were
+// added to to.
+func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (writes protocol.Writes, answered func(error, []*commit.Count)) {
+	s, now := &sending{c: c, to: to, counts: counts, apart: apart, lease: c.lease}, c.nowLocked()
+	if c.lease == 0 { // Run will have one
+		return nil, nil
+	}
+	for _, m := range c.minutes {
+		if m.busy || m.written == m.changes || !m.At.Equal(now) || apart && m != to { // those that are over are folded
+			continue
 		}
-		c.enqueueLocked(&one.note)
+		m.busy = true
+		s.minutes, s.changes = append(s.minutes, m), append(s.changes, m.changes)
+		writes = append(writes, protocol.Put(m.key, protocol.Leased{Value: protocol.EncodeCounts(&m.CountChunk), Lease: c.lease}))
+	}
+	if len(writes) == 0 {
+		return nil, nil
+	}
+	return writes, s.answered
+}
+
+// answered is called with the answer to the request, and with those of counts whose transactions etcd
+// refused.
+func (s *sending) answered(err error, refused []*commit.Count) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	never := err != nil && link.Definite(err)
+	for i, m := range s.minutes {
+		m.busy = false
+		if err == nil && (!s.apart || len(refused) == 0) {
+			m.written = s.changes[i]
+		}
+		m.doubted = m.doubted || err != nil && !never
+	}
+	for _, one := range s.counts {
+		if never || err == nil && slices.Contains(refused, one) {
+			s.to.takeBackUnlessFinal(one)
+		}
+	}
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		s.c.notes.leases.DropIfGone(s.lease, err)
+		s.c.lease = 0
 	}
 }
 
-// chunkLocked returns the chunk of a time. A key is never used again: a clock that was set back would overwrite what is written.
+// Release implements commit.Counter.
+func (c *Counts) Release(counts []*commit.Count) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range counts {
+		if one.Final = true; !one.Done {
+			one.Done = true
+			c.minuteLocked(false).count(&one.Counted)
+		}
+	}
+}
+
+// collectLocked adds what commits nothing to the current minute. free: it returns the minute, which
+// is in no request.
+func (c *Counts) collectLocked(free bool) (to *minute) {
+	if free {
+		to = c.minuteLocked(true)
+	}
+	for _, one := range c.o.Counted() {
+		if to == nil {
+			to = c.minuteLocked(false)
+		}
+		to.add(&one)
+	}
+	return to
+}
+
+// minuteLocked returns the current minute; free: one that is in no request.
+func (c *Counts) minuteLocked(free bool) *minute {
+	at := c.nowLocked()
+	for _, m := range c.minutes {
+		if m.At.Equal(at) && (!free || !m.busy) {
+			return m
+		}
+	}
+	m := &minute{key: c.keyLocked(protocol.KindCounting, at), CountChunk: protocol.CountChunk{At: at, Routes: map[string]*protocol.CountedRoute{}}}
+	c.minutes = append(c.minutes, m)
+	return m
+}
+
+// nowLocked returns the current minute.
+func (c *Counts) nowLocked() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Minute) }
+
+// keyLocked returns a key that this process has not used: a clock that was set back would overwrite
+// what is written.
+func (c *Counts) keyLocked(kind string, at time.Time) string {
+	c.made++
+	return c.o.Layout.CountsOf(kind, at, c.o.Writer, c.made)
+}
+
+func (m *minute) add(more *idem.RouteCounts) {
+	m.changes++
+	addRoute(m.Routes, more, 0)
+}
+
+func (m *minute) count(one *idem.Counted) {
+	m.changes++
+	r := roomFor(m.Routes, one.Route)
+	if r.Steps[0] == nil {
+		r.Steps[0] = new(idem.Counts)
+	}
+	one.AddTo(r.Steps[0], &r.Took)
+	ended(r, one.Last)
+}
+
+// takeBackUnlessFinal takes one away that was counted before: its outcome was not committed, and
+// counts when it is. One that never will be stays.
+func (m *minute) takeBackUnlessFinal(one *commit.Count) {
+	if one.Final {
+		return
+	}
+	one.Done = false
+	m.changes++
+	r := roomFor(m.Routes, one.Route)
+	one.TakeFrom(r.Steps[0], &r.Took)
+}
+
+// folding is a transaction that adds minutes to their hours and days.
+type folding struct {
+	chunks         []*chunk // to be written
+	folded, buried []string // keys to be deleted: of minutes in chunks, and once more
+}
+
+// fold adds the minutes that are over to their hours and days; last: all.
+func (c *Counts) fold(ctx context.Context, last bool) error {
+	wrote := false
+	for next := c.nextFold(last); !next.empty(); next = c.nextFold(last) {
+		if err := c.sendFold(ctx, next); err != nil {
+			return err
+		}
+		wrote = true
+	}
+	if !wrote {
+		return nil
+	}
+	for _, of := range append(minutesAndHours(), oneMinute()) {
+		if err := c.notes.deleteOldest(ctx, of.kind, c.Most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folding) empty() bool { return len(f.chunks)+len(f.folded)+len(f.buried) == 0 }
+
+// sendFold sends a fold, and notes that etcd has it.
+func (c *Counts) sendFold(ctx context.Context, f *folding) error {
+	var writes protocol.Writes
+	for _, one := range f.chunks {
+		if err := c.notes.prolong(ctx, &one.note, one.retention, nil); err != nil {
+			return err
+		}
+		writes = append(writes, protocol.Note(one.key, protocol.Leased{Value: protocol.EncodeCounts(&one.CountChunk), Lease: one.lease}))
+	}
+	for _, key := range append(f.folded, f.buried...) {
+		writes = append(writes, protocol.DropNote(key))
+	}
+	if _, err := c.o.Pool.Commit(ctx, c.o.Pool.Txn, nil, writes); err != nil {
+		for _, one := range f.chunks {
+			c.notes.leases.DropIfGone(one.lease, err)
+			one.lease = 0
+		}
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range f.chunks {
+		one.queued = false
+	}
+	c.folded, c.buried = c.folded[len(f.folded):], c.buried[len(f.buried):]
+	return nil
+}
+
+// nextFold moves the minutes of one hour into their chunks, and returns what is to be written. What
+// etcd did not take comes again. Only a fold changes chunks.
+func (c *Counts) nextFold(last bool) *folding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last {
+		c.collectLocked(false)
+	}
+	now := c.o.Clock.Now().UTC()
+	c.dropOldLocked(now)
+	if len(c.folded) == 0 {
+		c.moveLocked(now, last)
+	}
+	f := &folding{folded: slices.Clone(c.folded)}
+	for _, one := range c.chunks {
+		if one.queued {
+			f.chunks = append(f.chunks, one)
+		}
+	}
+	for _, one := range c.buried {
+		if len(f.buried) == foldMost || now.Sub(one.at) <= buriedFor {
+			break
+		}
+		f.buried = append(f.buried, one.key)
+	}
+	return f
+}
+
+// moveLocked moves the minutes of one hour that are over into their chunks.
+func (c *Counts) moveLocked(now time.Time, last bool) {
+	var hour time.Time
+	c.minutes = slices.DeleteFunc(c.minutes, func(m *minute) bool {
+		switch of := m.At.Truncate(time.Hour); {
+		case m.busy, !last && m.At.Equal(now.Truncate(time.Minute)), len(c.folded) == foldMost, !hour.IsZero() && !of.Equal(hour):
+			return false
+		default:
+			hour = of
+		}
+		for _, of := range minutesAndHours() {
+			one := c.chunkLocked(of, m.At.Truncate(of.length))
+			one.merge(&m.CountChunk)
+			one.queued = true
+		}
+		c.folded = append(c.folded, m.key)
+		if m.doubted {
+			c.buried = append(c.buried, buried{m.key, now})
+		}
+		return true
+	})
+}
+
+// dropOldLocked drops chunks that do not change any more: a reader that began before them is over.
+func (c *Counts) dropOldLocked(now time.Time) {
+	c.chunks = slices.DeleteFunc(c.chunks, func(one *chunk) bool {
+		over := now.Sub(one.At.Add(one.of.length))
+		return over > one.of.kept || over > 2*time.Minute && !one.queued
+	})
+}
+
+// chunkLocked returns the chunk of a time.
 func (c *Counts) chunkLocked(of series, at time.Time) *chunk {
 	for _, one := range c.chunks {
 		if one.of == of && one.At.Equal(at) {
 			return one
 		}
 	}
-	c.made++
-	one := &chunk{of: of, key: c.o.Layout.CountsOf(of.kind, at, c.o.Writer, c.made)}
+	one := &chunk{of: of, key: c.keyLocked(of.kind, at)}
 	one.At, one.Routes, one.retention = at, map[string]*protocol.CountedRoute{}, of.length+of.kept+time.Hour
-	one.says = func() (string, []byte, *protocol.Row) { return one.key, protocol.EncodeCounts(&one.CountChunk), nil }
 	c.chunks = append(c.chunks, one)
 	return one
 }
 
-func (one *chunk) add(more *idem.RouteCounts, step int) {
-	name := more.Route
-	if one.Routes[name] == nil && len(one.Routes) >= MaxCountedRoutes {
-		name = OtherRoutes
+// merge adds a minute.
+func (one *chunk) merge(m *protocol.CountChunk) {
+	for _, name := range slices.Sorted(maps.Keys(m.Routes)) {
+		r := m.Routes[name]
+		more := idem.RouteCounts{Route: name, Counts: *r.Steps[0], Took: r.Took, Last: r.Last}
+		addRoute(one.Routes, &more, int(m.At.Sub(one.At)/one.of.step))
 	}
-	r := routeIn(one.Routes, name)
+}
+
+// addRoute adds what was counted in one step.
+func addRoute(routes map[string]*protocol.CountedRoute, more *idem.RouteCounts, step int) {
+	r := roomFor(routes, more.Route)
 	addStep(r, step, &more.Counts)
 	r.Took.Add(&more.Took)
-	if more.Last.After(r.Last) {
-		r.Last = more.Last.UTC().Round(0)
+	ended(r, more.Last)
+}
+
+// ended notes when a delivery ended; zero = none has.
+func ended(r *protocol.CountedRoute, at time.Time) {
+	if at.After(r.Last) {
+		r.Last = at.UTC().Round(0)
 	}
+}
+
+// roomFor returns the counts of a route, or of others if there are too many.
+func roomFor(routes map[string]*protocol.CountedRoute, name string) *protocol.CountedRoute {
+	if routes[name] == nil && len(routes) >= MaxCountedRoutes {
+		name = OtherRoutes
+	}
+	return routeIn(routes, name)
 }
 
 func routeIn(routes map[string]*protocol.CountedRoute, name string) *protocol.CountedRoute {
@@ -158,92 +501,4 @@ func addStep(r *protocol.CountedRoute, step int, more *idem.Counts) {
 		r.Steps[step] = new(idem.Counts)
 	}
 	r.Steps[step].Add(more)
-}
-
-// Counts returns what all processes have counted: of this one up to now, of others up to their last write, a minute ago at most. It returns
-// idem.ErrStoreUnavailable if etcd cannot be read.
-func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
-	now := c.o.Clock.Now().UTC()
-	of := minutesAndHours()[0]
-	since := q.Since.UTC().Truncate(q.Step)
-	if now.Sub(since) > idem.MinuteRetention+time.Hour {
-		of = minutesAndHours()[1]
-	}
-	if oldest := now.Add(-idem.HourRetention).Truncate(q.Step); since.Before(oldest) {
-		since = oldest
-	}
-	m := &merge{of: of, since: since, until: now, step: q.Step, routes: map[string]*protocol.CountedRoute{}}
-	c.collect()
-	own := c.own(m)
-	keys := &link.Scan{From: c.o.Layout.All(of.kind), End: c.o.Layout.CountsSince(of.kind, since.Truncate(of.length)), Batch: MaxPage}
-	for kv, err := range c.o.Pool.All(ctx, keys) {
-		if err != nil {
-			return idem.CountHistory{}, commit.Unavailable(err)
-		}
-		if !own[string(kv.Key)] {
-			if one, err := protocol.DecodeCounts(kv.Value); err == nil { // a newer release may write what this one cannot read
-				m.add(one)
-			}
-		}
-	}
-	return m.history(), nil
-}
-
-// own adds the chunks of this process that are in memory, and returns their keys.
-func (c *Counts) own(m *merge) map[string]bool {
-	keys := map[string]bool{}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range c.chunks {
-		if one.of == m.of {
-			keys[one.key] = true
-			m.add(&one.CountChunk)
-		}
-	}
-	return keys
-}
-
-// merge adds up chunks of one series.
-type merge struct {
-	of           series
-	since, until time.Time
-	step         time.Duration
-	routes       map[string]*protocol.CountedRoute // with the steps since that time
-}
-
-func (m *merge) add(one *protocol.CountChunk) {
-	if !one.At.Add(m.of.length).After(m.since) {
-		return
-	}
-	for name, r := range one.Routes {
-		to := routeIn(m.routes, name)
-		to.Took.Add(&r.Took)
-		if !r.Last.Before(m.since) && r.Last.After(to.Last) {
-			to.Last = r.Last
-		}
-		for step, counts := range r.Steps {
-			at := one.At.Add(time.Duration(step) * m.of.step)
-			if at.Before(m.since) {
-				continue
-			}
-			if at.After(m.until) { // the clock of another process is ahead
-				at = m.until
-			}
-			addStep(to, int(at.Truncate(m.step).Sub(m.since)/m.step), counts)
-		}
-	}
-}
-
-func (m *merge) history() idem.CountHistory {
-	h := idem.CountHistory{Since: m.since, Until: m.until, Step: m.step}
-	for _, name := range slices.Sorted(maps.Keys(m.routes)) {
-		one := m.routes[name]
-		r := idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?"), Took: one.Took, Last: one.Last}}
-		for _, step := range slices.Sorted(maps.Keys(one.Steps)) {
-			r.Counts.Add(one.Steps[step])
-			r.Steps = append(r.Steps, idem.CountStep{At: m.since.Add(time.Duration(step) * m.step), Counts: *one.Steps[step]})
-		}
-		h.Routes = append(h.Routes, r)
-	}
-	return h
 }

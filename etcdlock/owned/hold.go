@@ -38,7 +38,7 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	}
 	r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, alive), len(lock.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
-	return next, h.o.Sender.Do(ctx, r), nil
+	return next, h.o.Sender.Do(ctx, h.withCounts(r)), nil
 }
 
 func (*holding) done(l *idem.Lock, _ *writing) bool { return l.Held }

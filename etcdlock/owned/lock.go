@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -33,6 +34,7 @@ type Lock struct {
 	rewound bool             // etcd went back since it was taken: its later states are lost
 	stopped error            // why the call has to stop
 	onStop  func(error)
+	counts  []*commit.Count // of what is not known to be written yet
 }
 
 var _ idem.Held = (*Lock)(nil)
@@ -83,6 +85,31 @@ func (h *Lock) OnStop(f func(error)) {
 		cause := h.stopped
 		h.o.Tasks.Help(func(context.Context) { f(cause) })
 	}
+}
+
+// Count implements idem.Held.
+func (h *Lock) Count(one idem.Counted) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts = append(h.counts, &commit.Count{Counted: one})
+}
+
+// withCounts has r commit what is counted with the next write. It returns r.
+func (h *Lock) withCounts(r *commit.Request) *commit.Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.Counts = append(r.Counts, h.counts...)
+	return r
+}
+
+// LeaveCounts is called when this process writes nothing more of the execution, or has written what
+// it counts.
+func (h *Lock) LeaveCounts() {
+	h.mu.Lock()
+	counts := h.counts
+	h.counts = nil
+	h.mu.Unlock()
+	h.o.Sender.Release(counts)
 }
 
 // Stop tells the running call to stop, once.

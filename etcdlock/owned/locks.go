@@ -103,6 +103,7 @@ func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 
 // LetGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
 func (s *Locks) LetGo(h *Lock) {
+	h.LeaveCounts()
 	l := h.Lock()
 	if len(l.Slots) > 0 {
 		s.o.Slots.Freed(l)

@@ -16,6 +16,8 @@ import (
 type parking struct {
 	as   *idem.Parked
 	kept *idem.Kept
+
+	count *commit.Count
 }
 
 func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
@@ -31,7 +33,8 @@ func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	if k.Slots = nil; !p.as.Trying && len(l.Slots) > 0 {
 		k.Slots = slots.Rest(o.Layout, &next)
 	}
-	answer := park.Send(ctx, o.Sender, o.Leases, &next, k, p.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+	counts := w.h.withCounts(&commit.Request{Counts: []*commit.Count{p.count}}).Counts
+	answer := park.Send(ctx, o.Sender, o.Leases, &next, k, p.kept, counts, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 		return protocol.ParkRunning(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
 	})
 	return &next, answer, nil
@@ -47,11 +50,12 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.o.Tasks.Leave()
-	w := &writing{h: h, write: &parking{park.As(p, &kept), &kept}}
 	before := h.Lock()
+	w := &writing{h: h, write: &parking{park.As(p, &kept), &kept, park.CountOf(before.Route)}}
 	put, st, err := w.run(ctx)
 	switch {
 	case put != nil:
+		h.LeaveCounts()
 		h.o.Slots.Changed(before, put)
 		h.See(put)
 		return nil

@@ -165,6 +165,9 @@ func (w *rewriting) run(ctx context.Context) error {
 	case put == nil:
 		return h.lose()
 	}
+	if !w.runs {
+		h.LeaveCounts()
+	}
 	h.See(put)
 	if w.stopped == nil || h.Lock().Cancel != nil {
 		return nil
@@ -218,7 +221,11 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 		return nil, answer, commit.Unavailable(err)
 	}
 	op := w.op(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
-	if answer = o.Sender.Do(ctx, commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)); !answer.Applied() {
+	request := commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)
+	if !w.runs {
+		w.h.withCounts(request)
+	}
+	if answer = o.Sender.Do(ctx, request); !answer.Applied() {
 		o.Slots.Unchoose(&next)
 		return nil, answer, nil
 	}

@@ -42,7 +42,8 @@ type settling struct {
 	end    idem.End
 	letter bool // its request is kept, where it is parked
 
-	refusals int // how often etcd has refused its record for its size
+	given    *commit.Count // it is given up; nil = it is not
+	refusals int           // how often etcd has refused its record for its size
 }
 
 // run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer,
@@ -101,6 +102,9 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	l = finish.Reduce(s.refusals, l, c.record)
 	if l.Parked != nil && s.letter && c.record.Status == idem.Failed {
 		c.record.RequestKept = true
+		if s.given == nil {
+			s.given = &commit.Count{Counted: idem.Counted{Route: l.Route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
+		}
 	}
 	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
 	keys.Mark = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
@@ -114,7 +118,10 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Request = r
+	c.Request = h.withCounts(r)
+	if c.record.RequestKept {
+		r.Counts = append(r.Counts, s.given)
+	}
 	r.Size += len(mark)
 	switch {
 	case next != nil:

@@ -26,9 +26,15 @@ func As(p idem.Parked, kept *idem.Kept) *idem.Parked {
 	return &p
 }
 
-// Send sends the transaction that parks l, which txn makes. The error of the answer wraps link.ErrNotSent if there was nothing to send.
+// CountOf returns what a transaction counts that parks an event of a route.
+func CountOf(route string) *commit.Count {
+	return &commit.Count{Counted: idem.Counted{Route: route, Kinds: idem.CountSetOf(idem.CountParked)}}
+}
+
+// Send sends the transaction that parks l, which txn makes, and commits counts with it: one of them is CountOf. The error of the answer wraps link.ErrNotSent if there was
+// nothing to send.
 func Send(
-	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept,
+	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept, counts []*commit.Count,
 	txn func(lock protocol.Leased, keep protocol.Parking) protocol.Op,
 ) commit.Reply {
 	value, err := protocol.EncodeLock(l)
@@ -39,7 +45,9 @@ func Send(
 	if err != nil {
 		return commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}
 	}
-	answer := sender.Do(ctx, commit.NewRequest(k.Lock, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k))
+	request := commit.NewRequest(k.Lock, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k)
+	request.Counts, request.CountsApart = counts, true
+	answer := sender.Do(ctx, request)
 	leases.DropIfGone(keep.Age.Lease, answer.Err)
 	return answer
 }

@@ -53,6 +53,7 @@ const (
 	KindRefused      = "refused/"    // <time>-<n>-<process>-<token>
 	KindMinutes      = "minutes/"    // <time>-<process>-<n>
 	KindHours        = "hours/"      // <time>-<process>-<n>
+	KindCounting     = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
 	KindReplicas     = "replicas/"   // <process>
 	kindNotices      = "notices"     // the one key of what people were told
 	KindOpenJobs     = "jobs/open/"  // <job>
@@ -115,9 +116,15 @@ func (y Layout) Job(id string, state idem.JobState) string {
 func (y Layout) JobRuns(id string) string { return y.Root + kindJobRuns + id + "/" }
 
 // CountsOf returns the key of a process's n-th counts, which are of a time that begins at at. kind
-// is KindMinutes or KindHours. The newer they are, the earlier their key comes.
+// is KindMinutes, KindHours or KindCounting. The newer they are, the earlier their key comes.
 func (y Layout) CountsOf(kind string, at time.Time, writer string, n int) string {
 	return y.Root + kind + newestFirst(at.Unix()) + "-" + writer + "-" + strconv.Itoa(n)
+}
+
+// IsCountsOf reports whether a key of CountsOf is of that process.
+func IsCountsOf(key, writer string) bool {
+	at := strings.LastIndexByte(key, '-')
+	return at > 0 && strings.HasSuffix(key[:at], "-"+writer)
 }
 
 // CountsSince returns the end of the keys of counts that are not older than at.

@@ -108,6 +108,7 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.Audit(at, "me", 2):                    "audits/fffffe5de31f91ff-fffffffffffffffd-me",
 		y.CountsOf(KindMinutes, at, "me", 2):    "minutes/ffffffff94f68f3f-me-2",
 		y.CountsOf(KindHours, at, "me", 2):      "hours/ffffffff94f68f3f-me-2",
+		y.CountsOf(KindCounting, at, "me", 2):   "counting/ffffffff94f68f3f-me-2",
 		y.CountsSince(KindHours, at):            "hours/ffffffff94f68f3f.",
 		y.All(KindLeases + KindRecords):         "leases/r/",
 		y.Index(KindArrivals, 0xaf, FieldTrace): "index/arrivals/af/trace",

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -13,6 +14,12 @@ type Compares = []Cmp
 
 // Writes are the operations of an applied transaction, or the reads of a refused one.
 type Writes = []Op
+
+// With is a transaction that, if it is applied, does more writes, too. op is not changed.
+func With(op Op, more Writes) Op {
+	t := op.GetRequestTxn()
+	return txn(t.Compare, append(slices.Clip(t.Success), more...), t.Failure)
+}
 
 func epochIs(k Keys, at Seen) Cmp { return modified(k.Session, at.Epoch) }
 

@@ -28,16 +28,32 @@ type CountedRoute struct {
 func EncodeCounts(chunk *CountChunk) []byte {
 	c := &codec{b: []byte{countsVersion}}
 	c.chunk(chunk)
+	c.longest(chunk)
 	return c.b
 }
 
 // DecodeCounts reads a chunk.
 func DecodeCounts(b []byte) (*CountChunk, error) {
 	c, chunk := reader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
-	if c.chunk(chunk); c.err != nil {
+	c.chunk(chunk)
+	if len(c.b) > 0 {
+		c.longest(chunk)
+	}
+	if c.err != nil {
 		return nil, c.err
 	}
+	for _, r := range chunk.Routes {
+		r.Took.LimitLongest()
+	}
 	return chunk, nil
+}
+
+// longest codes the longest times of the routes, in their order. They are behind the rest, where
+// earlier releases read nothing.
+func (c *codec) longest(chunk *CountChunk) {
+	for _, name := range slices.Sorted(maps.Keys(chunk.Routes)) {
+		c.duration(&chunk.Routes[name].Took.Longest)
+	}
 }
 
 func (c *codec) chunk(chunk *CountChunk) {
@@ -61,7 +77,7 @@ func (c *codec) counted(r *CountedRoute, base time.Time) {
 	if c.flags(&some); some {
 		c.time(&r.Last, base)
 	}
-	c.sparse(r.Took[:])
+	c.sparse(r.Took.Buckets[:])
 	for _, step := range each(c, slices.Sorted(maps.Keys(r.Steps))) {
 		c.int(&step)
 		counts := r.Steps[step]

@@ -69,6 +69,7 @@ type enqueuing struct {
 	keys      protocol.Keys
 	value     []byte        // of the entry
 	handed    bool          // it may be handed the lock
+	count     *commit.Count // of one that is parked at once
 	kept      *idem.Kept    // the request of one that is parked at once; nil = it is not
 	at        protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
 	replacing *replacing    // under strategy latest; nil = it has another one

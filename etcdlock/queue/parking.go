@@ -39,7 +39,7 @@ func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}
 	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	e := &enqueuing{
-		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
+		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route), at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
 	}
 	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
@@ -67,13 +67,14 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 	txn := protocol.EnqueueParked(k, e.at, protocol.Leased{Value: value}, keep)
 	r := commit.NewRequest(k.Lock, txn, len(value)+len(e.kept.Value)).AddOtherLock(k, e.lock)
 	r.SharedLease = keep.Age.Lease
+	r.Counts, r.CountsApart = []*commit.Count{e.count}, true
 	return r, nil
 }
 
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.o.Tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, abandoned: ctx.Done()}).run,
+	parked, err := commit.InTime(ctx, p.o.Tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route), abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
 				_ = p.leave(life)
@@ -99,7 +100,8 @@ type parkingEntry struct {
 	as        *idem.Parked
 	kept      *idem.Kept
 	abandoned <-chan struct{} // closed when no caller waits for the result any more: what etcd has refused until then is not tried again
-	tried     bool            // an attempt without a definite answer may have parked it
+	count     *commit.Count
+	tried     bool // an attempt without a definite answer may have parked it
 }
 
 // run sends until the answer is definite, which is safe: the place is the same, and so is what is
@@ -118,7 +120,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = e.as, ""
-			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, []*commit.Count{e.count}, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 				return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
 			})
 			if err = answer.Err; err == nil && answer.Succeeded {

@@ -57,6 +57,9 @@ func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
 // execution's life and not the sender's.
 func (x *Execution) Context() context.Context { return x.ctx }
 
+// Count is called before End with what the end adds to the counts of its route.
+func (x *Execution) Count(one idem.Counted) { x.held.Count(one) }
+
 // Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller ends the execution.
 func (x *Execution) Begin() error {
 	if err := context.Cause(x.ctx); err != nil {

@@ -30,6 +30,7 @@ func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *id
 }
 func (o *oneLock) Lock() *idem.Lock                                           { return &o.lock }
 func (o *oneLock) Begin() error                                               { return nil }
+func (*oneLock) Count(idem.Counted)                                           {}
 func (o *oneLock) OnStop(func(error))                                         {}
 func (o *oneLock) Hold(context.Context, time.Duration) error                  { return nil }
 func (o *oneLock) Release(context.Context) error                              { return nil }

@@ -19,7 +19,7 @@ func (f findings) Delivered(r *proxy.Report) {
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Redirected: r.Redirected(), Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
+		Redirected: r.Redirected(), Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Counted: r.Counted, Accepted: r.ParkedOn != "", Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -36,7 +36,7 @@ func (findings) Passed(*proxy.Report) {}
 // Event implements proxy.Observer.
 func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
-		f.Tried(r.Route, resultOf(r), r.Upstream, failureOf(r))
+		f.Tried(r.Route, resultOf(r), r.Upstream, failureOf(r), r.Counted)
 	}
 }
 

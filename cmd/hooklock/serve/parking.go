@@ -66,9 +66,6 @@ func (s *Service) carry() {
 // parkedEvent reports an event of a parked execution.
 func (s *Service) parkedEvent(e worker.Event) {
 	s.telemetry.ParkedEvent(e)
-	if e.What == worker.EventDeadLetter {
-		s.report.GaveUp(e.Lock.Route)
-	}
 }
 
 // unrouted counts the accepted events of all replicas whose route this replica does not have, by route.
