@@ -21,5 +21,5 @@
 //
 // A search is one goroutine over 33 million states. The race detector would find nothing in it and
 // make it ten times as slow, so the package is run without it. README.md says what the model
-// leaves out, scenarios.md has its figures.
+// leaves out, scenarios.txt has its figures.
 package model

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	page       = "scenarios.md"
+	page       = "scenarios.txt"
 	tableBegin = "<!-- generated: scenarios -->\n"
 	tableEnd   = "<!-- end -->\n"
 )
 
-// holdThePage compares the table in scenarios.md with what was found; -update writes it.
+// holdThePage compares the table in scenarios.txt with what was found; -update writes it.
 func holdThePage(t *testing.T, found string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

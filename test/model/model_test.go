@@ -18,13 +18,13 @@ const (
 var (
 	long   = flag.Bool("long", false, "explore larger bounds and take random walks beyond them: some twenty minutes")
 	seed   = flag.Uint64("seed", 42, "of the random walks")
-	update = flag.Bool("update", false, "write the table of scenarios into scenarios.md")
+	update = flag.Bool("update", false, "write the table of scenarios into scenarios.txt")
 	walks  = flag.Int("walks", 50_000, "random walks of each scenario with -long")
 )
 
 func TestEveryScenarioKeepsEveryPromise(t *testing.T) {
 	all := scenarios()
-	lines := make([]string, len(all)) // of scenarios.md, in its order
+	lines := make([]string, len(all)) // of scenarios.txt, in its order
 	total, states := newModel(scenario{}), 0
 	limit := tooMany
 	if testing.Short() {
