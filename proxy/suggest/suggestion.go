@@ -1,0 +1,301 @@
+package suggest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
+)
+
+// Suggestion is the route to write for a path, and why.
+type Suggestion struct {
+	Name, Path   string
+	Deliveries   int
+	Since, Until time.Time // of the first and the last delivery
+	Preset       string    // of the sender that they look like; empty: of none
+	EventID      string    // the template; empty: that is not known
+	Workflow     string    // the template; empty: that is not known
+	Ignore       []string  // members that change between attempts
+	// Predicted is what the route would have made of the deliveries one after the other, had the service answered each event with success; nil if
+	// nothing names the events.
+	Predicted *Prediction
+	Sentences []string
+	// Retention is idempotency.payload_retention; 0: the default is long enough, or the payload is no key.
+	Retention time.Duration
+	comments  map[string]string // of lines of the route
+}
+
+// Prediction is what a route makes of deliveries.
+type Prediction struct {
+	Events  int // run once each
+	Repeats int // get the first answer
+	Others  int // are refused: the event's ID with another request
+}
+
+// Suggest returns the route for the deliveries since a moment; the zero time: all that are known. It returns nil without deliveries.
+func (t *Table) Suggest(name string, since time.Time) *Suggestion {
+	rows := t.rows
+	if i := slices.IndexFunc(rows, func(r row) bool { return !r.at.Before(since) }); i >= 0 {
+		rows = rows[i:]
+	} else {
+		return nil
+	}
+	v := newView(t, rows)
+	s := &Suggestion{Name: name, Path: t.path, Deliveries: len(rows), Since: rows[0].at, Until: rows[len(rows)-1].at, comments: map[string]string{}}
+	s.say("%d deliveries from %s to %s, %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until), v.failures())
+	if t.long > 0 {
+		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole body was compared.", t.long)
+	}
+	event, hints := v.findEvent()
+	preset := s.recognize(v)
+	if preset != nil {
+		if key := v.keyOfTemplate(preset.EventID); key != nil {
+			known := &candidate{key: key}
+			if event != nil && len(event.members) > 0 {
+				known.ignore, known.good, known.failed, known.exact = event.ignore, event.good, event.failed, event.exact
+			}
+			event, s.EventID = known, preset.EventID
+			s.comments["event_id"] = "as the preset " + preset.Name + " has it"
+		}
+	}
+	s.nameEvent(v, event, hints)
+	s.nameWorkflow(v, event, preset)
+	return s
+}
+
+func (s *Suggestion) say(format string, args ...any) {
+	s.Sentences = append(s.Sentences, fmt.Sprintf(format, args...))
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+func (v *view) failures() (n int) {
+	for i := range v.rows {
+		if v.rows[i].failed() {
+			n++
+		}
+	}
+	return n
+}
+
+// recognize notes the sender that the deliveries look like.
+func (s *Suggestion) recognize(v *view) *sender.Preset {
+	found := sender.Recognize(len(v.rows), func(header string) int {
+		i := slices.IndexFunc(v.members, func(m member) bool { return m.path == "header."+header })
+		if i < 0 {
+			return 0
+		}
+		return v.members[i].present
+	})
+	if found == nil {
+		return nil
+	}
+	s.Preset = found.Preset.Name
+	s.say("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, too, and replaces event_id.", found.Count, len(v.rows),
+		strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
+	return found.Preset
+}
+
+// keyOfTemplate returns what a template makes of the deliveries; nil if it has no value in some of them, or reads what is not kept.
+func (v *view) keyOfTemplate(text string) key {
+	var k key
+	for _, part := range inBraces.FindAllString(text, -1) {
+		values := v.firstOf(strings.Split(strings.Trim(part, "{}"), "??"))
+		if k == nil {
+			k = make(key, len(v.rows))
+		}
+		for row, sum := range values {
+			if sum == 0 {
+				return nil
+			}
+			k[row] = (k[row]^sum)*1099511628211 | 1
+		}
+	}
+	return k
+}
+
+var inBraces = regexp.MustCompile(`\{[^}]*\}`)
+
+// firstOf returns the value of the first of sources that each delivery has; 0 if it has none.
+func (v *view) firstOf(sources []string) key {
+	values := make(key, len(v.rows))
+	for _, source := range sources {
+		source = strings.TrimSpace(source)
+		if header, is := strings.CutPrefix(source, "header."); is {
+			source = "header." + strings.ToLower(header)
+		}
+		i := slices.IndexFunc(v.members, func(m member) bool { return m.path == source && !m.isArray })
+		for row := range values {
+			switch {
+			case values[row] != 0:
+			case i >= 0:
+				values[row] = v.members[i].values[row]
+			case strings.HasPrefix(source, `"`): // a quoted text
+				values[row] = 1
+			}
+		}
+	}
+	return values
+}
+
+func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
+	if event == nil {
+		s.explainUnknown(v, hints)
+		return
+	}
+	if s.EventID == "" {
+		s.EventID = event.template()
+	}
+	for _, m := range event.ignore {
+		s.Ignore = append(s.Ignore, m.path)
+	}
+	slices.Sort(s.Ignore)
+	payloads := v.payloads(event.ignore)
+	s.Predicted = predict(event.key, payloads)
+	p := s.Predicted
+	switch {
+	case event.good == 0:
+		s.say("No repeat was seen yet, so what the sender changes between attempts is not known: send one again, or wait.")
+	case len(event.ignore) > 0:
+		s.say("%d deliveries came again (%d after a failure): the same event, only %s differ.", event.good, event.failed, strings.Join(s.Ignore, ", "))
+	default:
+		s.say("%d deliveries came again (%d after a failure), %d of them with the same body.", event.good, event.failed, event.exact)
+	}
+	s.say("With this route they are %d events, each run once; %d repeats get the first answer, and %d would be refused.", p.Events, p.Repeats, p.Others)
+	if len(event.members) == 0 && s.EventID == "{fingerprint}" {
+		if event.longest > 5*time.Minute {
+			s.Retention = (2*event.longest + time.Hour).Truncate(time.Hour)
+		}
+		s.say("No member names an event, so the payload does: two events with the same payload within idempotency.payload_retention would be one.")
+		return
+	}
+	missed, wrong := compare(event.key, v.wholes())
+	s.say("The whole body as the key would have let %d repeats run again, and stopped %d deliveries wrongly.", missed, wrong)
+	if twins := v.twins(event); twins > 0 {
+		s.say("%d pairs within 10 minutes have the same body but for the ID: two subscriptions of one hook, or events that are alike?", twins)
+	}
+	if event.good > 0 && event.good < 3 {
+		s.say("It is likely and not sure: only %d repeats were seen. More of them make it surer.", event.good)
+	}
+}
+
+func (s *Suggestion) explainUnknown(v *view, hints []string) {
+	repeats := v.wholes().pairs()
+	switch {
+	case len(repeats) == 0 && len(hints) > 0:
+		s.say("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be %s: no value came twice.", strings.Join(hints, ", "))
+	case len(hints) > 1:
+		s.say("I do not know what names an event: %s all fit. An event that has another value in only one of them would tell.", strings.Join(hints, ", "))
+	case len(repeats) > 0:
+		s.say("I do not know what names an event: no member does, and %d deliveries have the same body as one before, most of which had succeeded: they may be events of their own.", len(repeats))
+	default:
+		s.say("I do not know what names an event: no delivery came again that could show it: send one again, or wait.")
+	}
+	s.comments["on_missing_event_id"] = "until it is known, each delivery is an event of its own, so that none is lost"
+}
+
+// predict counts what becomes of deliveries that are named by key.
+func predict(events, payloads key) *Prediction {
+	p, first := &Prediction{}, map[uint64]uint64{}
+	for i, sum := range events {
+		switch before, known := first[sum]; {
+		case !known:
+			first[sum] = payloads[i]
+			p.Events++
+		case before == payloads[i]:
+			p.Repeats++
+		default:
+			p.Others++
+		}
+	}
+	return p
+}
+
+// compare counts the repeats that another key misses, and the deliveries that it would take for repeats and are none.
+func compare(events, other key) (missed, wrong int) {
+	for _, p := range events.pairs() {
+		if other[p.first] != other[p.next] {
+			missed++
+		}
+	}
+	for _, p := range other.pairs() {
+		if events[p.first] != events[p.next] {
+			wrong++
+		}
+	}
+	return missed, wrong
+}
+
+// twins counts pairs of different events with the same body but for the ID, within ten minutes.
+func (v *view) twins(event *candidate) (n int) {
+	for _, p := range v.payloads(slices.Concat(event.ignore, event.members)).pairs() {
+		if event.key[p.first] != event.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Preset) {
+	found, hints := v.findWorkflow(event)
+	switch {
+	case found != nil:
+		other := ""
+		if found.partly {
+			other = ` ?? "other"`
+		}
+		s.Workflow = fmt.Sprintf("%s/{%s%s}", s.Name, spelledSource(found.member.path), other)
+		s.comments["workflow"] = fmt.Sprintf("%d values, %.1f events each; %d pairs overlapped", found.values, found.each, found.overlaps)
+	case preset != nil && !strings.Contains(preset.Page.Workflow, "{path."):
+		s.Workflow = preset.Page.Workflow
+		s.comments["workflow"] = "as the page of the preset " + preset.Name + " has it"
+	case len(hints) > 0:
+		slices.Sort(hints)
+		s.say("I do not know what the workflow is: %s may be. Without workflow all of the route runs one at a time.", strings.Join(slices.Compact(hints), ", "))
+	default:
+		s.say("I do not know what the workflow is: no member that names a thing came again with another event. Without workflow all of the route runs one at a time.")
+	}
+}
+
+// YAML returns the route, ready to paste below routes.
+func (s *Suggestion) YAML() string {
+	var b strings.Builder
+	line := func(key, value string) {
+		text := fmt.Sprintf("    %s: %s", key, value)
+		if c := s.comments[key]; c != "" {
+			text = fmt.Sprintf("%-50s # %s", text, c)
+		}
+		b.WriteString(text + "\n")
+	}
+	fmt.Fprintf(&b, "  - name: %s\n", s.Name)
+	line("path", quoted(s.Path))
+	if s.EventID != "" {
+		line("event_id", quoted(s.EventID))
+	} else {
+		line("on_missing_event_id", string(naming.MissingRun))
+	}
+	if s.Workflow != "" {
+		line("workflow", quoted(s.Workflow))
+	}
+	if len(s.Ignore) > 0 {
+		var all []string
+		for _, path := range s.Ignore {
+			all = append(all, quoted(path))
+		}
+		line("ignore", "["+strings.Join(all, ", ")+"]")
+	}
+	if s.Retention > 0 {
+		line("idempotency", "{payload_retention: "+idem.DurationText(s.Retention)+"}")
+	}
+	return b.String()
+}
+
+// quoted writes a text as YAML.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
