@@ -108,7 +108,7 @@ func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding 
 	findings = append(findings, p.spelling(ctx), p.largeBody(ctx), p.refusals(ctx))
 	running.Wait()
 	// The last ones, because a front may avoid an upstream that hangs up or is away.
-	return append(findings, slow, p.retries(ctx), p.replicas(ctx))
+	return append(findings, slow, p.halfClosed(ctx), p.retries(ctx), p.replicas(ctx))
 }
 
 // send sends one probe to the URL and returns the first answer. A probe with a nil body is a GET.

@@ -24,6 +24,7 @@ type aFront struct {
 	strips   string                                          // a header
 	repeats  func(*http.Request, *http.Response, error) bool // whether it sends the request again after this, once
 	hangsUp  bool                                            // whether it closes the sender's connection if it gets no answer
+	approves bool                                            // whether it answers 200 to a sender that has closed its half
 	excludes bool                                            // whether it answers by itself after an answer with 503
 	away     atomic.Bool
 }
@@ -46,6 +47,12 @@ func (f *aFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return f.client.RoundTrip(out)
 	}
 	res, err := send()
+	if f.approves && r.Context().Err() != nil { // net/http takes a half-closed sender for gone
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		return
+	}
 	if f.repeats != nil && f.repeats(r, res, err) {
 		if err == nil {
 			_ = res.Body.Close()
@@ -125,6 +132,10 @@ func TestTheProbeFindsWhatFrontsDoToFewRequestsAlone(t *testing.T) {
 		},
 		"it hangs up on the sender, as HAProxy and Apache do": {
 			&aFront{hangsUp: true}, "front, retries", diagnose.OK, "sent once; the front hangs up on a sender that has kept its connection",
+		},
+		"a careful one, half-closed": {&aFront{}, "front, half-closed", diagnose.OK, "is not told"},
+		"it answers 200 to a sender that has closed its half, as Caddy does": {
+			&aFront{approves: true}, "front, half-closed", diagnose.Warning, "gets status 200 by the front itself",
 		},
 		"it takes Hooklock for dead after a 503, as Apache's failonstatus does": {
 			&aFront{excludes: true}, "front, answers", diagnose.Failed, "after answers such as 503 a delivery does not arrive: status 502",
