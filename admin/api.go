@@ -184,6 +184,7 @@ type call struct {
 	r        *http.Request
 	query    func(name string) string
 	audit    entry
+	only     idem.Status  // of a job of cancels: what has another status is left alone; "" = nothing is
 	line     *slog.Logger // for the audit line; nil until room is reserved for it
 	answer   func()       // writes the answer, after the audit line; nil = it was written, or there is none
 }

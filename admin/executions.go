@@ -148,6 +148,9 @@ func (c *call) getExecution() error {
 	return c.ok(http.StatusOK, v)
 }
 
+// active are the statuses of what can be cancelled.
+var active = []idem.Status{idem.Pending, idem.Running, idem.CancelRequested}
+
 func (c *call) cancel() error {
 	var reason string
 	var only string
@@ -155,7 +158,7 @@ func (c *call) cancel() error {
 	if err := c.body(fields{"reason": &reason, "final": &final, "ifStatus": &only}); err != nil {
 		return err
 	}
-	if active := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested}; only != "" && !slices.Contains(active, idem.Status(only)) {
+	if only != "" && !slices.Contains(active, idem.Status(only)) {
 		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v", quote(only), active))
 	}
 	if err := c.reason(reason); err != nil {

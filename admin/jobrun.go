@@ -117,6 +117,7 @@ type jobRun struct {
 func newJobRun(a *API, j *idem.Job) *jobRun {
 	return &jobRun{api: a, kind: jobKinds()[client.JobKind(j.Kind)], job: j, call: &call{
 		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite}, caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
+		only: j.IfStatus,
 	}}
 }
 
@@ -266,7 +267,7 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 		return nil
 	case p == nil: // nothing in the ledger had to change, or it has and the answer got lost
 		return r.stepDone(ctx, done, s)
-	case p.Code == "status_changed":
+	case s.Moved:
 		return idem.ErrJobMoved
 	case p.Code == "store_unavailable", p.Code == "audit_unavailable":
 		return p

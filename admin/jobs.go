@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,11 @@ func jobKinds() map[client.JobKind]*jobKind {
 
 func cancelOne() *action {
 	return &action{change: "execution.cancel", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		found, _, err := c.api.o.Ledger.Cancel(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+		asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Only: c.only}
+		found, _, err := c.api.o.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
+		if errors.Is(err, idem.ErrMoved) {
+			err = refuse("status_changed", "it was not "+string(c.only)+" any more")
+		}
 		return found, err
 	}}
 }
@@ -82,9 +87,9 @@ func (c *call) getJob() error {
 
 func (c *call) startJob() error {
 	b, ids := bulk{rate: defaultRate, limit: defaultLimit}, []string{}
-	var kind string
+	var kind, only string
 	err := c.body(fields{
-		"kind": &kind, "reason": &b.reason, "filter": b.members(), "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate,
+		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": b.members(), "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate,
 	})
 	if err != nil {
 		return err
@@ -93,6 +98,9 @@ func (c *call) startJob() error {
 	if k == nil {
 		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel or forget")
 	}
+	if only != "" && (kind != string(client.JobCancel) || !slices.Contains(active, idem.Status(only))) {
+		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v, to cancel", quote(only), active))
+	}
 	b.action = k.action
 	if err := c.readJob(&b, ids); err != nil {
 		return err
@@ -100,7 +108,7 @@ func (c *call) startJob() error {
 	now := c.api.o.Now()
 	j := &idem.Job{
 		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr, Rate: b.rate, State: idem.JobRunning,
-		StartedAt: now, ChangedAt: now, Filter: b.filter(),
+		StartedAt: now, ChangedAt: now, Filter: b.filter(), IfStatus: idem.Status(only),
 	}
 	if c.caller.limited() {
 		j.Only = c.caller.token.Workflows
@@ -260,7 +268,7 @@ func viewOfJob(j *idem.Job) client.Job {
 		JobID: j.ID, Kind: client.JobKind(j.Kind), State: client.JobState(j.State), Who: j.Who, Reason: j.Why, Rate: j.Rate, Filter: viewOfFilter(&j.Filter),
 		StartedAt: client.Time{Time: j.StartedAt}, ChangedAt: client.Time{Time: j.ChangedAt}, EndedAt: client.Time{Time: j.EndedAt}, StoppedBy: j.StoppedBy,
 		Replica: j.Holder, Matched: j.Matched, Acted: j.Acted, Refused: j.Refused, Succeeded: j.Succeeded, Failed: j.Failed, Waiting: j.Waiting(),
-		Failures: []client.JobFailure{}, Result: j.Result,
+		Failures: []client.JobFailure{}, Result: j.Result, IfStatus: client.Status(j.IfStatus),
 	}
 	for _, id := range j.Executions {
 		v.Executions = append(v.Executions, string(id))

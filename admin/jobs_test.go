@@ -156,6 +156,12 @@ func TestAJobTakesExecutionsInsteadOfAFilter(t *testing.T) {
 	if a.number("succeeded") != 1 || f.execution(waiting).text("status") != "ABORTED" {
 		t.Errorf("%s", a.body)
 	}
+	queued := f.park("x", "2", "a|b")
+	a = f.awaitJob(f.begun(`{"kind":"cancel","ifStatus":"RUNNING","reason":"r","executions":["`+queued+`"]}`), "it is done", isDone)
+	if a.number("refused") != 1 || !strings.Contains(string(a.body), "it was not RUNNING any more") || f.execution(queued).text("status") != "PENDING" {
+		t.Errorf("%s", a.body)
+	}
+	f.want(202, "", "POST", "/v1/executions/"+queued+"/cancel", opsToken, `{"reason":"r"}`)
 	f.park("y", "1", "a|b")
 	a = f.awaitJob(f.begun(`{"kind":"skip","reason":"r","filter":{"state":"parked"}}`), "it is done", isDone)
 	if a.number("succeeded") != 1 || !strings.HasPrefix(a.text("result"), "1 of 1 skipped, ") {
@@ -194,6 +200,7 @@ func TestAJobIsRefusedThatNamesNothingOrTooMuch(t *testing.T) {
 	id := f.park("w", "1", "a|b")
 	long := `"` + strings.Join(slices.Repeat([]string{id}, 101), `","`) + `"`
 	for _, bad := range []string{
+		`{"kind":"cancel","ifStatus":"SUCCESS","reason":"r","executions":["` + id + `"]}`, `{"kind":"rerun","ifStatus":"RUNNING","reason":"r","filter":{"workflow":"w"}}`,
 		`{}`, `{"kind":"burn","reason":"r","filter":{"workflow":"w"}}`, `{"kind":"rerun","filter":{"workflow":"w"}}`, `{"kind":"rerun","reason":"r","filter":{}}`,
 		`{"kind":"rerun","reason":"r"}`, `{"kind":"forget","reason":"r","filter":{"workflow":"w"}}`, `{"kind":"rerun","reason":"r","filter":{"state":"blocked"}}`,
 		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1001}`, `{"kind":"cancel","reason":"r","executions":[` + long + `]}`,

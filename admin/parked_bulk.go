@@ -293,7 +293,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 // actFor runs an action of many on one execution, in the name of the caller and with an audit of its own. step is set in a job.
 func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, step *idem.JobStep) (*idem.Found, *problem) {
 	single := &call{
-		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r,
+		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r, only: c.only,
 		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step}},
 	}
 	if step != nil {

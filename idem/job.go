@@ -69,7 +69,9 @@ type Job struct {
 	Filter JobFilter `json:"filter,omitzero"`
 	// Executions are what the job is about, instead of Filter; nil = the filter says.
 	Executions []ExecutionID `json:"executions,omitempty"`
-	Rate       int           `json:"rate"` // actions a second, at most
+	// IfStatus leaves alone what has another status by then; "" = none is, and it is for cancels.
+	IfStatus Status `json:"ifStatus,omitempty"`
+	Rate     int    `json:"rate"` // actions a second, at most
 
 	State     JobState  `json:"state"`
 	StartedAt time.Time `json:"startedAt"`
@@ -145,4 +147,5 @@ type JobStep struct {
 	// nothing in the ledger had to change, or whether it did is not known.
 	Run     JobRun
 	Applied int64
+	Moved   bool // the job has changed, so nothing was done
 }

@@ -39,6 +39,7 @@ type Job struct {
 	Reason     string     `json:"reason,omitempty"`
 	Filter     BulkFilter `json:"filter,omitzero"`
 	Executions []string   `json:"executions,omitempty"` // what it is about, instead of Filter
+	IfStatus   Status     `json:"ifStatus,omitempty"`   // of cancels: what has another status by then is left alone; "" = nothing is
 	Rate       int        `json:"rate"`                 // so many a second, at most
 	StartedAt  Time       `json:"startedAt,omitzero"`
 	ChangedAt  Time       `json:"changedAt,omitzero"` // of its last progress
@@ -98,6 +99,7 @@ type NewJob struct {
 	Reason     string     `json:"reason,omitempty"` // required, except for a dry run
 	Filter     BulkFilter `json:"filter,omitzero"`
 	Executions []string   `json:"executions,omitempty"` // at most 100
+	IfStatus   Status     `json:"ifStatus,omitempty"`   // as in Job
 	Rate       int        `json:"rate,omitempty"`       // so many a second, at most 1000; 0 = 10
 	DryRun     bool       `json:"dryRun,omitempty"`     // start nothing, and say in Matched how many it would be about
 }

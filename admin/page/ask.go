@@ -37,8 +37,7 @@ type request struct {
 	Reason string `json:"reason,omitempty"`
 	Final  bool   `json:"mayBeFinal,omitempty"`
 	Period bool   `json:"mayEnd,omitempty"`
-	Pages  bool   `json:"pages,omitempty"` // it is repeated with nextCursor
-	Done   string `json:"done,omitempty"`  // shown on success; "" = Names and the status of the execution
+	Done   string `json:"done,omitempty"` // shown on success; "" = Names and the status of the execution
 }
 
 // JSON returns the requests for the script.
@@ -112,6 +111,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	do, known := map[string]func(*visit) (*question, error){
 		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"), "all-rerun": allOf("rerun"),
+		"job-stop": changeJob("stop"), "job-resume": changeJob("resume"),
 		"picked-cancel": allCancel, "picked-forget": allForget, "picked-run": pickedParked("run", "Try now", "Each is tried now, or next in its queue, also where it needs a decision."),
 		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the next event of its queue runs."), "picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),
 	}[v.query.Get("do")]
@@ -376,7 +376,7 @@ func reload(*visit) (*question, error) {
 const mostAtOnce = 100
 
 // several asks about the executions that match the filter of the screen.
-func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine, facts ...string) (*question, error) {
+func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine, facts ...string) (*question, error) {
 	page, err := v.chosen()
 	if err != nil {
 		return nil, err
@@ -413,7 +413,27 @@ func several(v *visit, verb string, fits func(*client.Execution) bool, of func(*
 			q.Commands = append(q.Commands, line(s, ids[s]))
 		}
 	}
+	if n > 1 {
+		q.Requests = severalJobs(kind, ids)
+	}
 	return q, nil
+}
+
+// severalJobs starts a job for all of them. A cancel is one for each status, because it names what was seen.
+func severalJobs(kind client.JobKind, ids map[client.Status][]string) (requests []request) {
+	var all []string
+	for _, s := range client.Statuses {
+		if len(ids[s]) > 0 && kind == client.JobCancel {
+			r := jobRequest(kind, "executions", ids[s])
+			r.Body["ifStatus"] = string(s)
+			requests = append(requests, r)
+		}
+		all = append(all, ids[s]...)
+	}
+	if kind == client.JobCancel {
+		return requests
+	}
+	return []request{jobRequest(kind, "executions", all)}
 }
 
 // chosen returns the executions that a bulk question is about: those that were selected, or else those that match the search.
@@ -440,7 +460,7 @@ func (v *visit) chosen() (*client.ExecutionPage, error) {
 // pickedParked asks about selected executions whose requests are stored.
 func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 	return func(v *visit) (*question, error) {
-		return several(v, verb, func(x *client.Execution) bool { return slices.Contains(canDo(x), do) },
+		return several(v, verb, client.JobKind(do), func(x *client.Execution) bool { return slices.Contains(canDo(x), do) },
 			func(x *client.Execution) request {
 				return request{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}
 			},
@@ -451,7 +471,7 @@ func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 }
 
 func allCancel(v *visit) (*question, error) {
-	return several(v, "Cancel", func(x *client.Execution) bool { return !x.Status.Terminal() && x.Status != client.CancelRequested }, cancelRequest,
+	return several(v, "Cancel", client.JobCancel, func(x *client.Execution) bool { return !x.Status.Terminal() && x.Status != client.CancelRequested }, cancelRequest,
 		func(status client.Status, ids []string) shellLine {
 			return forEach(ids, command("executions", "cancel", theID, "--if-status", string(status), "--reason", theReason))
 		},
@@ -460,7 +480,7 @@ func allCancel(v *visit) (*question, error) {
 }
 
 func allForget(v *visit) (*question, error) {
-	return several(v, "Allow again", func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
+	return several(v, "Allow again", client.JobForget, func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
 		func(_ client.Status, ids []string) shellLine {
 			return forEach(ids, command("executions", "forget", theID, "--reason", theReason))
 		},
@@ -495,9 +515,9 @@ func allOf(do string) func(*visit) (*question, error) {
 			filter["state"] = state
 			flags = append(flags, stateFlags[client.ParkState(state)]...)
 		}
-		result := &client.BulkResult{}
-		body := map[string]any{"filter": filter, "dryRun": true, "limit": 1000}
-		if err := v.api.do(http.MethodPost, "/v1/executions/"+do, nil, body, result); err != nil {
+		result := &client.Job{}
+		body := map[string]any{"kind": do, "filter": filter, "dryRun": true}
+		if err := v.api.do(http.MethodPost, "/v1/jobs", nil, body, result); err != nil {
 			return nil, err
 		}
 		q := &question{Title: title + " " + story.Count(result.Matched, "event", "events"), Verb: title, Reason: true}
@@ -505,13 +525,8 @@ func allOf(do string) func(*visit) (*question, error) {
 			q.Stop = "None matches any more."
 			return q, nil
 		}
-		if result.NextCursor != "" {
-			q.Title = fmt.Sprintf("%s more than %d events", title, len(result.Executions))
-		}
-		q.Facts = []string{facts, "10 per second. Events that changed meanwhile are left alone."}
-		q.Requests = []request{{
-			Method: http.MethodPost, Path: "v1/executions/" + do, Body: map[string]any{"filter": filter, "limit": 100}, Reason: "body", Names: "all", Pages: true,
-		}}
+		q.Facts = []string{facts, "10 per second. Events that changed meanwhile are left alone.", "It goes on when this page is closed, and can be stopped."}
+		q.Requests = []request{jobRequest(client.JobKind(do), "filter", filter)}
 		if client.ParkState(state) != client.ParkWaiting {
 			q.Commands = []shellLine{command("executions", do, flags, "--reason", theReason)}
 		}

@@ -71,6 +71,7 @@ func screens() []screen {
 		{"needs", "Needs attention", "3", false, needs},
 		{"routes", "Routes", "4", false, routes},
 		{"audit", "Audit", "5", false, audit},
+		{"jobs", "Jobs", "6", false, jobs},
 		{"story", "Event", "", true, event},
 	}
 }

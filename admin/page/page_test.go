@@ -117,7 +117,7 @@ func everything(text string) *scripted {
 		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
 		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/routes/counts": filled[client.CountList](text),
-		"/v1/executions/run": &client.BulkResult{Matched: 3, Executions: []client.BulkItem{}}, "/v1/executions/skip": &client.BulkResult{Matched: 3}, "/v1/executions/rerun": &client.BulkResult{Matched: 1},
+		"/v1/jobs": &client.Job{Matched: 3},
 	}}
 }
 
@@ -428,18 +428,17 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	page.Executions[1].ExecutionID = other.ExecutionID
 	api := &scripted{answers: map[string]any{"/v1/executions": page}}
 	requests, text := questionOf(t, api, "do=all-cancel&route=r")
-	if len(requests) != 2 || requests[0].Body["ifStatus"] != "RUNNING" || requests[1].Body["ifStatus"] != "PENDING" || !strings.Contains(text, "Cancel 2 events") || !strings.Contains(text, "newest 2") {
+	if len(requests) != 2 || requests[0].Path != "v1/jobs" || requests[0].Body["ifStatus"] != "PENDING" || requests[1].Body["ifStatus"] != "RUNNING" || fmt.Sprint(requests[1].Body["executions"]) != "["+anID+"]" || !strings.Contains(text, "Cancel 2 events") || !strings.Contains(text, "newest 2") {
 		t.Errorf("%+v %s", requests, text)
 	}
 	if api.asked[0] != "GET /v1/executions?limit=100&route=r" {
 		t.Errorf("asked %v", api.asked)
 	}
-	api = &scripted{answers: map[string]any{"/v1/executions/rerun": &client.BulkResult{Matched: 37}}}
+	api = &scripted{answers: map[string]any{"/v1/jobs": &client.Job{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
-	if len(requests) != 1 || !requests[0].Pages || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "executions rerun --route r --label 'order=1' --dead-letters --reason") {
+	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "executions rerun --route r --label 'order=1' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
-	api.answers["/v1/executions/run"] = &client.BulkResult{Matched: 2}
 	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "executions run --blocked --reason") {
 		t.Errorf("%s", text)
 	}

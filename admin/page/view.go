@@ -48,12 +48,14 @@ type cell struct {
 	Title string // the whole text, if Text is cut
 	Href  string // of another screen, such as #story?id=…
 	At    time.Time
-	Way   string    // how At is shown: ago, for (since then), in, or at; "" = ago
-	From  time.Time // with At: the progress of a time span, as a bar
-	Trend *trend
-	Asks  []ask
-	Pick  string // the execution that a check box selects; Text is its label, Class what can be done
-	More  []cell
+	Way   string // how At is shown: ago, for (since then), in, or at; "" = ago
+	// Done of Of is shown as a bar; Of 0 = there is none.
+	Done, Of int
+	From     time.Time // with At: the progress of a time span, as a bar
+	Trend    *trend
+	Asks     []ask
+	Pick     string // the execution that a check box selects; Text is its label, Class what can be done
+	More     []cell
 }
 
 // table is a table with a head.
@@ -111,7 +113,7 @@ func liveTable[T any](name string, columns []column[T], all []T, key func(*T) st
 }
 
 func (c *cell) empty() bool {
-	return c.Text == "" && c.At.IsZero() && c.Trend == nil && len(c.Asks) == 0 && !slices.ContainsFunc(c.More, func(m cell) bool { return !m.empty() })
+	return c.Text == "" && c.Of == 0 && c.At.IsZero() && c.Trend == nil && len(c.Asks) == 0 && !slices.ContainsFunc(c.More, func(m cell) bool { return !m.empty() })
 }
 
 // link is a link to another screen.

@@ -62,6 +62,7 @@ func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Re
 		case applied:
 			s.Applied = answer.Revision
 		case protocol.SteppedAside(answer.Responses, s.Job.Revision):
+			s.Moved = true
 			return answer, false, idem.ErrJobMoved
 		}
 	}

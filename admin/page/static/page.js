@@ -140,7 +140,7 @@
       return;
     }
     if (name === "now" && !frozen) follow();
-    else if (!frozen) timer = setTimeout(() => go(true), every);
+    else if (!frozen) timer = setTimeout(() => go(true), name === "jobs" ? 2000 : every);
   };
   let title = "", attention = "0";
   const entitle = () => { document.title = (attention === "0" ? "" : "(" + attention + ") ") + title + " · Hooklock"; };
@@ -491,7 +491,7 @@
   };
   question.addEventListener("input", commands);
 
-  const send = async (r, why, good, period, cursor) => {
+  const send = async (r, why, good, period) => {
     const q = new URLSearchParams(r.query ?? {}), options = { method: r.method };
     if (r.reason === "query") q.set("reason", why);
     if (r.body) {
@@ -499,7 +499,6 @@
       if (r.reason === "body") body.reason = why;
       if (r.mayBeFinal && good) body.final = true;
       if (r.mayEnd && period) body.for = period;
-      if (cursor) body.cursor = cursor;
       options.body = JSON.stringify(body);
       options.headers = { "Content-Type": "application/json" };
     }
@@ -515,19 +514,21 @@
     result.replaceChildren();
     for (const r of requests) {
       try {
-        for (let cursor = ""; ;) {
-          const [status, said] = await send(r, why, good, period, cursor);
-          if (status === 401) { button.disabled = false; needToken(said.detail ?? "", () => act(form)); return; }
-          if (status > 299) { refused++; note(r.names + " refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true); if (status === 403 || status === 503) { done = -1; } break; }
-          if (r.pages) { done += said.done; refused += said.refused; } else { done++; last = r.done ?? r.names + " is " + said.status; if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed."; }
-          if (!r.pages || !said.nextCursor) break;
-          cursor = said.nextCursor;
+        const [status, said] = await send(r, why, good, period);
+        if (status === 401) { button.disabled = false; needToken(said.detail ?? "", () => act(form)); return; }
+        if (status > 299) {
+          refused++;
+          note(r.names + " refused: " + (said.detail ?? status) + " (" + (said.code ?? status) + ")", true);
+          if (status === 403 || status === 503) break;
+          continue;
         }
+        done++;
+        last = r.done ?? r.names + " is " + said.status;
+        if (said.changed) last = said.changed.length ? "Reloaded: " + said.changed.join(", ") : "Reloaded; nothing has changed.";
       } catch (e) { refused++; note(r.names + ": no answer (" + e.message + "); it may have been done. Refresh and check.", true); break; }
-      if (done < 0) { done = 0; break; }
     }
     question.acted = true;
-    if (done || !refused) note(requests.length === 1 && !requests[0].pages ? last : done + " done, " + refused + " refused", false);
+    if (done || !refused) note(requests.length === 1 ? last : done + " done, " + refused + " refused", false);
     form.dataset.done = String(done);
     const close = form.querySelector(".buttons [data-close]");
     close.textContent = "Close";

@@ -98,7 +98,7 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.do(`#event button[data-ask*="do=rerun"]`, "exec_")
 		}},
 		{"6 run many again", func() {
-			o.do(`#attention button[data-ask*="do=all-rerun"]`, "done, 0 refused")
+			o.do(`#attention button[data-ask*="do=all-rerun"]`, "The job has begun")
 		}},
 		{"7 cancel what runs", func() {
 			o.do(`#locks tr[data-row$=" stripe/cus_slow"] button[data-ask*="do=cancel"]`, " is ")
