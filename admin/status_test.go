@@ -32,7 +32,7 @@ func (*process) Status() client.ReplicaStatus {
 		Config:        client.ConfigStatus{File: "sidecar.yaml", SHA256: "ab", LoadedAt: at, Stale: true, Refused: &client.Refusal{At: at, Problems: []string{"sidecar.yaml:8:5: no"}}},
 		UpstreamReuse: client.UpstreamReuse{Setting: "auto", Server: "nginx", Known: "nginx drops it", Reused: 1, Ended: "closed the connection", EndedAt: at, RestsUntil: at},
 		Running:       client.Crowd{Count: 3, OldestAt: at},
-		Parked:        client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1, Routes: []client.RouteCount{{Route: "gone", Count: 2}}, Unrouted: []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
+		Parked:        client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1, Routes: []client.RouteCount{{Route: "gone", Count: 2}}, DeadLetterRoutes: []client.RouteCount{{Route: "gone", Count: 1}}, Unrouted: []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
 		Slots:  []client.SlotCount{{Limit: "erp", Taken: 20, Waiting: 3}},
 		Paused: []client.PauseStatus{{Scope: "route:stripe", By: "ops", Reason: "a migration", Since: at, Until: at, Parked: 7}},
 		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12}, LastAt: at, Changes: true, WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder, Deliveries: 1, At: at}}},

@@ -91,6 +91,9 @@ func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
 	return s.view.Parked.Routes(match)
 }
 
+// DeadLetterRoutes counts the dead letters of each route, over all processes.
+func (s *Ledger) DeadLetterRoutes() map[string]int { return s.view.Parked.DeadLetterRoutes() }
+
 // Waiting implements idem.ParkLedger.
 func (s *Ledger) Waiting(scope idem.Scope) int { return s.view.Parked.Waiting(s.layout.Lock(scope)) }
 

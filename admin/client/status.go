@@ -114,6 +114,8 @@ type ParkedStatus struct {
 	DeadLetters int   `json:"deadLetters"` // requests of ended executions
 	// Routes are the accepted events by the route that they were accepted under.
 	Routes []RouteCount `json:"routes,omitempty"`
+	// DeadLetterRoutes are the dead letters by route.
+	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"`
 	// Unrouted are those whose route this replica does not have, by route: it does not try them.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`
 }

@@ -206,6 +206,10 @@ func roughly(estimate float64) string {
 
 // countColumns show the counts of a route. status may be nil.
 func countColumns(list *client.CountList, status *client.ReplicaStatus) []column[client.RouteCounts] {
+	var parked client.ParkedStatus
+	if status != nil {
+		parked = status.Parked
+	}
 	columns := []column[client.RouteCounts]{
 		{"Route", func(r *client.RouteCounts) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
 		{"Mode", func(r *client.RouteCounts) cell {
@@ -226,15 +230,8 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 		}})
 	}
 	return append(columns,
-		column[client.RouteCounts]{"Waiting", func(r *client.RouteCounts) cell {
-			for _, n := range status.Parked.Routes {
-				if n.Route == r.Route {
-					return number(int64(n.Count))
-				}
-			}
-			return cell{}
-		}},
-		column[client.RouteCounts]{"Dead letters", func(r *client.RouteCounts) cell { return number(r.Total.DeadLetters) }},
+		column[client.RouteCounts]{"Waiting", eventsNow(parked.Routes)},
+		column[client.RouteCounts]{"Dead letters", eventsNow(parked.DeadLetterRoutes)},
 		column[client.RouteCounts]{"p50 / p95", func(r *client.RouteCounts) cell {
 			if r.P95Seconds == 0 {
 				return cell{}
@@ -250,4 +247,16 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 		}},
 		column[client.RouteCounts]{"Actions", func(r *client.RouteCounts) cell { return cell{Asks: []ask{pauseAsk("route:"+r.Route, status)}} }},
 	)
+}
+
+// eventsNow shows how many events of a route there are at this time.
+func eventsNow(counts []client.RouteCount) func(*client.RouteCounts) cell {
+	return func(r *client.RouteCounts) cell {
+		for _, n := range counts {
+			if n.Route == r.Route {
+				return number(int64(n.Count))
+			}
+		}
+		return cell{}
+	}
 }

@@ -12,11 +12,12 @@ func TestTheOverviewDrawsWhatCameOverTimeAndHasTheSameAsATable(t *testing.T) {
 	api := everything("plain")
 	until := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	at := func(ago time.Duration) client.Time { return client.Time{Time: until.Add(-ago)} }
-	failing := client.Counts{Deliveries: 40, Succeeded: 30, Failed: 10, DeadLetters: 2}
+	failing := client.Counts{Deliveries: 40, Succeeded: 30, Failed: 10, DeadLetters: 991} // that became some, and ran again since
 	api.set("/v1/routes/counts", &client.CountList{Since: at(24 * time.Hour), Until: at(0), StepSeconds: 900, Routes: []client.RouteCounts{
 		{Route: "github", Total: failing, P50Seconds: 0.003, P95Seconds: 2, LastAt: at(time.Minute), Steps: []client.CountStep{{At: at(15 * time.Minute), Counts: failing}}},
 		{Route: "silent", Steps: []client.CountStep{}},
 	}})
+	api.set("/v1/status", &client.ReplicaStatus{Parked: client.ParkedStatus{DeadLetters: 2, DeadLetterRoutes: []client.RouteCount{{Route: "github", Count: 2}}}})
 	_, text := get(t, newPage(t, api), "/page/now")
 	chart, _, _ := strings.Cut(text[strings.Index(text, `<svg class="chart"`):], "</svg>")
 	if n := strings.Count(chart, "<rect"); n != 2 || !strings.Contains(chart, `class="succeeded"`) || !strings.Contains(chart, `y="30" width="0.87%" height="90"`) {

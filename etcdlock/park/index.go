@@ -82,6 +82,20 @@ func (x *Index) Count() idem.ParkedCount {
 	return idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters, Oldest: k.oldestSince()}
 }
 
+// DeadLetterRoutes counts the dead letters of each route.
+func (x *Index) DeadLetterRoutes() map[string]int {
+	x.begin()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	counts := map[string]int{}
+	for _, e := range x.known.entries {
+		if e.State == idem.ParkDeadLetter {
+			counts[e.Route]++
+		}
+	}
+	return counts
+}
+
 // Routes counts the parked executions of each route that matches.
 func (x *Index) Routes(match func(route string) bool) map[string]int {
 	x.begin()

@@ -120,3 +120,36 @@ routes:
 		t.Errorf("%s", text)
 	}
 }
+
+// A dead letter is one until it runs again, or is forgotten: what became one in the last day is no number of what there is.
+func TestDeadLettersOfRoutesAreThoseThatThereAre(t *testing.T) {
+	t.Parallel()
+	works := make(chan bool, 1)
+	works <- false
+	up := testkit.NewUpstream(t, func(*testkit.Received) string {
+		now := <-works
+		works <- now
+		if !now {
+			return testkit.Reply(500, "database is locked")
+		}
+		return testkit.OK("done")
+	})
+	h := own(t, bare(up.URL, `
+routes:
+  - {name: orders, path: /orders, park: {enabled: true, after: 0s, attempts: 1, on_failure: skip}}
+`))
+	testkit.Post(t, h.Addr, "/orders", "one", key("one"))
+	dead := func() (now string) {
+		for line := range strings.Lines(cli(t, h, "status")) {
+			if fields := strings.Fields(line); len(fields) > 11 && fields[0] == "orders" {
+				return fields[10]
+			}
+		}
+		return ""
+	}
+	testkit.Until(t, "the dead letter to be shown", func() bool { return dead() == "1" })
+	<-works
+	works <- true
+	cli(t, h, "retry", "--dead-letters", "--reason", "repaired")
+	testkit.Until(t, "the dead letter to be gone", func() bool { return dead() == "0" })
+}

@@ -45,7 +45,7 @@ Four count deliveries by what was decided, unless mode observe forwarded them:
   LOCKED     another event of the workflow ran, or a limit had no slot
   REFUSED    mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away
 
-A MINUTE is of the last hour, DEAD counts dead letters, and P50 and P95 estimate how long the service took.`,
+A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P50 and P95 estimate how long the service took.`,
 		Example: `  hooklock status
   hooklock status -o json | jq -r '.config.refused.problems[]?'`,
 		Args: cli.NoArgs,
@@ -359,7 +359,11 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		if at := place(all[i].Route); at >= 0 {
 			mode = s.Routes[at].Mode
 		}
-		t.Add(countsRow(&all[i], mode, counts, ago)...)
+		letters := 0
+		if at := slices.IndexFunc(s.Parked.DeadLetterRoutes, func(n client.RouteCount) bool { return n.Route == all[i].Route }); at >= 0 {
+			letters = s.Parked.DeadLetterRoutes[at].Count
+		}
+		t.Add(countsRow(&all[i], mode, letters, counts, ago)...)
 	}
 	return t.Flush()
 }
@@ -372,8 +376,8 @@ func lookback(counts *client.CountList) string {
 	return "24h"
 }
 
-// countsRow returns the row of a route.
-func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago func(client.Time) string) []string {
+// countsRow returns the row of a route, which has so many dead letters now.
+func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.CountList, ago func(client.Time) string) []string {
 	last := "none in " + lookback(counts)
 	if !r.LastAt.IsZero() {
 		last = ago(r.LastAt) + " ago"
@@ -386,7 +390,7 @@ func countsRow(r *client.RouteCounts, mode string, counts *client.CountList, ago
 	}
 	row := []string{r.Route, mode, strconv.FormatFloat(r.PerMinute, 'f', 1, 64)}
 	n := &r.Total
-	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy, n.Refused + n.BadSignatures, n.DeadLetters} {
+	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy, n.Refused + n.BadSignatures, int64(letters)} {
 		row = append(row, strconv.FormatInt(number, 10))
 	}
 	return append(row, took(r.P50Seconds), took(r.P95Seconds), last)

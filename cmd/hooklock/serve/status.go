@@ -229,6 +229,7 @@ func (s *Service) Status() client.ReplicaStatus {
 	n := s.Store.Parked()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
 	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool { return true })), routeCounts(s.unrouted())
+	v.Parked.DeadLetterRoutes = routeCounts(s.Store.DeadLetterRoutes())
 	for _, p := range s.Store.PausedHere() {
 		v.Paused = append(v.Paused, client.PauseStatus{
 			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,
