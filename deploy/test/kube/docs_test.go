@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -56,19 +55,6 @@ func TestTheDifferenceInTheDocumentationIsTheRenderedOne(t *testing.T) {
 func TestTheKustomizationInTheDocumentationIsTheExample(t *testing.T) {
 	if got := kit.Read(t, kit.Deploy("kubernetes/example/kustomization.yaml")); got != kit.Fenced(t, "docs/kubernetes.md", "Your `kustomization.yaml`", "yaml") {
 		t.Errorf("docs/kubernetes.md shows something else; the example is\n%s", got)
-	}
-}
-
-func TestWhatTheREADMEAddsToAKustomizationIsEnough(t *testing.T) {
-	dir := filepath.Join(copied(t), "example")
-	write(t, filepath.Join(dir, "stripe.secret"), "whsec_made_up")
-	path := filepath.Join(dir, "kustomization.yaml")
-	was, _, _ := strings.Cut(kit.Read(t, path), "# All that follows was added.")
-	write(t, path, was+kit.Fenced(t, "README.md", "## In Kubernetes", "yaml"))
-	all := Objects(t, rendered(t, dir))
-	got, _ := example(t)
-	if !reflect.DeepEqual(Sidecar(t, &Of[*appsv1.Deployment](t, all).Spec.Template.Spec), Sidecar(t, &got.Spec.Template.Spec)) {
-		t.Error("another container than the example's")
 	}
 }
 
