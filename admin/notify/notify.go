@@ -53,6 +53,7 @@ type Options struct {
 	Log       *slog.Logger
 	// Told is called after each message that was to be sent: taken or not. nil: it is not counted.
 	Told func(taken bool)
+	Now  func() time.Time // nil means time.Now
 }
 
 // Notifier tells people what needs attention. One replica does, whose process is named in the
@@ -90,6 +91,9 @@ type undone struct {
 // New returns a Notifier. It tells nobody before SetSettings.
 func New(o *Options) *Notifier {
 	n := &Notifier{o: *o, client: newClient(), gone: map[string]time.Time{}}
+	if n.o.Now == nil {
+		n.o.Now = time.Now
+	}
 	n.settings.Store(&Settings{})
 	return n
 }
@@ -122,7 +126,7 @@ func (n *Notifier) Run(ctx context.Context) {
 
 // look compares what needs attention with what was told, and sends the difference.
 func (n *Notifier) look(ctx context.Context) {
-	set, now := n.settings.Load(), time.Now()
+	set, now := n.settings.Load(), n.o.Now()
 	if set.URL == "" {
 		n.failures, n.paused = 0, time.Time{}
 		return

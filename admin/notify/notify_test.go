@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"hooklock/admin/client"
@@ -67,12 +66,12 @@ func (o of) KeepNotices(_ context.Context, says json.RawMessage, since int64) (i
 // receiver takes messages, unless it is down.
 type receiver struct {
 	texts []string
-	tries []time.Time
+	tries int
 	down  bool
 }
 
 func (r *receiver) RoundTrip(request *http.Request) (*http.Response, error) {
-	r.tries = append(r.tries, time.Now())
+	r.tries++
 	if r.down {
 		return nil, errors.New("connection refused")
 	}
@@ -92,20 +91,30 @@ func (r *receiver) RoundTrip(request *http.Request) (*http.Response, error) {
 type world struct {
 	receiver
 	memory
-	list client.Attention
-	log  bytes.Buffer
+	list    client.Attention
+	log     bytes.Buffer
+	running []*Notifier
+	now     time.Time
 }
 
-// replica runs a Notifier until it is stopped.
+// replica is one with a Notifier, which runs until it is stopped.
 func (w *world) replica(t *testing.T, name string) (n *Notifier, stop func()) {
 	t.Helper()
-	n = New(&Options{Ledger: of{&w.memory, name}, Attention: func(context.Context) client.Attention { return w.list }, Replica: name, Log: slog.New(slog.NewTextHandler(&w.log, nil))})
+	n = New(&Options{Ledger: of{&w.memory, name}, Attention: func(context.Context) client.Attention { return w.list }, Replica: name, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Now: func() time.Time { return w.now }})
 	n.client = &http.Client{Transport: &w.receiver}
 	n.SetSettings(Settings{URL: "https://chat.example.com/hooks/secret", Every: time.Hour})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); n.Run(ctx) }()
-	return n, func() { cancel(); <-done }
+	w.running = append(w.running, n)
+	return n, func() { w.running = slices.DeleteFunc(w.running, func(one *Notifier) bool { return one == n }) }
+}
+
+// pass lets time pass, in which each replica that runs looks, one after the other.
+func (w *world) pass(d time.Duration) {
+	for ; d > 0; d -= lookEvery {
+		w.now = w.now.Add(lookEvery)
+		for _, n := range w.running {
+			n.look(context.Background())
+		}
+	}
 }
 
 func items(texts ...string) (all []client.AttentionItem) {
@@ -129,170 +138,154 @@ func (w *world) inOrder(t *testing.T, parts ...string) {
 }
 
 func TestAnItemIsToldWhenItBeginsWhileItLastsAndWhenItIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		time.Sleep(time.Minute)
-		w.inOrder(t)
-		w.list.Items = []client.AttentionItem{{
-			ID: "x", Kind: client.AttentionRouteFails, Bad: true, Route: "shopify", Text: "shopify fails now: 60 of 60", Cause: "the service says 500", Said: "database of Ann is locked",
-			Next: "Shopify deletes it", SinceAt: client.Time{Time: time.Date(2026, 3, 4, 1, 12, 0, 0, time.UTC)}, Command: "hooklock events",
-		}}
-		time.Sleep(90 * time.Minute)
-		w.list.Items = nil
-		time.Sleep(time.Hour)
-		w.inOrder(t,
-			"Hooklock at a: 1 new\n• New, urgent: shopify fails now: 60 of 60, since 2026-03-04 01:12 UTC. The service says 500. Shopify deletes it. hooklock events",
-			"1 lasting\n• Still: shopify fails now", "1 over\n• Over: shopify fails now: 60 of 60, after ")
-		if strings.Contains(strings.Join(w.texts, ""), "Ann") {
-			t.Error("what the service said is told")
-		}
-	})
+	w := &world{}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	w.pass(time.Minute)
+	w.inOrder(t)
+	w.list.Items = []client.AttentionItem{{
+		ID: "x", Kind: client.AttentionRouteFails, Bad: true, Route: "shopify", Text: "shopify fails now: 60 of 60", Cause: "the service says 500", Said: "database of Ann is locked",
+		Next: "Shopify deletes it", SinceAt: client.Time{Time: time.Date(2026, 3, 4, 1, 12, 0, 0, time.UTC)}, Command: "hooklock events",
+	}}
+	w.pass(90 * time.Minute)
+	w.list.Items = nil
+	w.pass(time.Hour)
+	w.inOrder(t,
+		"Hooklock at a: 1 new\n• New, urgent: shopify fails now: 60 of 60, since 2026-03-04 01:12 UTC. The service says 500. Shopify deletes it. hooklock events",
+		"1 lasting\n• Still: shopify fails now", "1 over\n• Over: shopify fails now: 60 of 60, after ")
+	if strings.Contains(strings.Join(w.texts, ""), "Ann") {
+		t.Error("what the service said is told")
+	}
 }
 
 func TestNothingIsToldTwiceAfterARestartOrATakeOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}}
-		_, stop := w.replica(t, "a")
-		time.Sleep(20 * time.Second)
-		stop()
-		w.dead = "a"
-		_, stopB := w.replica(t, "b")
-		time.Sleep(time.Minute)
-		_, stopC := w.replica(t, "c")
-		defer stopC()
-		w.list.Items = items("one", "two")
-		time.Sleep(time.Minute)
-		stopB()
-		w.dead = "b"
-		time.Sleep(time.Minute)
-		w.list.Items = items("two")
-		time.Sleep(5 * time.Minute)
-		w.inOrder(t, "New: one", "New: two", "Over: one")
-		if w.kept.Writer != "c" {
-			t.Errorf("%s tells", w.kept.Writer)
-		}
-	})
+	w := &world{list: client.Attention{Items: items("one")}}
+	_, stop := w.replica(t, "a")
+	w.pass(20 * time.Second)
+	stop()
+	w.dead = "a"
+	_, stopB := w.replica(t, "b")
+	w.pass(time.Minute)
+	_, stopC := w.replica(t, "c")
+	defer stopC()
+	w.list.Items = items("one", "two")
+	w.pass(time.Minute)
+	stopB()
+	w.dead = "b"
+	w.pass(time.Minute)
+	w.list.Items = items("two")
+	w.pass(5 * time.Minute)
+	w.inOrder(t, "New: one", "New: two", "Over: one")
+	if w.kept.Writer != "c" {
+		t.Errorf("%s tells", w.kept.Writer)
+	}
 }
 
 func TestADeadReceiverIsTriedWithGrowingPausesAndLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}, receiver: receiver{down: true}}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		time.Sleep(4 * time.Hour)
-		if n := len(w.tries); n > 25 {
-			t.Errorf("%d tries in four hours", n)
-		}
-		if last := len(w.tries) - 1; w.tries[last].Sub(w.tries[last-1]) < longestPause {
-			t.Errorf("the pauses do not grow: %v", w.tries)
-		}
-		if n := strings.Count(w.log.String(), "notify.failed"); n != 1 || strings.Contains(w.log.String(), "hooks/secret") {
-			t.Errorf("%d lines: %s", n, &w.log)
-		}
-		w.down = false
-		time.Sleep(30 * time.Minute)
-		w.inOrder(t, "New: one")
-		if !strings.Contains(w.log.String(), "notify.recovered") {
-			t.Errorf("the end is not logged: %s", &w.log)
-		}
-	})
+	w := &world{list: client.Attention{Items: items("one")}, receiver: receiver{down: true}}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	w.pass(4 * time.Hour)
+	if w.tries > 25 {
+		t.Errorf("%d tries in four hours", w.tries)
+	}
+	before := w.tries
+	w.pass(longestPause)
+	if n := w.tries - before; n > 2 {
+		t.Errorf("%d tries in the longest pause: the pauses do not grow", n)
+	}
+	if n := strings.Count(w.log.String(), "notify.failed"); n != 1 || strings.Contains(w.log.String(), "hooks/secret") {
+		t.Errorf("%d lines: %s", n, &w.log)
+	}
+	w.down = false
+	w.pass(30 * time.Minute)
+	w.inOrder(t, "New: one")
+	if !strings.Contains(w.log.String(), "notify.recovered") {
+		t.Errorf("the end is not logged: %s", &w.log)
+	}
 }
 
 func TestWhatAReceiverDidNotTakeIsToldByTheProcessThatTakesOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}, receiver: receiver{down: true}}
-		_, stop := w.replica(t, "a")
-		time.Sleep(time.Minute)
-		stop()
-		w.dead, w.down = "a", false
-		_, stop = w.replica(t, "b")
-		defer stop()
-		time.Sleep(time.Minute)
-		w.inOrder(t, "New: one")
-	})
+	w := &world{list: client.Attention{Items: items("one")}, receiver: receiver{down: true}}
+	_, stop := w.replica(t, "a")
+	w.pass(time.Minute)
+	stop()
+	w.dead, w.down = "a", false
+	_, stop = w.replica(t, "b")
+	defer stop()
+	w.pass(time.Minute)
+	w.inOrder(t, "New: one")
 }
 
 func TestWhatComesAndGoesIsOneThingAndWhatIsNotKnownIsNotOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		for range 10 {
-			time.Sleep(time.Minute)
-			w.list.Items = nil
-			time.Sleep(time.Minute)
-			w.list.Items = items("one")
-		}
-		w.list.Items, w.list.NotKnown = nil, []string{"executions: etcd does not answer"}
-		time.Sleep(30 * time.Minute)
-		w.inOrder(t, "New: one")
-		w.list.NotKnown = nil
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: one", "Over: one")
-	})
+	w := &world{list: client.Attention{Items: items("one")}}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	for range 10 {
+		w.pass(time.Minute)
+		w.list.Items = nil
+		w.pass(time.Minute)
+		w.list.Items = items("one")
+	}
+	w.list.Items, w.list.NotKnown = nil, []string{"executions: etcd does not answer"}
+	w.pass(30 * time.Minute)
+	w.inOrder(t, "New: one")
+	w.list.NotKnown = nil
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: one", "Over: one")
 }
 
 func TestAWriteWithoutAnswerIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		w.unclear = true
-		time.Sleep(15 * time.Second)
-		w.inOrder(t)
-		w.unclear = false
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: one")
-	})
+	w := &world{list: client.Attention{Items: items("one")}}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	w.unclear = true
+	w.pass(15 * time.Second)
+	w.inOrder(t)
+	w.unclear = false
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: one")
 }
 
 func TestAFullEtcdIsToldThoughItTakesNoWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: items("one")}}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		time.Sleep(time.Minute)
-		w.full = true
-		w.list.Items = append(items("one", "two"), client.AttentionItem{ID: "f", Kind: client.AttentionEtcdFull, Text: "etcd http://m1:2379 is 100% full"})
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: one", "New: etcd http://m1:2379 is 100% full")
-		w.full = false
-		time.Sleep(time.Minute)
-		w.list.Items = items("one", "two")
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: one", "New: etcd", "New: two", "Over: etcd")
-	})
+	w := &world{list: client.Attention{Items: items("one")}}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	w.pass(time.Minute)
+	w.full = true
+	w.list.Items = append(items("one", "two"), client.AttentionItem{ID: "f", Kind: client.AttentionEtcdFull, Text: "etcd http://m1:2379 is 100% full"})
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: one", "New: etcd http://m1:2379 is 100% full")
+	w.full = false
+	w.pass(time.Minute)
+	w.list.Items = items("one", "two")
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: one", "New: etcd", "New: two", "Over: etcd")
 }
 
 func TestWithoutAWorkingEtcdTheOneThatToldLastSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
-		_, stop := w.replica(t, "a")
-		defer stop()
-		_, stopB := w.replica(t, "b")
-		defer stopB()
-		time.Sleep(time.Minute)
-		w.silent = true
-		w.list = client.Attention{NotKnown: []string{"replicas"}, Items: []client.AttentionItem{{ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Text: "etcd does not answer this replica"}}}
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: etcd does not answer")
-		w.silent, w.list = false, client.Attention{}
-		time.Sleep(10 * time.Minute)
-		w.inOrder(t, "New: etcd does not answer", "Over: etcd does not answer")
-	})
+	w := &world{}
+	_, stop := w.replica(t, "a")
+	defer stop()
+	_, stopB := w.replica(t, "b")
+	defer stopB()
+	w.pass(time.Minute)
+	w.silent = true
+	w.list = client.Attention{NotKnown: []string{"replicas"}, Items: []client.AttentionItem{{ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Text: "etcd does not answer this replica"}}}
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: etcd does not answer")
+	w.silent, w.list = false, client.Attention{}
+	w.pass(10 * time.Minute)
+	w.inOrder(t, "New: etcd does not answer", "Over: etcd does not answer")
 }
 
 func TestRoutesLimitWhatIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{list: client.Attention{Items: []client.AttentionItem{{ID: "1", Route: "a", Text: "of a"}, {ID: "2", Route: "b", Text: "of b"}, {ID: "3", Text: "of none"}}}}
-		n, stop := w.replica(t, "a")
-		defer stop()
-		n.SetSettings(Settings{URL: "https://chat.example.com", Routes: []string{"b"}})
-		time.Sleep(48 * time.Hour)
-		w.inOrder(t, "2 new\n• New: of b\n• New: of none")
-	})
+	w := &world{list: client.Attention{Items: []client.AttentionItem{{ID: "1", Route: "a", Text: "of a"}, {ID: "2", Route: "b", Text: "of b"}, {ID: "3", Text: "of none"}}}}
+	n, stop := w.replica(t, "a")
+	defer stop()
+	n.SetSettings(Settings{URL: "https://chat.example.com", Routes: []string{"b"}})
+	w.pass(48 * time.Hour)
+	w.inOrder(t, "2 new\n• New: of b\n• New: of none")
 }
 
 func TestAMessageIsBoundedAndWhatStrangersNamedIsTextAlone(t *testing.T) {
@@ -344,6 +337,12 @@ func TestTheAddressOfAReceiverIsInNoError(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	New(&Options{}).Run(ctx)
 }
 
 func TestATestMessageSaysWhatTheReceiverAnswered(t *testing.T) {
