@@ -263,6 +263,33 @@ func replay(t *testing.T, s *Suggestion, all []*Delivery) (got Prediction) {
 	return got
 }
 
+func TestASenderThatIsKnownHasTheEventIDOfItsPreset(t *testing.T) {
+	s := &stream{repeat: 2, send: func(a attempt) []sent {
+		return one([]string{js, "Stripe-Signature: t=1,v1=" + hexOf(a.event*9+a.n)}, `{"id":"evt_%s","pending_webhooks":%d,"data":{"object":{"customer":"c%d"}}}`, hexOf(a.event), 3-a.n, a.thing)
+	}}
+	all := s.deliveries(1)
+	found := suggested(all)
+	if found.Preset != "stripe" || found.EventID != "{body.id}" || !slices.Equal(found.Ignore, []string{"body.pending_webhooks"}) || found.Predicted.Others > 0 {
+		t.Errorf("%+v", found)
+	}
+	if got := replay(t, found, all); got != *found.Predicted {
+		t.Errorf("predicted %+v, and the route makes %+v", *found.Predicted, got)
+	}
+}
+
+func TestVariablesOfThePathKeepEventsApart(t *testing.T) {
+	set := &Set{}
+	s := streams()["an ID in the body, and times of sending"]
+	for i, d := range s.deliveries(2) {
+		d.Message.Path = fmt.Appendf(nil, "/hooks/shop/%d", 1000+i%2)
+		set.Add(d)
+	}
+	found := set.Suggest()
+	if len(found) != 1 || found[0].Path != "/hooks/shop/{id1}" || !strings.HasPrefix(found[0].Workflow, "shop/{path.id1}") {
+		t.Errorf("%+v", found[0])
+	}
+}
+
 func TestWhatCannotBeKnownIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    stream

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,17 +56,53 @@ func (t *Table) Suggest(name string, since time.Time) *Suggestion {
 	preset := s.recognize(v)
 	if preset != nil {
 		if key := v.keyOfTemplate(preset.EventID); key != nil {
-			known := &candidate{key: key}
-			if event != nil && len(event.members) > 0 {
-				known.ignore, known.good, known.failed, known.exact = event.ignore, event.good, event.failed, event.exact
-			}
-			event, s.EventID = known, preset.EventID
+			event, s.EventID = v.known(key), preset.EventID
 			s.comments["event_id"] = "as the preset " + preset.Name + " has it"
 		}
 	}
 	s.nameEvent(v, event, hints)
 	s.nameWorkflow(v, event, preset)
+	s.separatePaths()
 	return s
+}
+
+// separatePaths puts the variables of the path into the workflow, unless event and workflow have them: an ID under two of them may be two events.
+func (s *Suggestion) separatePaths() {
+	vars := ""
+	for _, v := range inBraces.FindAllString(s.Path, -1) {
+		if source := "{path." + strings.Trim(v, "{}") + "}"; !strings.Contains(s.EventID+s.Workflow, source) {
+			vars += "/" + source
+		}
+	}
+	if vars != "" {
+		rest, _ := strings.CutPrefix(s.Workflow, s.Name)
+		s.Workflow = s.Name + vars + rest
+	}
+}
+
+// known returns a key that a preset is sure of, with what changes between attempts.
+func (v *view) known(k key) *candidate {
+	c := &candidate{key: k}
+	changed := map[int]bool{}
+	for _, p := range k.pairs() {
+		failed, differ := v.rows[p.first].failed(), v.differences(p)
+		for _, i := range differ {
+			if !v.members[i].isArray && (failed || v.changeOf(&v.members[i]) == changeOfAttempt) {
+				changed[i] = true
+			}
+		}
+		c.good++
+		if failed {
+			c.failed++
+		}
+		if len(differ) == 0 {
+			c.exact++
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(changed)) {
+		c.ignore = append(c.ignore, &v.members[i])
+	}
+	return c
 }
 
 func (s *Suggestion) say(format string, args ...any) {
