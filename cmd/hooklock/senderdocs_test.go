@@ -79,8 +79,8 @@ func selfHostedPage() string {
 
 %s
 
-Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. None obeys Retry-After, and none signs: let only the sender
-reach the route. %[2]sdeploy/test/senders%[2]s runs those with "test"; the others were run by hand, once.
+Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. None obeys Retry-After, and Gitea alone signs: let only the sender
+reach the route of another. %[2]sdeploy/test/senders%[2]s runs those with "test"; the others were run by hand, once.
 
 | Sender | Version | Run | 409, 429 | 503 | A redirect | Silence | Event ID |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -90,6 +90,7 @@ A preset's page has its route.
 
 %[2]s%[2]s%[2]syaml
 upstream: {url: "http://127.0.0.1:8081", timeout: 15s}
+limits: {request_body: 25MiB}        # of the preset of Gitea
 park_store: {single_member: true}    # with the embedded etcd: parked events are lost with its disk
 routes:
 %[4]s%[2]s%[2]s%[2]s

@@ -1,5 +1,7 @@
 package sender
 
+import "slices"
+
 // SelfHosted is a sender that runs on its user's machines and was run against Hooklock, for the page of all of these.
 type SelfHosted struct {
 	Name, Version string
@@ -26,7 +28,7 @@ const (
 
 // SelfHostedSenders returns those without a preset, because it is up to their user what names an event or a workflow.
 func SelfHostedSenders() []SelfHosted {
-	return append(selfHostedWithoutRetries(), selfHostedWithRetries()...)
+	return slices.Concat(selfHostedWithoutRetries(), selfHostedOnce(), selfHostedWithRetries(), selfHostedUntilAccepted())
 }
 
 // selfHostedWithoutRetries returns those that lose an event which is refused with a 409.
