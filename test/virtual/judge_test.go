@@ -121,6 +121,7 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 			j.failLocked("event %s runs again although nobody knows how %s ended", e.id, e.visits[n-1].execution)
 		}
 	}
+	j.attemptsLocked(r, e, l)
 	if l.Execution == e.execution {
 		j.fifoLocked(w, r, e)
 	}
@@ -131,6 +132,24 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 	w.live = append(w.live, v)
 	j.runs++
 	return v
+}
+
+// attemptsLocked checks that an event whose sender repeats it does not run once more after it failed as
+// often as it may. e begins.
+func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
+	if !r.idempotency || r.attempts == 0 || l.Parked != nil || e.explained == byOperator {
+		return
+	}
+	failed := 0
+	for _, v := range e.visits {
+		challenged := v.status == 401 // which is no outcome
+		if v.over && (v.status == 0 || v.status >= 300) && !challenged && time.Since(v.ended) < r.policy().Retention {
+			failed++
+		}
+	}
+	if failed >= r.attempts {
+		j.failLocked("event %s runs again after %d attempts that failed, and %d may", e.id, failed, r.attempts)
+	}
 }
 
 // fifoLocked checks that events that were accepted one after the other begin in that order. e begins.

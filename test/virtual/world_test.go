@@ -51,6 +51,7 @@ type route struct {
 	most        int // events of a workflow that may run at a time
 	idempotency bool
 	onUnknown   idem.OnUnknown
+	attempts    int           // of an event that may fail; 0 = any number
 	order       idem.OnStale  // "": its events have no order
 	delay       time.Duration // release_delay
 	fifo        bool          // its events are accepted at once, and run in that order
@@ -92,7 +93,7 @@ func pickOf[T any](w *world, of ...T) T { return of[w.pick(len(of))] }
 // newRoute draws the settings that stay. One in four events of a limited or unlocked route overlap on purpose.
 func (w *world) newRoute(i int) *route {
 	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock), workflows: 1 + w.pick(3),
-		delay: pickOf(w, 0, 10*time.Second)}
+		attempts: pickOf(w, 0, 1, 2, 20), delay: pickOf(w, 0, 10*time.Second)}
 	switch i {
 	case 0:
 		r.order = pickOf(w, "", idem.StaleSkip, idem.StaleReject, idem.StaleAnnotate)
@@ -116,12 +117,13 @@ func (r *route) draw() {
 		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest), WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
 		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second, ReleaseDelay: r.delay,
 		MaxDuration: pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention, PayloadRetention: 10 * time.Minute, ReplayBody: 100,
-		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Keep: keep, HoldTTL: holdTTL, Verified: true,
+		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Attempts: r.attempts, Keep: keep, HoldTTL: holdTTL, Verified: true,
 	}
 	if w.chance(700) || r.fifo {
 		p.Park = &idem.ParkPolicy{
 			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown == idem.UnknownRetry, Failed: true, After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
 			MaxAge: 30 * 24 * time.Hour, Attempts: 3 + w.pick(20), OnFailure: pickOf(w, idem.FailureHold, idem.FailureSkip), Signature: idem.SignatureKeep, MaxWaiting: 1000,
+			RetryFirst: pickOf(w, 0, 100*time.Millisecond), RetryMost: pickOf(w, 0, time.Minute), Delay: pickOf(w, 0, 0, 7*time.Second),
 		}
 	}
 	switch {
