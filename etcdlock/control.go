@@ -39,6 +39,9 @@ func (s *Store) PausedHere() []idem.PauseState {
 	return states
 }
 
+// Questions returns what the service is to be asked about events of unknown outcome.
+func (s *Store) Questions() *operate.Questions { return s.questions }
+
 // FollowRefused has this process follow the events that ended processes have refused and that have
 // not come again. Call it when Options.Follow knows the routes.
 func (s *Store) FollowRefused() { s.duplicates.Orphaned() }

@@ -213,6 +213,8 @@ type core struct {
 	sweeper  *reap.Sweeper
 	release  *link.Releases
 	finder   *operate.Finder
+	// questions are what the service is to be asked about unknown outcomes.
+	questions *operate.Questions
 
 	predecessors *predecessor.Predecessors // nil if Alone
 
@@ -276,8 +278,10 @@ func Open(o Options) (*Store, error) {
 		Parked: s.view.Parked, Process: around,
 	}
 	s.finder = operate.NewFinder(asked)
+	operator := operate.NewOperator(asked)
+	s.questions = operate.NewQuestions(operator)
 	control := &Control{
-		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operate.NewOperator(asked),
+		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operator,
 		Callbacks: callback.New(&callback.Options{
 			Claims: ledger.claims, Locks: locks, Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock, Finisher: s.finisher,
 			Reader: asked.Reader, Reaper: s.reaper, Own: s.own,

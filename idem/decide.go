@@ -23,12 +23,14 @@ type Request struct {
 	Limits []Slot
 	// Parking is nil where the delivery may not be parked.
 	Parking *Parking
+	// Question is the URL that says what became of the event; "" = there is none.
+	Question string
 }
 
 // Lock returns the lock of an execution of r that begins now, as verdict v lets it: what a claim or a queue entry writes. callbackHash is
 // Entry.CallbackHash.
 func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time.Time) Lock {
-	return Lock{
+	l := Lock{
 		Entry: Entry{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels, Fingerprint: r.Fingerprint, Parts: r.Parts,
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: callbackHash, TraceParent: r.TraceParent,
@@ -36,6 +38,10 @@ func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, ReplayFor: r.replayFor(), Latest: r.Policy.series(),
 	}
+	if ask := r.Policy.Ask; ask != nil && r.Question != "" {
+		l.Question = &Question{URL: r.Question, Window: ask.Window()}
+	}
+	return l
 }
 
 func (r *Request) credentials(id ExecutionID) string {

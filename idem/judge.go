@@ -149,10 +149,10 @@ func (p *Policy) giveUp(j *Judgement, code string) {
 	}
 }
 
-// BlocksUnknown reports whether a record is of an unknown outcome that a person has to look at
-// before the event runs again.
+// BlocksUnknown reports whether a record is of an unknown outcome that a person, or an answer of the
+// service, has to decide before the event runs again.
 func (p *Policy) BlocksUnknown(rec *Record) bool {
-	return !rec.Final && !rec.Settled() && rec.Outcome == Unknown && p.OnUnknown == UnknownBlock
+	return !rec.Final && !rec.Settled() && rec.Outcome == Unknown && (p.OnUnknown == UnknownBlock || p.OnUnknown == UnknownAsk)
 }
 
 // AnswerFailure says why an answer of that status fails an execution; nil: the answer says success.

@@ -60,10 +60,11 @@ type OnUnknown string
 const (
 	UnknownRetry OnUnknown = "retry" // run it again, as the key's next attempt
 	UnknownBlock OnUnknown = "block" // 409 until an operator has looked and allowed it again
+	UnknownAsk   OnUnknown = "ask"   // the service is asked what became of it; without an answer, as block
 )
 
 // Choices lists the policies for an unknown outcome.
-func (OnUnknown) Choices() []string { return words(UnknownRetry, UnknownBlock) }
+func (OnUnknown) Choices() []string { return words(UnknownRetry, UnknownBlock, UnknownAsk) }
 
 func words[W ~string](choices ...W) []string {
 	texts := make([]string, len(choices))
@@ -156,7 +157,9 @@ type Policy struct {
 	// Attempts is how many attempts of an event may fail, or end with an unknown outcome, before it
 	// waits for a person. 0 = any number.
 	Attempts int
-	Keep     StatusSet // upstream answers that settle the event
+	// Ask is how the service is asked what became of an event; nil unless OnUnknown is UnknownAsk.
+	Ask  *AskPolicy
+	Keep StatusSet // upstream answers that settle the event
 	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
 	// the upstream asks for in its answer comes before both.
 	HoldOn  StatusSet

@@ -124,6 +124,9 @@ type Lock struct {
 
 	Latest *Series `json:"latest,omitempty"` // of a queue entry, under strategy latest; else nil
 
+	// Question is asked if its outcome becomes unknown; nil = there is none.
+	Question *Question `json:"question,omitempty"`
+
 	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as last reported
 
 	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless it is renewed.
@@ -293,6 +296,8 @@ type Record struct {
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
 	// Failed are the newest answers that said that a try of a parked execution failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
+	// Asked is what the service said when its outcome was unknown; nil = it was not asked.
+	Asked *Asked `json:"asked,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known

@@ -46,7 +46,7 @@ type Ended struct {
 // Request returns a request with the transaction that ends the execution.
 func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol.Keys) (*commit.Request, error) {
 	l := e.Lock
-	record, err := f.record(ctx, l, e.Record, e.Writer)
+	record, err := f.record(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol
 	if record.Apart != nil {
 		size += len(record.Apart.Value)
 	}
-	if f.mayStillRun(e) {
-		if cool, err = f.coolDown(ctx, l); err != nil {
+	if delay := f.delay(e); delay > 0 {
+		if cool, err = f.coolDown(ctx, l, delay); err != nil {
 			return nil, err
 		}
 		size += len(cool.Lock.Value) + len(cool.Hold.Value)
@@ -91,9 +91,10 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 	return &small
 }
 
-// record returns r as it is stored, with the leases that it is on. An answer that does not settle its event stays in the record, which the next attempt
+// record returns the record as it is stored, with the leases that it is on. An answer that does not settle its event stays in the record, which the next attempt
 // replaces: apart, those of a hundred attempts would be there at a time.
-func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, writer string) (stored protocol.Leased, err error) {
+func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
+	l, r, writer := e.Lock, e.Record, e.Writer
 	var answer []byte
 	if l.ReplayFor == 0 || !r.Kept {
 		stored.Value, err = protocol.EncodeRecord(r, writer)
@@ -104,12 +105,40 @@ func (f *Finisher) record(ctx context.Context, l *idem.Lock, r *idem.Record, wri
 		return stored, err
 	}
 	row := protocol.RowOf(r)
-	if stored.Lease, err = f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row); err != nil || answer == nil {
+	if stored.Lease, err = f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row); err != nil {
 		return stored, err
+	}
+	if e.leavesQuestion() {
+		question := idem.OpenQuestion{Route: l.Route, URL: l.Question.URL}
+		stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindQuestions, r.Execution), Leased: protocol.Leased{
+			Value: protocol.EncodeQuestion(&question), Lease: stored.Lease,
+		}}
+		return stored, nil
+	}
+	if answer == nil {
+		return stored, nil
 	}
 	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindAnswers, r.Execution), Leased: protocol.Leased{Value: answer}}
 	stored.Apart.Lease, err = f.Leases.Take(ctx, l.ReplayFor, "", nil)
 	return stored, err
+}
+
+// leavesQuestion reports whether the service is to be asked what became of the execution. What is
+// parked is asked about by the worker that runs it, and an end by a person is not corrected.
+func (e *Ended) leavesQuestion() bool {
+	by := e.Record.Abort
+	return e.Lock.Question != nil && e.Lock.Parked == nil && e.Record.Outcome == idem.Unknown && (by == nil || by.By == Policy)
+}
+
+// delay returns for how long the lock stays closed after the end; 0 = it is free at once.
+func (f *Finisher) delay(e *Ended) time.Duration {
+	switch {
+	case e.leavesQuestion():
+		return max(e.Lock.ReleaseDelay, e.Lock.Question.Window)
+	case f.mayStillRun(e):
+		return e.Lock.ReleaseDelay
+	}
+	return 0
 }
 
 // mayStillRun reports whether the upstream may still work on an execution that ends. For a parked one
@@ -130,13 +159,13 @@ func (f *Finisher) mayStillRun(e *Ended) bool {
 }
 
 // coolDown makes the cooling lock on a new lease. If its transaction gets no answer, the lease is left to run out: the transaction may yet use it.
-func (f *Finisher) coolDown(ctx context.Context, l *idem.Lock) (*protocol.Cooling, error) {
-	lease, err := f.Pool.NewLease(ctx, l.ReleaseDelay)
+func (f *Finisher) coolDown(ctx context.Context, l *idem.Lock, delay time.Duration) (*protocol.Cooling, error) {
+	lease, err := f.Pool.NewLease(ctx, delay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(l.ReleaseDelay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(delay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
 	cold.Cancel, cold.Parked, cold.Limit = nil, nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {

@@ -37,6 +37,7 @@ const (
 	KindRecords      = "r/"          // <name>
 	KindOlderRecords = "keys/"       // of an earlier release, in another form
 	KindAnswers      = "answers/"    // <execution>: the answer of its record, if it expires before that
+	KindQuestions    = "questions/"  // <execution>: its record says unknown, and the service is to be asked
 	KindCancels      = "cancels/"    // <session>/<execution>: that session's process has to look at its lock
 	KindForgets      = "forgets/"    // <execution>: every process has to drop a cached record of it
 	KindRequests     = "requests/"   // <execution>: the stored request, if it is parked

@@ -173,6 +173,7 @@ func (v *lockValue) spell() ([]byte, error) {
 	s.any("cancel", v.Cancel, v.Cancel != nil)
 	s.any("parked", v.Parked, v.Parked != nil)
 	s.any("latest", v.Latest, v.Latest != nil)
+	s.any("question", v.Question, v.Question != nil)
 	s.any("plan", v.Plan, len(v.Plan) > 0)
 	s.flag("held", v.Held)
 	s.count("holdTtlNs", int64(v.HoldTTL))

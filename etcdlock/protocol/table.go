@@ -68,13 +68,14 @@ type Seen struct {
 type Leased struct {
 	Value []byte
 	Lease clientv3.LeaseID
-	// Apart is the answer of a record, in a key of its own that expires before it; nil = it has
-	// none. No compare reads that key.
+	// Apart is the answer of a record, or the question that is open about it, in a key of its own;
+	// nil = it has none. No compare of an execution reads that key.
 	Apart *Apart
 }
 
-// Apart is the answer of one execution's record. Its key names the execution, so an answer is never
-// taken for that of another one.
+// Apart is what one execution's record brings in a key of its own: its answer, or, of an unknown
+// outcome, the question for the service. The key names the execution, so it is never taken for that
+// of another one.
 type Apart struct {
 	Key string
 	Leased
@@ -255,6 +256,21 @@ func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
 		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
+		nil)
+}
+
+// Correct writes down what the service says of an event whose record says unknown, and deletes the
+// question. It compares everything that a later attempt of the event would be: one that runs or
+// waits is not rewritten. With cools, the lock is that of the execution, which cools, and is freed.
+// With a mark the event went through.
+func Correct(k Keys, at Seen, record, news Leased, question string, cools bool, mark *Leased) Op {
+	writes := Writes{Put(k.Record, record), Put(k.Forget, news), del(question)}
+	if cools {
+		writes = append(writes, freeLock(k)...)
+	}
+	return txn(
+		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry)},
+		append(writes, raise(k, mark)...),
 		nil)
 }
 

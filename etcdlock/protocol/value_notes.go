@@ -62,6 +62,25 @@ func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
 	return &v.Pause, nil
 }
 
+type questionValue struct {
+	Version int `json:"v"`
+	idem.OpenQuestion
+}
+
+// EncodeQuestion returns a question as it is stored.
+func EncodeQuestion(q *idem.OpenQuestion) []byte { return encode(questionValue{othersVersion, *q}) }
+
+// QuestionAt reads a question and its key.
+func (y Layout) QuestionAt(kv *mvccpb.KeyValue) (*idem.OpenQuestion, error) {
+	var v questionValue
+	if err := decode("a question", kv.Value, othersVersion, &v); err != nil {
+		return nil, err
+	}
+	v.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), y.All(KindQuestions)))
+	v.Revision, v.Lease = kv.ModRevision, kv.Lease
+	return &v.OpenQuestion, nil
+}
+
 type seenValue struct {
 	Version int `json:"v"`
 	idem.SeenMark

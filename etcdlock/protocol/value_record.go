@@ -109,7 +109,7 @@ func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	answered := r.Answer != nil
 	whole := answered && r.Answer.Whole
-	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0
+	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0 || r.Asked != nil
 	apart := answered && r.Answer.Apart
 	own := strings.HasSuffix(r.Holder, "/"+*writer)
 	c.flags(&r.Kept, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
@@ -120,7 +120,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	c.int(&r.Tries)
 	word(c, &r.ParkedOn, parkOns)
 	if rare {
-		c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries)
+		c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries, &r.Asked)
 	}
 	if !own {
 		c.text(writer)

@@ -120,6 +120,8 @@ func (m *model) checkBefore(s *state, t *txn) {
 		m.noteCancel(s, t)
 	case forget:
 		m.checkForget(s, t)
+	case correct:
+		m.checkCorrect(s, t)
 	default:
 		m.checkParkedBefore(s, t)
 	}
@@ -244,6 +246,24 @@ func (m *model) checkForget(s *state, t *txn) {
 	s.known.settled[e], s.known.final[e], s.known.forgotten[e] = false, 0, true
 	if p := m.position(t.by); p != 0 && s.known.newest == p {
 		s.known.newest = 0
+	}
+}
+
+// checkCorrect: the service has said what became of an execution whose record says unknown.
+func (m *model) checkCorrect(s *state, t *txn) {
+	e, k, l := m.event(t.by), &s.known, &s.locks[m.lock(t.by)]
+	if r := s.records[e]; r.by != t.by || r.outcome != failedUnsure {
+		m.broke(correctsWhatWasAsked)
+	}
+	if t.frees {
+		if !l.cooling || l.by != t.by {
+			m.broke(ownLockOnly)
+		}
+		k.closed[m.lock(t.by)] = 0
+	}
+	if k.ended[t.by] = t.outcome; t.outcome == success {
+		k.settled[e] = true
+		k.newest = max(k.newest, m.position(t.by))
 	}
 }
 

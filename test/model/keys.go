@@ -95,6 +95,10 @@ func answerOf(k *spelled, x execution) string {
 	return k.layout.Of(protocol.KindAnswers, k.lock[x].Execution)
 }
 
+func questionOf(k *spelled, x execution) string {
+	return k.layout.Of(protocol.KindQuestions, k.lock[x].Execution)
+}
+
 func sessionName(i session) string { return protocol.SessionAlive(fmt.Sprintf("session%d", i)) }
 
 // ref finds a key that a transaction names. The lock of an execution under the other strategy is
@@ -105,6 +109,7 @@ func (k *spelled) ref(key string) ref {
 	case ok:
 		return r
 	case strings.HasPrefix(key, k.layout.All(protocol.KindForgets)),
+		strings.HasPrefix(key, k.layout.All(protocol.KindQuestions)),
 		strings.HasPrefix(key, k.layout.All(protocol.KindLocks)):
 		return ref{unreadKey, 0}
 	}

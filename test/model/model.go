@@ -81,6 +81,7 @@ const (
 	answerLater    // a kept answer is not written with its record
 	leftAnswerRuns // a duplicate, where the kept answer has left
 	passesClient   // whose lock of the workflow it has seen
+	correctsBesideCopy
 )
 
 func newModel(sc scenario) *model {

@@ -64,9 +64,14 @@ var brokenBy = map[kind]map[string]string{
 		"lock.mod":      "cancel, guard",
 		"alive.present": "cancel, guard",
 	},
-	cancel:              {"lock.mod": "unreachable, cancel"},
-	cancelWaiting:       {"entry.mod": "wait, cancel"},
-	forget:              {"record.mod": "known failure, forget"},
+	cancel:        {"lock.mod": "unreachable, cancel"},
+	cancelWaiting: {"entry.mod": "wait, cancel"},
+	forget:        {"record.mod": "known failure, forget"},
+	correct: {
+		"record.mod": "asked, retry",
+		"lock.mod":   "asked, retry",
+		"other.mod":  "asked, strategy changes",
+	},
 	forceRelease:        {"lock.mod": "final cancel"},
 	forceReleaseCooling: {"lock.mod": "release delay, force"},
 
@@ -129,6 +134,7 @@ var redundant = []cover{
 	{claimAsHead, "entry.create", "session.mod", "latest, quiet, cancel", "who has an epoch and knows q has that place"},
 	{handOver, "alive.present", "entry.mod", "wait, session lost", "a place that does not wait parked goes with its session; but a session that is ended by its key alone leaves it"},
 	{handOver, "record.mod", "", "", "as with claim as head"},
+	{correct, "entry.absent", "", "", "what waits compares the record when its turn comes"},
 	{adopt, "lock.create", "lock.mod", "adopt twice", "a lock of the revision seen is the lock seen"},
 	{putHold, "lock.create", "lock.mod", "hold, retry", "a lock of the revision seen is the lock seen"},
 	{guard, "lock.create", "lock.mod", "cancel, guard", "a lock of the revision seen is the lock seen"},
@@ -148,6 +154,7 @@ var redundant = []cover{
 
 // rules of the processes, beside the compares, and the scenario that needs each.
 var rules = []mutation{
+	{name: "an answer of the service is not written down while its event runs again", scenario: "asked, retry", breaks: correctsBesideCopy},
 	{name: "an ambiguous claim is followed by a fence", scenario: "known failure", breaks: noFence},
 	{name: "a claim after an ambiguous one has a new execution ID", scenario: "fail fast, three copies, forget", breaks: sameIDAgain},
 	{name: "a lock that comes after the sender's 503 is given back", scenario: "known failure", breaks: lateLockIsKept},

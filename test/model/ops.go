@@ -90,6 +90,9 @@ func (m *model) sound(t *txn) protocol.Op {
 		return protocol.CancelWaiting(k, at, m.recordOf(t))
 	case forget:
 		return protocol.Forget(k, at, leased(0), m.markOf(t.by), t.letter)
+	case correct:
+		k = m.ended(t)
+		return protocol.Correct(k, at, m.recordOf(t), leased(0), questionOf(&m.spelled, t.by), t.frees, m.raised(t))
 	case forceRelease:
 		return protocol.ForceRelease(m.ended(t), at, m.recordOf(t), leased(0))
 	case forceReleaseCooling:

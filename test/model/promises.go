@@ -4,42 +4,43 @@ package model
 type promise string
 
 const (
-	oneLiveHolder       promise = "one live holder per workflow: two ran at once, and neither had lost its session, been reaped, forced or closed"
-	oneAlivePerEvent    promise = "one live execution per event: two of them ran at once"
-	settledNeverRuns    promise = "a settled event never runs again"
-	unknownIsBlocked    promise = "under on_unknown: block an event of unknown outcome does not run again"
-	exhaustedWaits      promise = "an event whose attempts are used up does not run again unless a person lets it"
-	finalIsFinal        promise = "after a final cancel the event never runs again"
-	onePlace            promise = "an execution is in exactly one place: queue, lock or record"
-	neverComesBack      promise = "an execution that has ended does not come back"
-	firstEndWins        promise = "the first terminal status wins"
-	settledDoesNotWait  promise = "a duplicate of a settled event is answered and does not wait"
-	settledStays        promise = "the record of a settled event is not written over"
-	knownOutcomeKept    promise = "a known outcome is lost only where somebody else had ended the execution"
-	ownLockOnly         promise = "an end never touches the lock or the place of another execution"
-	refusedBurnsNothing promise = "a refused delivery burns nothing: its sender was told that it did not run, and it did"
-	noGhost             promise = "no lock and no place in the queue without somebody who owns it"
-	placeKept           promise = "a waiter loses its place only with its session, or by a cancel"
-	nobodyWaitsForEver  promise = "nobody waits for ever"
-	firstComeFirst      promise = "first come, first served: a claim passed somebody who waited"
-	cancelNotLost       promise = "a cancel that was asked is never lost"
-	epochKnown          promise = "a process knows the epoch of its session, except while it resolves a lost answer"
-	stepsKept           promise = "the record has the steps that the guard wrote"
-	guardProves         promise = "guard says proceed only to who has the lock"
-	forgetsWhatWasMeant promise = "a forget deletes only the record that it was asked for"
-	tokensGrow          promise = "tokens grow with each holder of a workflow"
-	aliveNotReaped      promise = "a lock is not reaped while its owner is alive"
-	heldAsLongAsTold    promise = "a held lock lives as long as its holder was told"
-	holdWithLock        promise = "a hold is there only while its lock names it"
-	clientHoldsBack     promise = "a client's lock of a workflow holds back what has a lock for each event under a lock.limit"
-	delayKept           promise = "after an unknown outcome nobody gets the lock for the release_delay"
-	copyGetsTheSame     promise = "an attached copy gets the end of the execution that it attached to"
-	answerStays         promise = "the kept answer of a settled event is there until its time is over"
-	markIsNewest        promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
-	oneWaits            promise = "under latest one waits while another one runs"
-	hasSuccessor        promise = "who is replaced has a successor in the queue"
-	replacedAfter       promise = "a sender is told that a newer event waits only when it does, or has"
-	judgedByAll         promise = "an event is held against everything of its scope that went through before its turn"
+	oneLiveHolder        promise = "one live holder per workflow: two ran at once, and neither had lost its session, been reaped, forced or closed"
+	oneAlivePerEvent     promise = "one live execution per event: two of them ran at once"
+	settledNeverRuns     promise = "a settled event never runs again"
+	unknownIsBlocked     promise = "under on_unknown: block an event of unknown outcome does not run again"
+	exhaustedWaits       promise = "an event whose attempts are used up does not run again unless a person lets it"
+	finalIsFinal         promise = "after a final cancel the event never runs again"
+	onePlace             promise = "an execution is in exactly one place: queue, lock or record"
+	neverComesBack       promise = "an execution that has ended does not come back"
+	firstEndWins         promise = "the first terminal status wins"
+	settledDoesNotWait   promise = "a duplicate of a settled event is answered and does not wait"
+	settledStays         promise = "the record of a settled event is not written over"
+	knownOutcomeKept     promise = "a known outcome is lost only where somebody else had ended the execution"
+	ownLockOnly          promise = "an end never touches the lock or the place of another execution"
+	refusedBurnsNothing  promise = "a refused delivery burns nothing: its sender was told that it did not run, and it did"
+	noGhost              promise = "no lock and no place in the queue without somebody who owns it"
+	placeKept            promise = "a waiter loses its place only with its session, or by a cancel"
+	nobodyWaitsForEver   promise = "nobody waits for ever"
+	firstComeFirst       promise = "first come, first served: a claim passed somebody who waited"
+	cancelNotLost        promise = "a cancel that was asked is never lost"
+	epochKnown           promise = "a process knows the epoch of its session, except while it resolves a lost answer"
+	stepsKept            promise = "the record has the steps that the guard wrote"
+	guardProves          promise = "guard says proceed only to who has the lock"
+	forgetsWhatWasMeant  promise = "a forget deletes only the record that it was asked for"
+	correctsWhatWasAsked promise = "an answer of the service corrects only the record that it was asked about"
+	tokensGrow           promise = "tokens grow with each holder of a workflow"
+	aliveNotReaped       promise = "a lock is not reaped while its owner is alive"
+	heldAsLongAsTold     promise = "a held lock lives as long as its holder was told"
+	holdWithLock         promise = "a hold is there only while its lock names it"
+	clientHoldsBack      promise = "a client's lock of a workflow holds back what has a lock for each event under a lock.limit"
+	delayKept            promise = "after an unknown outcome nobody gets the lock for the release_delay"
+	copyGetsTheSame      promise = "an attached copy gets the end of the execution that it attached to"
+	answerStays          promise = "the kept answer of a settled event is there until its time is over"
+	markIsNewest         promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
+	oneWaits             promise = "under latest one waits while another one runs"
+	hasSuccessor         promise = "who is replaced has a successor in the queue"
+	replacedAfter        promise = "a sender is told that a newer event waits only when it does, or has"
+	judgedByAll          promise = "an event is held against everything of its scope that went through before its turn"
 )
 
 const (
@@ -307,7 +308,8 @@ func (m *model) begin(s *state, d int) {
 
 // checkJudged is for the first byte: what went through before an event had the lock was known then.
 func (m *model) checkJudged(s *state, x execution, newest uint8) {
-	if p := m.position(x); p != 0 && m.lockCount == 1 && newest <= p && s.known.newest > p && s.known.excuse[x] == 0 {
+	late := m.budget.ask > s.left.ask // what the service said may be known after a later event has begun
+	if p := m.position(x); p != 0 && !late && m.lockCount == 1 && newest <= p && s.known.newest > p && s.known.excuse[x] == 0 {
 		m.broke(judgedByAll)
 	}
 }
@@ -492,7 +494,9 @@ func (m *model) checkQuiet(s *state) {
 			m.broke(nobodyWaitsForEver)
 		}
 		for n := range uint8(idsPerArrival) {
-			if end := s.known.ended[executionOf(d, n)]; t.at == done && t.answer.notExecuted() && (end == success || end == failed) {
+			x := executionOf(d, n)
+			end := s.known.ended[x]
+			if t.at == done && t.answer.notExecuted() && (end == success || end == failed && s.known.upstream[x] != notCalled) {
 				m.broke(refusedBurnsNothing)
 			}
 		}

@@ -34,6 +34,7 @@ type budget struct {
 	cancel    uint8
 	force     uint8
 	forget    uint8
+	ask       uint8 // the service is asked what became of an unknown outcome
 	guard     uint8
 	beat      uint8
 	age       uint8 // max_duration reached

@@ -40,6 +40,7 @@ const (
 	sweepLetter
 	takeTurn
 	dropTurn
+	correct
 	kinds
 )
 
@@ -52,7 +53,7 @@ var kindNames = [kinds]string{
 	parkRunning: "parkRunning", attempt: "attempt", rest: "rest", carry: "carry", settleParked: "settleParked",
 	settleTooOld: "settleTooOld", endUncarried: "endUncarried", endParkedPlace: "endParkedPlace",
 	forceReleaseParked: "forceReleaseParked", runNow: "runNow", rerun: "rerun", sweepLetter: "sweepLetter",
-	takeTurn: "takeTurn", dropTurn: "dropTurn",
+	takeTurn: "takeTurn", dropTurn: "dropTurn", correct: "correct",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -85,6 +86,7 @@ type txn struct {
 	over           execution // that it replaces in the queue; 0 = nobody
 	overQ          revision  // mod revision of that place
 	overParked     bool      // that place is of a parked execution
+	frees          bool      // the lock of l, which cools for it
 
 	saw sight // of the lock at l
 }

@@ -249,8 +249,30 @@ func (m *model) people(s *state, to visit) {
 			m.fire(s, t, e,
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
+		m.asked(s, e, to)
 		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {
 			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified, letter: s.requests[i.by] == letterRequest && m.breaks != forgetKeepsLetter}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
 		}
 	}
+}
+
+// asked: a process has asked the service what became of an event of unknown outcome, when that is
+// not at work any more, or has done what it will be asked about.
+func (m *model) asked(s *state, e int, to visit) {
+	i := s.records[e]
+	if s.left.ask == 0 || i.modified == 0 || i.outcome != failedUnsure {
+		return
+	}
+	l := s.locks[m.lock(i.by)]
+	o := m.copyInOther(s, i.by)
+	again := l.created != 0 && !l.cooling && m.event(l.by) == e || o.created != 0 && !o.cooling
+	if (again || s.queue[e].created != 0) && m.breaks != correctsBesideCopy {
+		return
+	}
+	t := txn{kind: correct, by: i.by, prev: i.modified, l: l.modified, o: o.modified, outcome: failed}
+	t.frees = l.created != 0 && l.cooling && l.by == i.by
+	if s.known.upstream[i.by] != notCalled {
+		t.outcome = success
+	}
+	m.fire(s, t, e, func(n *state) { n.left.ask-- }, nothingMore, nothing, to)
 }

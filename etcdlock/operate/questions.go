@@ -1,0 +1,160 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"hooklock/etcdlock/commit"
+	"hooklock/etcdlock/finish"
+	"hooklock/etcdlock/history"
+	"hooklock/etcdlock/protocol"
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// Questions are what the service is to be asked about events of unknown outcome. It is safe for concurrent use.
+type Questions struct{ op *Operator }
+
+// NewQuestions returns the questions that op's ledger keeps.
+func NewQuestions(op *Operator) *Questions { return &Questions{op} }
+
+// Open returns open questions of all processes, at most most of them. It returns idem.ErrStoreUnavailable if etcd cannot be read.
+func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion, err error) {
+	o := q.op.o
+	kvs, _, err := o.Pool.Keys(ctx, o.Layout.All(protocol.KindQuestions), clientv3.WithPrefix(), clientv3.WithLimit(int64(most)))
+	if err != nil {
+		return nil, commit.Unavailable(err)
+	}
+	for _, kv := range kvs {
+		if one, err := o.Layout.QuestionAt(kv); err == nil { // else it is of a newer release, which asks it
+			all = append(all, *one)
+		}
+	}
+	return all, nil
+}
+
+// Begin notes that this process asks a question now. It returns false if another process was faster. The question changes to what is stored.
+func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool, err error) {
+	next := *of
+	next.Asked++
+	key := q.op.o.Layout.Of(protocol.KindQuestions, of.Execution)
+	value := protocol.EncodeQuestion(&next)
+	put := protocol.Leased{Value: value, Lease: clientv3.LeaseID(of.Lease)}
+	answer := q.op.o.Sender.Do(ctx, commit.NewRequest(key, protocol.Declare(key, of.Revision, put), len(value)))
+	if answer.Err != nil || !answer.Succeeded {
+		return false, answer.Err
+	}
+	next.Revision = answer.Revision
+	*of = next
+	return true, nil
+}
+
+// Answer writes down what the service said of an execution whose record says unknown, and frees the lock that waits for it. It returns nil without an
+// error if nothing was to be corrected: the event was forgotten, was ended or let run by a person, or has run again; then only the question goes. It
+// returns idem.ErrStoreUnavailable. status is what duplicates get of an event that was executed.
+func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked, status int) (corrected *idem.Record, err error) {
+	c := &correction{op: q.op, said: said, status: status, question: q.op.o.Layout.Of(protocol.KindQuestions, id), writer: session.NewName()}
+	c.said.At = said.At.UTC().Round(time.Millisecond)
+	err = q.op.repeat(ctx, id, c.try)
+	if errors.Is(err, idem.ErrNoExecution) {
+		err = q.op.drop(ctx, c.question)
+	}
+	return c.record, err
+}
+
+// drop deletes a question that needs no answer.
+func (op *Operator) drop(ctx context.Context, question string) error {
+	if answer := op.o.Sender.Do(ctx, commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
+		return commit.Unavailable(answer.Err)
+	}
+	return nil
+}
+
+// correction is the answer to a question, on its way into the record.
+type correction struct {
+	op       *Operator
+	said     idem.Asked
+	status   int    // for duplicates
+	question string // its key
+	writer   string // marks the record that it writes
+
+	record *idem.Record
+}
+
+func (c *correction) try(ctx context.Context, at *history.State) (done bool, err error) {
+	o, r := c.op.o, at.Ended(at.ID)
+	switch {
+	case r != nil && at.Writer == c.writer: // an attempt whose answer got lost
+		c.record = r
+		return true, nil
+	case at.Unread != nil:
+		return true, commit.Unavailable(at.Unread)
+	case r == nil || !isOpen(r), at.CopyRuns(at.Scope.Key) != nil, at.Copied != nil:
+		return true, c.op.drop(ctx, c.question)
+	}
+	request, err := c.request(ctx, at, r)
+	if err != nil {
+		return false, err
+	}
+	answer := o.Sender.Do(ctx, request)
+	o.Leases.DropIfGone(request.SharedLease, answer.Err)
+	if answer.Err == nil && answer.Succeeded {
+		c.record.Revision = answer.Revision
+		return true, nil
+	}
+	c.record = nil
+	return false, answer.Err
+}
+
+// isOpen reports whether the service may decide what became of the execution of r: no person has.
+func isOpen(r *idem.Record) bool {
+	return r.Outcome == idem.Unknown && !r.Final && (r.Abort == nil || r.Abort.By == finish.Policy)
+}
+
+// correct returns r as the answer leaves it.
+func (c *correction) correct(r *idem.Record) *idem.Record {
+	next := *r
+	next.Asked, next.Outcome = &c.said, c.said.Outcome
+	if next.Outcome == idem.Executed {
+		next.Status, next.Error, next.Abort, next.Kept = idem.Success, nil, nil, true
+		next.Answer = &idem.Answer{Status: c.status, Whole: true}
+	}
+	return &next
+}
+
+func (c *correction) request(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
+	o, k := c.op.o, at.Keys
+	c.record = c.correct(r)
+	value, err := protocol.EncodeRecord(c.record, c.writer)
+	if err != nil {
+		return nil, fmt.Errorf("correct %s: %w", at.ID, err)
+	}
+	row := protocol.RowOf(c.record)
+	lease, err := o.Leases.Take(ctx, r.Retention, protocol.KindRecords, &row)
+	if err != nil {
+		return nil, err
+	}
+	news, err := o.Leases.Notice(ctx, commit.NoticeLife)
+	if err != nil {
+		return nil, err
+	}
+	var mark *protocol.Leased
+	if value := protocol.MarkOf(&r.Entry); value != nil && c.record.Status == idem.Success {
+		k.Mark, mark = o.Layout.Mark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
+	}
+	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID
+	seen := protocol.Seen{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
+	txn := protocol.Correct(k, seen, protocol.Leased{Value: value, Lease: lease}, news, c.question, cools, mark)
+	request := commit.NewRequest(k.Lock, txn, len(value)+len(news.Value))
+	if request.SharedLease = lease; cools {
+		request = request.AddSlots(k)
+	}
+	if mark != nil {
+		request.Slots = append(request.Slots, k.Mark)
+	}
+	return request, nil
+}
