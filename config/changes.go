@@ -97,6 +97,9 @@ func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
 	if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
 		reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
 	}
+	if was.Ask.Authorization != r.Ask.Authorization {
+		reload = append(reload, fmt.Sprintf("route %s: authorization of ask", r.Name))
+	}
 	if was.Handshake.Token != r.Handshake.Token {
 		reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
 	}

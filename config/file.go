@@ -175,6 +175,8 @@ func (f *fileParser) value(k *key, path string, n *yaml.Node) {
 		f.entries(k, path, n)
 	case kindCounts:
 		f.counts(k, path, n)
+	case kindMembers:
+		f.members(k, path, n)
 	default:
 		f.scalar(k, path, n)
 	}
@@ -249,10 +251,39 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 	f.set(path, counts, at)
 }
 
+// members reads a map of scalars as their texts.
+func (f *fileParser) members(k *key, path string, n *yaml.Node) {
+	at := f.at(n)
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.refuse(f.at(n), path, "needs %s", k.example())
+		return
+	}
+	members := map[string]string{}
+	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
+		entry := named(path, name)
+		f.places[entry] = f.at(keyNode)
+		if value = f.resolve(value); value == nil {
+			return
+		}
+		if value.Kind != yaml.ScalarNode {
+			f.refuse(f.at(value), entry, "needs a text, a number, true or false; a member inside of another one is written data.state")
+			return
+		}
+		members[name] = value.Value
+	})
+	f.set(path, members, at)
+}
+
 func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 	at := f.at(n)
 	if n = f.resolve(n); n == nil {
 		return
+	}
+	if n.Kind == yaml.ScalarNode && !isNull(n) && k.owner == "Reply" { // one status is usual there
+		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}, Line: n.Line, Column: n.Column}
 	}
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		f.refuse(f.at(n), path, "needs a list: [%s]", k.quotable(n.Value))

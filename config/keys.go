@@ -23,6 +23,7 @@ const (
 	kindStatuses             // []StatusRange
 	kindEntries              // map whose entries are settings of their own: respond, labels
 	kindCounts               // map of names to numbers, as a whole
+	kindMembers              // map of names to texts, as a whole
 	kindGroup                // a struct with settings of its own
 	kindItems                // list of such structs, which are never inside another list
 )
@@ -137,6 +138,8 @@ func (k *key) classify() {
 		k.kind = kindEntries
 	case reflect.TypeFor[SharedLimits]():
 		k.kind = kindCounts
+	case reflect.TypeFor[Members]():
+		k.kind = kindMembers
 	default:
 		if k.typ.Kind() == reflect.Slice {
 			k.kind = kindItems

@@ -109,7 +109,7 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 		value = values
 	case kindItems:
 		err = errors.New("cannot be set as a whole; name one of them by its number, from 0, and one of its settings")
-	case kindCounts:
+	case kindCounts, kindMembers:
 		err = errors.New("is read from the file alone, because its names are not those of variables")
 	case kindEntries:
 		err = errors.New("cannot be set as a whole; name one of its entries: " + k.example())

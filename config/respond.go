@@ -7,6 +7,10 @@ import (
 	"hooklock/idem"
 )
 
+// RespondAsked is the entry of respond for duplicates of an event that the service says to have
+// executed (ask). It is no decision: they are replayed.
+const RespondAsked = "asked"
+
 // refusals returns the decisions that Hooklock answers itself, so that their status can be chosen. The status of parked is park.answer.
 func refusals() []idem.DecisionRow {
 	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() || r.Decision == idem.DecisionParked })
@@ -18,7 +22,7 @@ func checkDecision(name string) error {
 	for _, row := range refusals() {
 		words = append(words, string(row.Decision))
 	}
-	if slices.Contains(words, name) {
+	if words = append(words, RespondAsked); slices.Contains(words, name) {
 		return nil
 	}
 	return unknownWord(name, words)

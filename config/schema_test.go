@@ -31,7 +31,7 @@ type generator struct{ comments map[string]string }
 func newGenerator(t *testing.T) generator {
 	t.Helper()
 	g := generator{comments: map[string]string{}}
-	for _, name := range []string{"types.go", "types_park.go", "types_order.go"} {
+	for _, name := range []string{"types.go", "types_ask.go", "types_park.go", "types_order.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -104,6 +104,8 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		items["required"] = []string{"name"}
 		items["anyOf"] = []any{object{"required": either[:1]}, object{"required": either[1:]}}
 		return object{"type": []string{"array", "null"}, "items": items}
+	case kindMembers:
+		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
 	case kindCounts:
 		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "integer", "minimum": 1, "maximum": maxSlots}}
 	case kindEntries:

@@ -65,22 +65,21 @@ func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
 		return list
 	case kindEntries:
 		return p.entries(path, v)
-	case kindCounts:
-		return p.counts(path, v)
+	case kindCounts, kindMembers:
+		return p.whole(path, v)
 	}
 	scalar := k.shown(v)
 	p.comment(scalar, path)
 	return scalar
 }
 
-// counts returns a map on one line, as in sidecar.yaml.
-func (p printer) counts(path string, v reflect.Value) *yaml.Node {
-	counts := v.Interface().(SharedLimits)
+// whole returns a map on one line, as in sidecar.yaml.
+func (p printer) whole(path string, v reflect.Value) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	for _, name := range sortedKeys(counts) {
+	for _, name := range entryNames(v) {
 		text := &yaml.Node{}
 		text.SetString(name)
-		mapping.Content = append(mapping.Content, text, scalarNode(reflect.ValueOf(counts[name])))
+		mapping.Content = append(mapping.Content, text, scalarNode(v.MapIndex(reflect.ValueOf(name))))
 	}
 	p.comment(mapping, path)
 	return mapping

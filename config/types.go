@@ -298,6 +298,8 @@ type Route struct {
 	Uses []string `koanf:"uses"`
 	// One execution per event.
 	Idempotency Idempotency `koanf:"idempotency"`
+	// How the service is asked what became of an event, for idempotency.on_unknown: ask.
+	Ask Ask `koanf:"ask"`
 	// When an execution goes on after its answer.
 	Hold Hold `koanf:"hold"`
 	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
@@ -312,7 +314,8 @@ type Route struct {
 	OnSenderLimit OnSenderLimit `koanf:"on_sender_limit"`
 	// enforce, or observe: decide, count and log, but forward every delivery. Default enforce.
 	Mode Mode `koanf:"mode"`
-	// HTTP status per refusing decision, such as {locked: 503}. Default none: the statuses of the documentation.
+	// HTTP status per refusing decision, such as {locked: 503}; asked is that of duplicates of an event that the service says to have executed. Default
+	// none: the statuses of the documentation.
 	Respond map[string]int `koanf:"respond"`
 }
 
@@ -483,7 +486,8 @@ type Idempotency struct {
 	// Headers that must be equal for a duplicate to get more of the first answer than its status, beside those that look like a
 	// credential by their name (Authorization, Cookie, X-Api-Key, …-Token …). Default none: with verify, the signature decides.
 	Credentials []string `koanf:"credentials"`
-	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until an operator allows it again. Default retry.
+	// What an event gets whose earlier outcome is unknown: retry runs it again, block is 409 until an operator allows it again, ask is 409 until the
+	// service has said what became of it (ask), and without an answer as block. Default retry.
 	OnUnknown idem.OnUnknown `koanf:"on_unknown"`
 	// Attempts of an event that may fail or end with an unknown outcome, tries of a parked one included. After the last one the event waits
 	// for a person: 409, or, if it is parked, as park.on_failure says. Default 20. 0: any number.
@@ -576,8 +580,12 @@ func defaultRoute() Route {
 			Keep:             []StatusRange{{200, 299}},
 			Unknown:          []StatusRange{},
 		},
-		Hold:          Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
-		Park:          defaultPark(),
+		Hold: Hold{OnStatus: []StatusRange{}, TTL: 30 * time.Minute},
+		Park: defaultPark(),
+		Ask: Ask{
+			Executed: Reply{Status: []StatusRange{}, Body: Members{}}, NotExecuted: Reply{Status: []StatusRange{}, Body: Members{}},
+			After: 2 * time.Second, Attempts: 5,
+		},
 		Order:         Order{Unit: idem.UnitNone, OnStale: idem.StaleAnnotate},
 		OnStoreDown:   StoreDownReject,
 		OnSenderLimit: SenderLimitIgnore,

@@ -38,6 +38,7 @@ func (v *validator) routes() {
 		v.lock(path+".lock", r)
 		v.uses(path+".uses", r, pattern)
 		v.idempotency(path+".idempotency", r)
+		v.ask(path, r, pattern)
 		v.hold(path+".hold", r)
 		v.park(path+".park", r)
 		v.order(path+".order", r, pattern)
@@ -386,6 +387,10 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 func (v *validator) respond(path string, statuses map[string]int) {
 	for _, decision := range sortedKeys(statuses) {
 		at, status := join(path, decision), statuses[decision]
+		if decision == RespondAsked {
+			v.require(status >= 200 && status < 300, at, "%d does not say that the event was received; choose a 2xx", status)
+			continue
+		}
 		if err := checkDecision(decision); err != nil {
 			v.check(at, err)
 			continue

@@ -138,6 +138,8 @@ func (k *key) example() string {
 			return "a mapping of name to template, e.g. {order: \"{body.order_number}\"}"
 		}
 		return "a mapping of decision to status, e.g. {locked: 503}"
+	case kindMembers:
+		return "a mapping of members to texts, e.g. {state: paid}"
 	case kindCounts:
 		return "a mapping of names to whole numbers, e.g. {erp: 20}"
 	case kindItems:

@@ -49,7 +49,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	p := &d.route.Policy
 	d.asked = &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order,
+		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order, Question: d.names.Question,
 		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
 		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy) },
 	}

@@ -9,6 +9,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
+	"hooklock/proxy/asking"
 	"hooklock/proxy/sender"
 )
 
@@ -22,6 +23,8 @@ type Route struct {
 	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
+	// Ask says how the service's answers about unknown outcomes are understood; nil: it is not asked.
+	Ask *asking.Rule
 	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
 	Renewer *sender.Renewer
 	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.

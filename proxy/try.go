@@ -3,9 +3,11 @@ package proxy
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"hooklock/idem"
 	"hooklock/idem/guard"
+	"hooklock/proxy/asking"
 )
 
 // Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
@@ -15,6 +17,20 @@ func (h *Handler) Policy(route string) *idem.Policy {
 		return &r.Policy
 	}
 	return nil
+}
+
+// AskRule returns how the route of that name asks the service about unknown outcomes; nil: it does
+// not, or there is no such route. It implements asking.Options.Rule.
+func (h *Handler) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
+	if r := h.rules.Load().Table.named(route); r != nil && r.Ask != nil {
+		return r.Policy.Ask, r.Ask
+	}
+	return nil, nil
+}
+
+// Asks reports whether any route asks the service about unknown outcomes.
+func (h *Handler) Asks() bool {
+	return slices.ContainsFunc(h.rules.Load().Table.Routes, func(r *Route) bool { return r.Ask != nil })
 }
 
 // Try sends the request of a parked execution once, and ends x with what is known then. It implements worker.Options.Try.

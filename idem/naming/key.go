@@ -57,6 +57,8 @@ type KeySpec struct {
 	OrderUnit           idem.OrderUnit
 	// Labels are what the event is found by, beside its ID.
 	Labels []LabelSpec
+	// Question is the template of the URL that says what became of an event; empty: there is none.
+	Question string
 	// Uses are the limits that deliveries count against, as limits.shared names them: each is a template.
 	Uses []string
 }
@@ -74,6 +76,7 @@ type Keys struct {
 	order    *ordering // nil: order is not checked
 	uses     []*Template
 	labels   []label
+	question *Template // nil: nothing is asked
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
@@ -96,6 +99,11 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	}
 	if k.labels, err = newLabels(spec.Labels, set); err != nil {
 		return nil, err
+	}
+	if spec.Question != "" {
+		if k.question, err = compile(spec.Question, set); err != nil {
+			return nil, fmt.Errorf("ask.url: %w", err)
+		}
 	}
 	switch spec.Missing {
 	case "":
@@ -153,6 +161,8 @@ type Names struct {
 	Limits []idem.Slot
 	// Labels are those that the delivery has.
 	Labels idem.Labels
+	// Question is the URL, or the path of the upstream, that says what became of the event; "" = there is none.
+	Question string
 }
 
 // Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
@@ -191,13 +201,16 @@ func (k *Keys) NameAll(m *Message) (Names, []*NameError) {
 	return names, faults
 }
 
-// annotate adds what names do not need: the order and the labels.
+// annotate adds what names do not need: the order, the labels and the question.
 func (k *Keys) annotate(m *Message, names *Names) {
 	if k.order != nil {
 		k.order.read(m, names)
 	}
 	if len(k.labels) > 0 {
 		names.Labels = readLabels(m, k.labels)
+	}
+	if k.question != nil {
+		names.Question = readQuestion(m, k.question)
 	}
 }
 

@@ -55,6 +55,7 @@ type instruments struct {
 	unrecorded   *counter[string]
 	reloads      *counter[string]
 	messages     *counter[string]
+	asked        *counter[resultKey]
 	tries        *counter[resultKey]
 	parkEnds     *counter[resultKey]
 	accepted     *counter[resultKey]
@@ -94,6 +95,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		accepted:     newCounter(m, "hooklock.parked.accepted", "{event}", "Deliveries that were accepted to run later, by the reason.", reasonLabels),
 		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events that could not be stored (keep: the delivery is answered as without park) or read (fetch: the event waits).", labelsOf("operation")),
 		reloads:      newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.", labelsOf("result")),
+		asked:        newCounter(m, "hooklock.asked", "{event}", "Events of unknown outcome that the service was asked about, by what it said; unknown: they wait for a person.", outcomeLabels),
 		messages:     newCounter(m, "hooklock.notify.messages", "{message}", "Messages about what needs attention, of this replica. failed: the receiver did not take it, and it is sent again.", labelsOf("result")),
 
 		overhead:   newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s", "Time of a delivery on a route without the call of the upstream. Includes waiting.", overheadBounds),

@@ -113,6 +113,9 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Ignore:     c.Ignore,
 		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
 	}
+	if c.Idempotency.OnUnknown == idem.UnknownAsk {
+		spec.Question = c.Ask.URL
+	}
 	if !c.Idempotency.Enabled { // every delivery is its own event: its ID is not read
 		spec.EventID, spec.Missing = "", naming.MissingPayload
 	}
@@ -132,7 +135,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 	r := &proxy.Route{
 		Name: c.Name, Former: c.FormerNames, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Digest: c.Digest, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
-		Respond: map[idem.Decision]int{},
+		Respond: map[idem.Decision]int{}, Ask: askRule(c),
 	}
 	r.Policy.Order = order
 	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
@@ -144,6 +147,9 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		r.RetryAfterUnit = preset.RetryAfterUnit
 	}
 	for decision, status := range c.Respond {
+		if decision == config.RespondAsked {
+			continue // see askPolicy
+		}
 		r.Respond[idem.Decision(decision)] = status
 	}
 	return r, nil
@@ -157,7 +163,7 @@ func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 		Idempotency: c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
 		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), ReplayRetention: c.Idempotency.ReplayRetention, OnMismatch: onMismatch(c.Idempotency.OnMismatch),
 		OnUnknown: c.Idempotency.OnUnknown, Attempts: c.Idempotency.Attempts, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
-		Observe: c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park),
+		Observe: c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park), Ask: askPolicy(c),
 	}
 	for _, name := range c.Idempotency.Credentials {
 		p.Credentials = append(p.Credentials, strings.ToLower(name))

@@ -1,0 +1,194 @@
+package asking
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hooklock/idem"
+)
+
+const (
+	// lookEvery is the time between two looks for open questions.
+	lookEvery = time.Second
+	// mostOpen bounds the open questions that are looked at at a time, over all processes.
+	mostOpen = 1000
+	// mostAsked bounds the questions that this process asks at a time.
+	mostAsked = 8
+)
+
+// Ledger keeps the open questions; *operate.Questions implements it. Its methods return
+// idem.ErrStoreUnavailable.
+type Ledger interface {
+	Open(ctx context.Context, most int) ([]idem.OpenQuestion, error)
+	// Begin notes that this process asks now; false: another process was faster.
+	Begin(ctx context.Context, q *idem.OpenQuestion) (mine bool, err error)
+	// Answer writes down what the service said; nil: there was nothing to correct.
+	Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked, status int) (*idem.Record, error)
+}
+
+// Options are what an Asker works with.
+type Options struct {
+	Ledger  Ledger
+	Service Service
+	// Rule returns the policy and the rule of a route; nil: this process does not have the route, or it
+	// does not ask. Asks reports whether any route does.
+	Rule func(route string) (*idem.AskPolicy, *Rule)
+	Asks func() bool
+	// RequestTimeout bounds each request to the ledger.
+	RequestTimeout time.Duration
+	// OnAnswer is called with each question that was answered, or given up. It must not block.
+	OnAnswer func(Event)
+	Now      func() time.Time
+}
+
+// Event is the end of one question.
+type Event struct {
+	Route     string
+	Execution idem.ExecutionID
+	Said      idem.Asked
+	// Record is as it is now; nil: a person had decided meanwhile, or the event ran again.
+	Record *idem.Record
+}
+
+// Asker asks the service about events of unknown outcome.
+type Asker struct {
+	o      Options
+	client *client
+	tasks  sync.WaitGroup
+	free   chan struct{} // a place for each question that may be asked now
+
+	// seen is for the goroutine of Run: when this process first saw a question as it is.
+	seen map[idem.ExecutionID]sight
+
+	mu    sync.Mutex
+	asked map[idem.ExecutionID]bool // those that are being asked
+}
+
+// sight is the revision of a question, and since when this process knows it.
+type sight struct {
+	revision int64
+	since    time.Time
+}
+
+// New returns an Asker. Run has to be called.
+func New(o Options) *Asker {
+	return &Asker{
+		o: o, client: newClient(&o.Service), free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{}, asked: map[idem.ExecutionID]bool{},
+	}
+}
+
+// Run asks until ctx ends, and then waits for what it is asking.
+func (a *Asker) Run(ctx context.Context) {
+	defer a.tasks.Wait()
+	for wait := time.NewTicker(lookEvery); ; {
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+		}
+		if a.o.Asks() {
+			a.look(ctx)
+		}
+	}
+}
+
+// look begins to ask what is due. When a question becomes due counts from the moment at which this
+// process saw it: the clocks of two processes are never compared.
+func (a *Asker) look(ctx context.Context) {
+	reading, cancel := context.WithTimeout(ctx, a.o.RequestTimeout)
+	open, err := a.o.Ledger.Open(reading, mostOpen)
+	cancel()
+	if err != nil {
+		return // it is looked for again
+	}
+	before, now := a.seen, a.o.Now()
+	a.seen = make(map[idem.ExecutionID]sight, len(open))
+	for _, q := range open {
+		s := before[q.Execution]
+		if s.revision != q.Revision {
+			s = sight{q.Revision, now}
+		}
+		a.seen[q.Execution] = s
+		policy, rule := a.o.Rule(q.Route)
+		if policy == nil || now.Sub(s.since) < policy.Pause(q.Asked) || !a.enter(q.Execution) {
+			continue
+		}
+		a.tasks.Go(func() {
+			defer a.leave(q.Execution)
+			a.ask(ctx, policy, rule, q)
+		})
+	}
+}
+
+// enter reports whether the question may be asked now: there is a place, and it is not being asked.
+func (a *Asker) enter(id idem.ExecutionID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asked[id] {
+		return false
+	}
+	select {
+	case a.free <- struct{}{}:
+		a.asked[id] = true
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *Asker) leave(id idem.ExecutionID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.asked, id)
+	<-a.free
+}
+
+// ask asks once. A process that dies after the last question leaves it without an answer: whatever
+// process sees it next gives it up.
+func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q idem.OpenQuestion) {
+	said := idem.Asked{Outcome: idem.Unknown, URL: q.URL, Times: q.Asked, Detail: "the process that asked last has ended"}
+	if q.Asked < policy.Attempts {
+		writing, cancel := a.bounded(ctx)
+		mine, err := a.o.Ledger.Begin(writing, &q)
+		cancel()
+		if err != nil || !mine {
+			return
+		}
+		outcome, status, err := a.client.get(ctx, rule, q.URL)
+		if ctx.Err() != nil {
+			return
+		}
+		said = idem.Asked{Outcome: outcome, URL: q.URL, Status: status, Times: q.Asked}
+		if err != nil {
+			said.Detail = err.Error()
+		}
+		if outcome == idem.Unknown && q.Asked < policy.Attempts {
+			return // it is asked again
+		}
+	}
+	said.At = a.o.Now()
+	for {
+		writing, cancel := a.bounded(ctx)
+		record, err := a.o.Ledger.Answer(writing, q.Execution, said, policy.Answer)
+		cancel()
+		if err == nil {
+			a.o.OnAnswer(Event{Route: q.Route, Execution: q.Execution, Said: said, Record: record})
+			return
+		}
+		if ctx.Err() != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
+			return // it is asked again
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+func (a *Asker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), a.o.RequestTimeout)
+}
