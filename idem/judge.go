@@ -13,6 +13,8 @@ type Try struct {
 	Challenge bool
 	// Hopeless: no further try can succeed, whatever the policy says.
 	Hopeless bool
+	// Answerable: the service can be asked what became of the event.
+	Answerable bool
 	// Last: the policy allows no failed try after this one. Only an accepted event has several.
 	Last bool
 }
@@ -104,7 +106,11 @@ func (p *Policy) judgeChallenge() Judgement {
 // judgeUnknown judges a try that may have taken effect.
 func (p *Policy) judgeUnknown(t Try) Judgement {
 	j := Judgement{Outcome: Unknown, Status: Failed, Attached: ToSettle, ParkOn: ParkUnknown, Counts: true}
-	if p.OnUnknown == UnknownBlock {
+	switch {
+	case p.OnUnknown == UnknownAsk && t.Answerable: // what it says decides, whatever number of tries is left
+		j.Accepted = ToTryAgain
+		return j
+	case p.OnUnknown == UnknownBlock || p.OnUnknown == UnknownAsk:
 		j.Accepted, j.Code = ToBlock, DecisionUnknown.Row().Code
 		return j
 	}

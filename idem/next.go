@@ -22,6 +22,8 @@ type Situation struct {
 	// Paused: its route or its workflow is. Blocked: it waits for a person. Full: a limit had no
 	// slot for it. Early: its next try is not due yet.
 	Paused, Blocked, Full, Early bool
+	// Asks: its latest try is of unknown outcome, and the service is asked before another one.
+	Asks bool
 	// HasSlots: it has those of its limits.
 	HasSlots bool
 	// OutOfTurn: the process makes as many tries as it may, and this is none of them.
@@ -109,6 +111,7 @@ const (
 	ActAwaitChange // somebody resumes, unblocks or frees something
 	ActAwaitTime   // its next try becomes due
 	ActAwaitTurn   // the process can make one more try
+	ActAsk         // the service is asked what became of its latest try
 	ActCall        // it is tried
 )
 
@@ -189,12 +192,14 @@ func (s *Situation) untilLock() Action {
 func (s *Situation) untilCall() Action {
 	waits := s.Paused || s.Blocked || s.Full
 	switch {
-	case (waits || s.Early) && s.HasSlots:
+	case (waits || s.Early || s.Asks) && s.HasSlots:
 		return ActFreeSlots
 	case waits:
 		return ActAwaitChange
 	case s.Early:
 		return ActAwaitTime
+	case s.Asks:
+		return ActAsk
 	case s.OutOfTurn:
 		return ActAwaitTurn
 	case s.Stale == StaleSkipped:

@@ -117,6 +117,9 @@ type Parked struct {
 	Last    *Evidence `json:"last,omitempty"`    // of the latest try that ended
 	Effect  Outcome   `json:"effect,omitempty"`  // of all tries that ended; "" = none has
 	Blocked string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
+	// Asked is how often the service was asked about the latest try; NotToAsk: it is not, because a person
+	// wants the next try.
+	Asked int `json:"asked,omitempty"`
 	// Failed are the newest answers that said that a try failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
 	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes once.
@@ -148,7 +151,7 @@ func (p *Parked) Outcome() Outcome {
 // it, and a try of unknown outcome after an answer that said failure may have succeeded.
 func (p *Parked) AfterTry(last *Evidence) Parked {
 	next := *p
-	next.Trying, next.Last = false, last
+	next.Trying, next.Last, next.Asked = false, last, 0
 	if last.answeredFailure() {
 		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
 		next.Failed = next.Failed[max(0, len(next.Failed)-maxFailed):]
@@ -157,6 +160,36 @@ func (p *Parked) AfterTry(last *Evidence) Parked {
 	case last == nil:
 	case next.Effect == "", last.Outcome != NotExecuted:
 		next.Effect = last.Outcome
+	}
+	return next
+}
+
+// NotToAsk stands in Parked.Asked.
+const NotToAsk = -1
+
+// Asks reports whether the service is to be asked what became of the latest try, before another one.
+func (p *Parked) Asks(policy *Policy, question *Question) bool {
+	return question != nil && policy.Ask != nil && p.Last != nil && p.Last.Outcome == Unknown && p.Asked >= 0 && p.Asked < policy.Ask.Attempts
+}
+
+// AfterQuestion returns p after the service has said what became of the latest try. That did not take
+// effect: it is as if it had not been. Unknown: it is asked again at now and a pause, or waits for a
+// person. p is not changed.
+func (p *Parked) AfterQuestion(said *Asked, policy *AskPolicy, now time.Time) Parked {
+	next := *p
+	next.Asked = said.Times
+	next.NextAttempt, next.Pause = time.Time{}, 0
+	switch {
+	case said.Outcome == NotExecuted:
+		last := *p.Last
+		last.Outcome = NotExecuted
+		next.Last, next.Effect, next.Asked = &last, NotExecuted, 0
+		next.Failures = max(0, p.Failures-1)
+	case said.Times >= policy.Attempts:
+		next.Blocked = "it is unknown whether the upstream executed it, and it did not say: " + said.Detail
+	default:
+		next.Pause = policy.Pause(said.Times)
+		next.NextAttempt = now.Add(next.Pause)
 	}
 	return next
 }

@@ -276,6 +276,8 @@ type End struct {
 	// Kept: the answer settles the event; duplicates get it. Otherwise the event may run again.
 	Kept   bool    `json:"kept,omitempty"`
 	Answer *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
+	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
+	Asked *Asked `json:"asked,omitempty"`
 	// Tried is the try of a parked execution that this ends with, if it is not written down yet; nil: there is none.
 	Tried *Evidence `json:"-"`
 }
@@ -296,8 +298,6 @@ type Record struct {
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
 	// Failed are the newest answers that said that a try of a parked execution failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
-	// Asked is what the service said when its outcome was unknown; nil = it was not asked.
-	Asked *Asked `json:"asked,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known

@@ -68,7 +68,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 			return true, nil
 		}
 		next, p := *at.Lock, *at.Lock.Parked
-		p.Blocked, p.NextAttempt, p.Pause = "", time.Time{}, 0
+		p.Blocked, p.NextAttempt, p.Pause, p.Asked = "", time.Time{}, 0, idem.NotToAsk
 		next.Parked = &p
 		found, done, err = t.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}

@@ -10,7 +10,7 @@ func TestValuesOfAQuestionAreEscaped(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"id":"a-1","shop":"s"}`:         "/orders/a-1?of=s",
 		`{"id":"../admin?x=1#","shop":7}`: "/orders/..%2Fadmin%3Fx%3D1%23?of=7",
-		`{"id":"a&b","shop":"\u00e9"}`:     "/orders/a%26b?of=%C3%A9",
+		`{"id":"a&b","shop":"\u00e9"}`:    "/orders/a%26b?of=%C3%A9",
 		`{"id":"..","shop":"s"}`:          "",
 		`{"id":"a"}`:                      "",
 	} {

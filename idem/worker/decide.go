@@ -38,9 +38,10 @@ type nextStep struct {
 }
 
 // after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
-func after(p *idem.Policy, e *idem.Entry, failures int, t *guard.Tried) nextStep {
+// answerable: the service can be asked what became of it.
+func after(p *idem.Policy, e *idem.Entry, failures int, answerable bool, t *guard.Tried) nextStep {
 	try := t.Try()
-	try.Last = p.IsLastTry(e, failures)
+	try.Last, try.Answerable = p.IsLastTry(e, failures), p.Ask != nil && answerable
 	j := idem.Judge(p, try)
 	step := nextStep{kind: j.Accepted, failed: j.Counts, code: j.Code}
 	switch {
@@ -48,6 +49,9 @@ func after(p *idem.Policy, e *idem.Entry, failures int, t *guard.Tried) nextStep
 		step.pause = min(t.RetryAfter, mostAsked)
 		if j.Outcome == idem.Unknown { // the upstream may still be at work
 			step.pause = max(p.ReleaseDelay, step.pause)
+			if try.Answerable {
+				step.pause = max(p.Ask.Pause(0), step.pause)
+			}
 		}
 	case t.Hopeless:
 		step.code, step.why = t.Failure.Code, t.Failure.Detail

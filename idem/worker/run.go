@@ -68,6 +68,7 @@ func (r *run) next() idem.Action {
 	}
 	if policy != nil {
 		now.Stale = policy.StalenessOf(lock.Stale)
+		now.Asks = r.w.o.Ask != nil && lock.Parked.Asks(policy, lock.Question)
 	}
 	if r.ended != nil {
 		now.After = r.ended.next.kind
@@ -142,6 +143,8 @@ func (r *run) do(what idem.Action) (over bool) {
 		r.sleep(min(r.due.Sub(r.w.o.Now()), ageLook), nil)
 	case idem.ActAwaitTurn:
 		r.awaitTurn()
+	case idem.ActAsk:
+		return r.ask()
 	case idem.ActCall:
 		r.call()
 	}
@@ -304,7 +307,7 @@ func (r *run) noteEnd(t *guard.Tried) {
 		}
 		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
 		r.w.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, t)
+		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, lock.Question != nil, t)
 	}
 }
 

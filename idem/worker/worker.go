@@ -21,6 +21,9 @@ type Options struct {
 	Running func() int
 	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
 	Try func(x *guard.Execution, request []byte)
+	// Ask asks the service what became of the latest try of a parked execution, whose lock has the
+	// Question. It sets the outcome, the URL, the status and why it is unknown. nil: nothing is asked.
+	Ask func(ctx context.Context, lock *idem.Lock) idem.Asked
 	// Drop deletes the stored request of so many bytes, outside of the ledger, of an execution that has ended. nil: there is none.
 	Drop func(id idem.ExecutionID, bytes int64)
 	// OnEvent is called with events of executions whose sender is gone. It must not block.

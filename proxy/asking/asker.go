@@ -95,6 +95,23 @@ func (a *Asker) Run(ctx context.Context) {
 	}
 }
 
+// Once asks about the latest try of a parked execution, whose route asks. It implements
+// worker.Options.Ask.
+func (a *Asker) Once(ctx context.Context, lock *idem.Lock) idem.Asked {
+	said := idem.Asked{Outcome: idem.Unknown, URL: lock.Question.URL, Detail: "the route does not ask any more"}
+	policy, rule := a.o.Rule(lock.Route)
+	if policy == nil {
+		return said
+	}
+	var err error
+	if said.Outcome, said.Status, err = a.client.get(ctx, rule, lock.Question.URL); err != nil {
+		said.Detail = err.Error()
+	} else {
+		said.Detail = ""
+	}
+	return said
+}
+
 // look begins to ask what is due. When a question becomes due counts from the moment at which this
 // process saw it: the clocks of two processes are never compared.
 func (a *Asker) look(ctx context.Context) {

@@ -16,7 +16,7 @@ func (t *Telemetry) Asked(e asking.Event) {
 		attrs = t.appendEvent(append(attrs, slog.String("workflow", r.Scope.Workflow), slog.String("key", r.Scope.Key.Short())), r.EventID, r.Labels)
 	}
 	attrs = append(attrs, slog.String("execution", string(e.Execution)), slog.String("outcome", string(e.Said.Outcome)),
-		slog.Int("status", e.Said.Status), slog.Int("times", e.Said.Times), slog.Bool("corrected", e.Record != nil))
+		slog.Int("status", e.Said.Status), slog.Int("times", e.Said.Times), slog.Bool("corrected", e.Record != nil && e.Said.Outcome != idem.Unknown))
 	level := slog.LevelInfo
 	if e.Said.Outcome == idem.Unknown {
 		level = slog.LevelWarn

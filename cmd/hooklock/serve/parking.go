@@ -37,11 +37,11 @@ func (s *Service) openRequests(context.Context) error {
 }
 
 // carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
-func (s *Service) carry() {
+func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
 		Policy: s.handler.Policy, Running: func() int { return s.limits.Load().Parked.Running },
-		Try: s.handler.Try, OnEvent: s.parkedEvent, Drop: s.dropRequest,
+		Try: s.handler.Try, Ask: ask, OnEvent: s.parkedEvent, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {

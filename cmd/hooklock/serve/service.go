@@ -264,8 +264,9 @@ func (s *Service) openProxy(ctx context.Context) error {
 		NearLimit: s.report.NearLimit,
 		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
-	s.carry()
-	s.openAsker(wiring.Service(&o, host))
+	asker := s.newAsker(wiring.Service(&o, host))
+	s.carry(asker.Once)
+	s.runAsker(asker)
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,

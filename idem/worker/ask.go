@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"errors"
+
+	"hooklock/idem"
+)
+
+// ask asks the service what became of the latest try. If it was executed, the execution ends with it.
+func (r *run) ask() (over bool) {
+	lock := r.held.Lock()
+	policy := r.w.o.Policy(lock.Route)
+	if policy == nil || policy.Ask == nil { // the route has changed just now
+		return false
+	}
+	said := r.w.o.Ask(r.w.life, lock)
+	if r.w.life.Err() != nil {
+		return false
+	}
+	said.Times, said.At = lock.Parked.Asked+1, r.w.o.Now()
+	ctx, done := r.bounded()
+	defer done()
+	if said.Outcome != idem.Executed {
+		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.w.o.Now()))
+		switch now := r.held.Lock().Parked; {
+		case err != nil: // Begin says what stops it
+			_ = sleep(r.w.life, firstPause)
+		case now.Blocked != "":
+			r.report(EventBlocked, idem.DecisionUnknown.Row().Code, now.Blocked, nil)
+		}
+		r.plan()
+		return false
+	}
+	rec, err := r.held.Settle(ctx, idem.End{
+		Status: idem.Success, Outcome: idem.Executed, Kept: policy.Idempotency, Asked: &said, FinishedAt: said.At,
+		Answer: &idem.Answer{Status: policy.Ask.Answer, Whole: true},
+	})
+	if errors.Is(err, idem.ErrCancelled) {
+		return false
+	}
+	r.report(EventDone, "", "", err)
+	if err == nil {
+		r.drop(rec)
+	}
+	return true
+}
