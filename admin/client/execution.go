@@ -81,6 +81,8 @@ type Execution struct {
 	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // other deliveries of the event; nil = none are kept, or it is from a list without Decision
 	// FailedAnswers are the newest answers of the service to failed tries of a parked event, the oldest first.
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
+	// Asked is what the service said when the outcome was unknown; nil: it was not asked (on_unknown: ask).
+	Asked *Asked `json:"asked,omitempty"`
 	// LostAt is when the event was found to be possibly lost: it was refused and did not come again in time. Zero: it was not, or it ran or came since.
 	LostAt   Time               `json:"lostAt,omitzero"`
 	Released *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -46,6 +47,31 @@ type Arrival struct {
 	Detail      string   `json:"detail,omitempty"` // of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
 	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
+}
+
+// Asked is what the service said of an execution of unknown outcome.
+type Asked struct {
+	Outcome Outcome `json:"outcome"` // unknown: no answer decided it
+	At      Time    `json:"at"`
+	URL     string  `json:"url"`
+	Status  int     `json:"status,omitempty"` // of the last answer; 0 = none came
+	Detail  string  `json:"detail,omitempty"` // why it decided nothing
+	Times   int     `json:"times"`            // how often the service was asked
+}
+
+// Text says on one line what the service said.
+func (a *Asked) Text() string {
+	said := strings.ReplaceAll(string(a.Outcome), "_", " ")
+	if a.Status != 0 {
+		said += " (" + strconv.Itoa(a.Status) + ")"
+	}
+	if a.Times > 1 {
+		said += " after " + strconv.Itoa(a.Times) + " questions"
+	}
+	if a.Detail != "" {
+		said += ": " + a.Detail
+	}
+	return said
 }
 
 // FailedAnswer is an answer of the service to a failed try.

@@ -284,6 +284,8 @@ func (s *Story) ended() string {
 		detail += s.LastFailed()
 	}
 	switch {
+	case s.Asked != nil:
+		return Sentence("The outcome was unknown"+at) + " The service was asked what became of it at " + s.Stamp(s.Asked.At.Time) + ": " + s.Asked.Text() + "."
 	case s.Outcome == client.NotExecuted:
 		return Sentence("Nothing was sent to the service: " + detail + at)
 	case s.Outcome == client.Unknown && detail != "":

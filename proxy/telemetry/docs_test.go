@@ -16,6 +16,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
+	"hooklock/proxy/asking"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 	"hooklock/test/testkit"
@@ -63,6 +64,7 @@ func everything(t *testing.T) *rig {
 	r.Delivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
+	r.Asked(asking.Event{Route: "stripe", Said: idem.Asked{Outcome: idem.Executed}})
 	zero := func() (int, time.Time) { return 0, time.Time{} }
 	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0),
 		Paused: func() []idem.PauseState {

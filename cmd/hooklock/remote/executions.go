@@ -202,6 +202,9 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 	if x.Response != nil {
 		add("response", responseText(x.Response))
 	}
+	if x.Asked != nil {
+		add("asked", x.Asked.Text()+", "+x.Asked.URL)
+	}
 	d.showParked(x, add)
 	add("duplicates", strconv.FormatInt(x.Duplicates, 10))
 	add("trace", x.TraceID)
