@@ -282,9 +282,7 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 	if n = f.resolve(n); n == nil {
 		return
 	}
-	if n.Kind == yaml.ScalarNode && !isNull(n) && k.owner == "Reply" { // one status is usual there
-		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}, Line: n.Line, Column: n.Column}
-	}
+	n = k.oneAsList(n)
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		f.refuse(f.at(n), path, "needs a list: [%s]", k.quotable(n.Value))
 		return
@@ -325,6 +323,14 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 		f.seen[path] = true // the rest of it means nothing
 	}
 	f.set(path, values, at)
+}
+
+// oneAsList returns a list of one status where one is usual: of ask.executed and ask.not_executed.
+func (k *key) oneAsList(n *yaml.Node) *yaml.Node {
+	if k.owner != "Reply" || n.Kind != yaml.ScalarNode || isNull(n) {
+		return n
+	}
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}, Line: n.Line, Column: n.Column}
 }
 
 // itemHint says how an item is written.

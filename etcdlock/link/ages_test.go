@@ -49,8 +49,8 @@ func TestTheHistoryOfRevisionsIsBounded(t *testing.T) {
 		t.Fatalf("%d are kept", len(a.known))
 	}
 	for i := range int64(10 * maxAges) {
-		if got, true := a.of(i+1), boot-time.Duration(i)*ageStep; got > true || got < true/2 && true > 20*ageStep {
-			t.Fatalf("revision %d is %v old, and said to be %v old", i+1, true, got)
+		if got, age := a.of(i+1), boot-time.Duration(i)*ageStep; got > age || got < age/2 && age > 20*ageStep {
+			t.Fatalf("revision %d is %v old, and said to be %v old", i+1, age, got)
 		}
 	}
 }

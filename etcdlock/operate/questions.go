@@ -22,7 +22,7 @@ type Questions struct{ op *Operator }
 // NewQuestions returns the questions that op's ledger keeps.
 func NewQuestions(op *Operator) *Questions { return &Questions{op} }
 
-// Open returns open questions of all processes, at most most of them. It returns idem.ErrStoreUnavailable if etcd cannot be read.
+// Open returns open questions of all processes, and at most that many. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion, err error) {
 	o := q.op.o
 	kvs, _, err := o.Pool.Keys(ctx, o.Layout.All(protocol.KindQuestions), clientv3.WithPrefix(), clientv3.WithLimit(int64(most)))

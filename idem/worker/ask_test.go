@@ -68,7 +68,7 @@ func TestAServiceThatSaysNothingLeavesTheEventToAPerson(t *testing.T) {
 		silent := idem.Asked{Outcome: idem.Unknown, Detail: "the service answered 500"}
 		r, held := asksAboutOne(t, silent, silent)
 		r.ask()
-		if p := held.lock.Parked; p.Blocked != "" || p.Asked != 1 || p.NextAttempt.Sub(time.Now()) != time.Second {
+		if p := held.lock.Parked; p.Blocked != "" || p.Asked != 1 || time.Until(p.NextAttempt) != time.Second {
 			t.Errorf("after one question: %+v", p)
 		}
 		r.ask()

@@ -12,7 +12,7 @@ import (
 const (
 	// lookEvery is the time between two looks for open questions.
 	lookEvery = time.Second
-	// mostOpen bounds the open questions that are looked at at a time, over all processes.
+	// mostOpen bounds the open questions of one look, over all processes.
 	mostOpen = 1000
 	// mostAsked bounds the questions that this process asks at a time.
 	mostAsked = 8
