@@ -85,10 +85,11 @@ func (c *call) attention() error {
 	return c.ok(http.StatusOK, list)
 }
 
-// Attention returns what needs a person now, for this process itself. It may be some seconds old.
+// Attention returns what needs a person now, for this process itself. It leaves the list that people
+// get as it is: theirs is not older because of this one.
 func (a *API) Attention(ctx context.Context) client.Attention {
 	c := &call{api: a, endpoint: &endpoint{}}
-	return *c.sharedAttention(ctx)
+	return c.listAttention(ctx)
 }
 
 // sharedAttention returns the list of all workflows, which may be some seconds old.
@@ -102,7 +103,7 @@ func (c *call) sharedAttention(ctx context.Context) *client.Attention {
 	now := c.api.o.Now()
 	list, changes := cache.get(now)
 	if list == nil {
-		made := c.listAttention(ctx)
+		made := c.listAttention(context.WithoutCancel(ctx)) // others may wait for it
 		list = &made
 		cache.put(list, now, changes)
 	}
@@ -111,7 +112,7 @@ func (c *call) sharedAttention(ctx context.Context) *client.Attention {
 
 // listAttention reads what the list is made of, and makes it. What cannot be read is named in it.
 func (c *call) listAttention(ctx context.Context) client.Attention {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attentionTime) // others may wait for it
+	ctx, cancel := context.WithTimeout(ctx, attentionTime)
 	defer cancel()
 	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.o.Now()}}
 	if !c.caller.limited() {

@@ -8,6 +8,9 @@ import (
 	"hooklock/proxy/asking"
 )
 
+// outcomesAsked are the outcomes that a question can have.
+var outcomesAsked = []string{string(idem.Executed), string(idem.NotExecuted), string(idem.Unknown)}
+
 // Asked counts and logs that the service was asked what became of an event of unknown outcome.
 func (t *Telemetry) Asked(e asking.Event) {
 	t.is.asked.add(resultKey{t.ours(e.Route), string(e.Said.Outcome)})

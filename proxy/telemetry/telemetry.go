@@ -132,7 +132,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
-	var acquisitions, lookups, executions, tries, ends, accepted, ordered []resultKey
+	var acquisitions, lookups, executions, tries, ends, accepted, ordered, asked []resultKey
 	var parts []partKey
 	var signatures []schemeKey
 	var names []string
@@ -147,6 +147,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		ends = append(ends, resultKeys(r, r.Policy.Park != nil, parkEnds)...)
 		accepted = append(accepted, resultKeys(r, r.Policy.Park != nil, parkReasons)...)
 		lookups = append(lookups, resultKeys(r, r.Policy.Idempotency, lookupResults)...)
+		asked = append(asked, resultKeys(r, r.Ask != nil, outcomesAsked)...)
 		ordered = append(ordered, resultKeys(r, r.Policy.Order != nil, orderResults)...)
 		for _, result := range partResults {
 			if result != proxy.PartPlaceholder {
@@ -166,6 +167,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.routes.Store(&infos)
 	t.sdk.zeros.know(slices.Sorted(maps.Keys(patterns)))
 	t.is.deliveries.know(deliveries...)
+	t.is.asked.know(asked...)
 	t.is.acquisitions.know(acquisitions...)
 	t.is.lookups.know(lookups...)
 	t.is.executions.know(executions...)

@@ -21,7 +21,7 @@ data_dir: %s
 upstream: %s
 etcd: {embedded: {quota: 16MiB}, request_timeout: 10s}
 routes:
-  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", idempotency: {in_flight: attach, replay_body: 512KiB}}
+  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", idempotency: {in_flight: attach, replay_body: 512KiB, attempts: 0}}
   - {name: held, path: "/held/{w}", workflow: "held/{path.w}", hold: {on_status: [202]}}
 `, dir, upstream)
 }

@@ -49,6 +49,7 @@ func busyMetrics(t *testing.T) string {
 	h := own(t, shared.config(ownPrefix()[1:], "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
 		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
 		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
+		"  - {name: asks, path: /asks, idempotency: {on_unknown: ask}, ask: {url: /x, executed: {status: 200}, not_executed: {status: 404}}}\n"+
 		"park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n", "SIGNED="+planted)
 	if got := testkit.Post(t, h.Addr, "/limited", "{}", key("limited")); got.Status != 200 {
 		t.Fatalf("%+v", got)

@@ -122,7 +122,7 @@ func newJobsWatch(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
 		Use: "watch ID", Short: "watch a job until it ends",
 		Long: `Watch a job until it ends: a bar on a terminal, and with -o json the job in a line each time it has changed. Ctrl-C asks whether to stop the job or only
-watching; without a terminal it ends watching. The exit code is 4 where something was left alone, and 1 where something failed or the job was stopped.`,
+watching; without a terminal it ends watching. The exit code is 4 where something was left alone, and 1 where the job was stopped.`,
 		Example: "  hooklock jobs watch job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.ask(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			j, err := d.Job(ctx, id)
@@ -342,10 +342,13 @@ func (d *Desk) endOfJob(j *client.Job) error {
 		}
 	}
 	said := j.JobID + ": " + j.Result
+	if !d.raw() && j.Matched >= 0 {
+		fmt.Fprintf(d.e.Stderr, "%d match, %d done, %d refused\n", j.Matched, j.Acted-j.Refused, j.Refused)
+	}
 	switch {
 	case j.Refused > 0:
 		return cli.WithCode(errors.New(said), cli.ExitRefused)
-	case j.Failed > 0 || j.State == client.JobStopped:
+	case j.State == client.JobStopped:
 		return cli.WithCode(errors.New(said), cli.ExitFailed)
 	}
 	_, err := fmt.Fprintln(d.e.Stderr, said)

@@ -15,17 +15,7 @@ func (s *Service) openNotify(context.Context) error {
 		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger, Told: s.telemetry.Notified,
 	})
 	s.notifier.SetSettings(notifySettings(s.config))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	s.serving.Go(func() { defer close(done); s.notifier.Run(ctx) })
-	s.onStop("notify", func(ctx context.Context) error {
-		cancel()
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
-		return nil
-	})
+	s.beside("notify", s.notifier.Run)
 	s.beside("count of attention", s.countAttention)
 	if s.embedded == nil {
 		s.beside("space of etcd", func(ctx context.Context) { s.space.follow(ctx, s.Store.Space) })

@@ -266,7 +266,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}, rules)
 	asker := s.newAsker(wiring.Service(&o, host))
 	s.carry(asker.Once)
-	s.runAsker(asker)
+	s.beside("asker", asker.Run) // an answer that has come is written down before the store closes
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
@@ -323,11 +323,20 @@ func (s *Service) awaitSession() bool {
 	return s.base.Err() == nil
 }
 
-// beside runs f until a stop, which ends its context and waits for it.
+// beside runs f until a stop, which ends its context and waits for it: what was opened before is
+// closed afterwards, and f may be asking it.
 func (s *Service) beside(name string, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.onStop(name, func(context.Context) error { cancel(); return nil })
-	s.serving.Go(func() { f(ctx) })
+	done := make(chan struct{})
+	s.onStop(name, func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	s.serving.Go(func() { defer close(done); f(ctx) })
 }
 
 // serve runs a listener. Stop waits for its end.
