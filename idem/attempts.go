@@ -8,7 +8,7 @@ const (
 	quickEnd = time.Second
 	// quickAttempts is how many attempts in a row have to end within quickEnd before the next one is
 	// paced.
-	quickAttempts = 2
+	quickAttempts = 4
 	// firstPace and mostPace bound the pause between two such attempts.
 	firstPace = time.Second
 	mostPace  = 5 * time.Minute

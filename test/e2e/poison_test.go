@@ -23,14 +23,15 @@ func TestAnEventThatKillsTheServiceEachTimeWaitsForAPerson(t *testing.T) {
 	})
 	h := own(t, bare(up.URL, `
 routes:
-  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", lock: {release_delay: 0s}, idempotency: {attempts: 3}}
+  - {name: hooks, path: "/hooks/{w}", workflow: "{path.w}", lock: {release_delay: 0s}, idempotency: {attempts: 5}}
 `))
 	poison := func() *testkit.Answer {
 		return testkit.Post(t, h.Addr, "/hooks/a", `{"poison": true}`, key("evt_1"))
 	}
 	broke := refused{502, "upstream_failed", "unknown", "upstream_failed"}
-	broke.check(t, poison())
-	broke.check(t, poison())
+	for range 4 {
+		broke.check(t, poison())
+	}
 	paced := poison()
 	refused{409, "event_paced", "no", "paced"}.check(t, paced)
 	if paced.Header.Get("Retry-After") != "1" {
@@ -42,8 +43,8 @@ routes:
 	for range 3 {
 		refused{409, "attempts_exhausted", "unknown", "exhausted"}.check(t, poison())
 	}
-	if n := deaths.Load(); n != 3 {
-		t.Errorf("the service died %d times, want 3", n)
+	if n := deaths.Load(); n != 5 {
+		t.Errorf("the service died %d times, want 5", n)
 	}
 	passed(t, testkit.Post(t, h.Addr, "/hooks/b", "{}", key("evt_2")), 200, "done", "executed")
 	h.Stderr.AwaitRecord(t, "event.exhausted", func(r testkit.Record) bool {
