@@ -166,7 +166,7 @@ func TestOnlyARefusalThatTheSenderHasToRepeatMayLoseAnEvent(t *testing.T) {
 		a.refuse(t, string(row.Decision), row.Decision)
 	}
 	a.judge(t, time.Hour)
-	want := "[in_flight limited locked paused queue_full store_unavailable throttled upstream_unreachable wait_timeout]"
+	want := "[in_flight limited locked paced paused queue_full store_unavailable throttled upstream_unreachable wait_timeout]"
 	if names := lostEvents(t, a.Store); fmt.Sprint(names) != want {
 		t.Errorf("%q, want %s", names, want)
 	}
