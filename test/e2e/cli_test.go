@@ -58,7 +58,7 @@ func demo(t *testing.T, args ...string) (*testkit.Process, []string) {
 
 func demoOf(t *testing.T, program string, args ...string) (*testkit.Process, []string) {
 	t.Helper()
-	p := testkit.Start(t, testkit.Command{Program: program, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir()})
+	p := testkit.Start(t, testkit.Command{Program: program, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir(), Env: []string{"TMPDIR=" + t.TempDir()}})
 	p.AwaitLine(t, p.Stdout, "Ctrl-C ends it.")
 	var lines []string
 	for _, line := range p.Stdout.Lines() {
