@@ -42,6 +42,8 @@ type Explanation struct {
 	Order string
 	// Labels are what the event is found by, beside its IDs.
 	Labels idem.Labels
+	// Question is what the service is asked if its outcome becomes unknown; "" = nothing.
+	Question string
 	// Limits are those that it counts against, besides its workflow's own.
 	Limits []idem.Slot
 	// Park is what would happen if it cannot run, or its answer comes too late; empty if the route parks nothing.
@@ -162,6 +164,7 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 // name fills in the names of the delivery.
 func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.NameError) {
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
+	x.Question = names.Question
 	if route.Policy.Limit > 1 && x.Workflow != "" {
 		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}
@@ -350,7 +353,7 @@ func (r *Route) answer(d idem.Decision) string {
 		return fmt.Sprintf("%d {\"status\":%q}", r.status(&row), row.Code)
 	case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
 		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
-	case d == idem.DecisionUnknown && r.Policy.OnUnknown != idem.UnknownBlock:
+	case d == idem.DecisionUnknown && r.Policy.OnUnknown == idem.UnknownRetry:
 		return "does not happen: on_unknown is " + string(r.Policy.OnUnknown)
 	case d == idem.DecisionExhausted:
 		return fmt.Sprintf("%s, after %d attempts that failed or may have", text, r.Policy.Attempts)

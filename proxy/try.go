@@ -22,8 +22,13 @@ func (h *Handler) Policy(route string) *idem.Policy {
 // AskRule returns how the route of that name asks the service about unknown outcomes; nil: it does
 // not, or there is no such route. It implements asking.Options.Rule.
 func (h *Handler) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
-	if r := h.rules.Load().Table.named(route); r != nil && r.Ask != nil {
-		return r.Policy.Ask, r.Ask
+	return h.rules.Load().AskRule(route)
+}
+
+// AskRule is that of Handler, for rules that no process has.
+func (r *Rules) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
+	if of := r.Table.named(route); of != nil && of.Ask != nil {
+		return of.Policy.Ask, of.Ask
 	}
 	return nil, nil
 }

@@ -23,12 +23,12 @@ import (
 func newExplain(e *cli.Environment) *cobra.Command {
 	var path, method, target, data, against string
 	var headers []string
-	var allRoutes bool
+	var allRoutes, ask bool
 	cmd := &cobra.Command{
 		Use:   "explain [FILE...]",
 		Short: "say which route a delivery takes, how it is named, and what each decision would answer",
 		Long: `Say what Hooklock would make of a delivery: which route, workflow, event ID and key, and what each decision would answer. Nothing is sent and no store is
-asked. What would refuse it after the first reason is said, too.
+asked. What would refuse it after the first reason is said, too. With --ask the service is asked what became of the event (on_unknown: ask), once.
 
 With --all-routes it reads recorded deliveries, from files and folders, and prints a line for each. A file is a whole request, as "hooklock
 executions request" prints it, or a body, which is tried at each route. With --against only what another configuration makes of it
@@ -52,7 +52,14 @@ differently is printed, with exit code 1 if there is anything.`,
 			if err != nil {
 				return cli.Misuse(err)
 			}
-			return printExplanation(e, now.loaded, now.explain(sample, time.Now()))
+			x := now.explain(sample, time.Now())
+			said := ""
+			if ask {
+				if said, err = now.ask(cmd.Context(), x); err != nil {
+					return err
+				}
+			}
+			return printExplanation(e, now.loaded, x, said)
 		},
 	}
 	f := cmd.Flags()
@@ -62,6 +69,7 @@ differently is printed, with exit code 1 if there is anything.`,
 	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times; without a Host it is localhost")
 	f.StringVarP(&data, "data", "d", "", "body, or @file")
 	f.BoolVar(&allRoutes, "all-routes", false, "explain the recorded deliveries in FILE..., bodies alone at each route")
+	f.BoolVar(&ask, "ask", false, "ask the service what became of the event, as on_unknown: ask does, and say what would follow")
 	f.StringVar(&against, "against", "", "with --all-routes: print only what this configuration decides differently")
 	return cmd
 }
@@ -134,7 +142,8 @@ var errNoRoute = cli.WithCode(errors.New("NO ROUTE takes this delivery, so Hookl
 // errNotNamed is returned for a delivery that would be refused.
 var errNotNamed = errors.New("this delivery would be refused")
 
-func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation) error {
+// printExplanation prints x, and what the service said when it was asked; "" = it was not.
+func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation, said string) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
@@ -170,6 +179,8 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("order", x.Order)
 	row("note", x.Note)
 	row(string(idem.DecisionParked), x.Park)
+	row("asks", x.Question)
+	row("it says", said)
 	noRoute := x.Route == "" && (len(x.Refusals) == 0 || x.Refusals[0].Status == http.StatusNotFound)
 	if noRoute {
 		row("unmatched", string(loaded.Config.Unmatched))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,13 @@ func TestTheServiceSaysWhatBecameOfAnEventOfUnknownOutcome(t *testing.T) {
 	for event, want := range map[string][3]int{"after": {1, 1, 1}, "before": {1, 2, 1}, "odd": {1, 1, 2}} {
 		if effects, calls, asked := up.took(event); [3]int{effects, calls, asked} != want {
 			t.Errorf("%s: %d effects, %d calls, %d questions; want %v", event, effects, calls, asked, want)
+		}
+	}
+	for event, want := range map[string]string{"after": "executed (200): a duplicate would be replayed", "never came": "not executed (404): it would run again"} {
+		c := exec.CommandContext(t.Context(), hooklockProgram, "explain", "--config", h.Config, "--path", "/hooks", "-H", "Idempotency-Key: "+event, "--ask")
+		text, err := c.CombinedOutput()
+		if said := string(text); err != nil || !strings.Contains(said, want) || !strings.Contains(said, "409 outcome_unknown") {
+			t.Errorf("explain says\n%s", said)
 		}
 	}
 	got := cli(t, h, "show", "after")
