@@ -36,6 +36,9 @@ type Options struct {
 	// does not ask. Asks reports whether any route does.
 	Rule func(route string) (*idem.AskPolicy, *Rule)
 	Asks func() bool
+	// Get asks once; the status is 0 if no whole answer came, and err says why the outcome is unknown.
+	// nil: by HTTP, from Service.
+	Get func(ctx context.Context, rule *Rule, question string) (outcome idem.Outcome, status int, err error)
 	// RequestTimeout bounds each request to the ledger.
 	RequestTimeout time.Duration
 	// OnAnswer is called with each question that was answered, or given up. It must not block.
@@ -54,10 +57,9 @@ type Event struct {
 
 // Asker asks the service about events of unknown outcome.
 type Asker struct {
-	o      Options
-	client *client
-	tasks  sync.WaitGroup
-	free   chan struct{} // a place for each question that may be asked now
+	o     Options
+	tasks sync.WaitGroup
+	free  chan struct{} // a place for each question that may be asked now
 
 	// seen is for the goroutine of Run: when this process first saw a question as it is.
 	seen map[idem.ExecutionID]sight
@@ -74,8 +76,11 @@ type sight struct {
 
 // New returns an Asker. Run has to be called.
 func New(o Options) *Asker {
+	if o.Get == nil {
+		o.Get = newClient(&o.Service).get
+	}
 	return &Asker{
-		o: o, client: newClient(&o.Service), free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{}, asked: map[idem.ExecutionID]bool{},
+		o: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{}, asked: map[idem.ExecutionID]bool{},
 	}
 }
 
@@ -104,7 +109,7 @@ func (a *Asker) Once(ctx context.Context, lock *idem.Lock) idem.Asked {
 		return said
 	}
 	var err error
-	if said.Outcome, said.Status, err = a.client.get(ctx, rule, lock.Question.URL); err != nil {
+	if said.Outcome, said.Status, err = a.o.Get(ctx, rule, lock.Question.URL); err != nil {
 		said.Detail = err.Error()
 	} else {
 		said.Detail = ""
@@ -174,7 +179,7 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 		if err != nil || !mine {
 			return
 		}
-		outcome, status, err := a.client.get(ctx, rule, q.URL)
+		outcome, status, err := a.o.Get(ctx, rule, q.URL)
 		if ctx.Err() != nil {
 			return
 		}

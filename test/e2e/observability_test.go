@@ -65,6 +65,7 @@ func busyMetrics(t *testing.T) string {
 	work.answer <- "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 	testkit.Receive(t, "the second answer", second)
 	drained(t, h, "route:plain")
+	testkit.Until(t, "what needs attention is counted", func() bool { return strings.Contains(h.Metrics(t), "\nhooklock_attention_items{") })
 	return h.Metrics(t)
 }
 

@@ -58,7 +58,8 @@ type visit struct {
 	token     int64
 	began     time.Time
 	over      bool
-	status    int // of its answer; 0 = none was given
+	status    int  // of its answer; 0 = none was given
+	works     bool // it took effect
 	ended     time.Time
 }
 
@@ -117,8 +118,8 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 		if !e.settled.IsZero() && time.Since(e.settled) < r.policy().Retention {
 			j.failLocked("event %s runs again %v after its success was recorded", e.id, time.Since(e.settled))
 		}
-		if n := len(e.visits); n > 0 && r.onUnknown == idem.UnknownBlock && e.visits[n-1].status == 0 && time.Since(e.visits[n-1].began) < r.policy().Retention {
-			j.failLocked("event %s runs again although nobody knows how %s ended", e.id, e.visits[n-1].execution)
+		if n := len(e.visits); n > 0 && e.visits[n-1].isUnknown(r) && time.Since(e.visits[n-1].began) < r.policy().Retention {
+			j.failLocked("event %s runs again although nobody knows how %s ended, or the service says that it did", e.id, e.visits[n-1].execution)
 		}
 	}
 	j.attemptsLocked(r, e, l)
@@ -134,6 +135,28 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 	return v
 }
 
+// isUnknown reports whether nothing may run after the visit. A service that is asked says what took
+// effect.
+func (v *visit) isUnknown(r *route) bool {
+	return v.status == 0 && (r.onUnknown == idem.UnknownBlock || r.onUnknown == idem.UnknownAsk && v.works)
+}
+
+// asked is what the service says became of an event.
+func (j *judge) asked(id string) (idem.Outcome, int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	said, status := idem.NotExecuted, 404
+	for _, v := range j.events[id].visits {
+		switch {
+		case !v.over:
+			return idem.Unknown, 503, errors.New("it is at work")
+		case v.works:
+			said, status = idem.Executed, 200
+		}
+	}
+	return said, status, nil
+}
+
 // attemptsLocked checks that an event whose sender repeats it does not run once more after it failed as
 // often as it may. e begins.
 func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
@@ -142,8 +165,9 @@ func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
 	}
 	failed := 0
 	for _, v := range e.visits {
-		challenged := v.status == 401 // which is no outcome
-		if v.over && (v.status == 0 || v.status >= 300) && !challenged && time.Since(v.ended) < r.policy().Retention {
+		challenged := v.status == 401                                              // which is no outcome
+		notExecuted := r.onUnknown == idem.UnknownAsk && v.status == 0 && !v.works // as the service says
+		if v.over && (v.status == 0 || v.status >= 300) && !challenged && !notExecuted && time.Since(v.ended) < r.policy().Retention {
 			failed++
 		}
 	}
@@ -211,7 +235,7 @@ func (j *judge) pause(route string, over bool) {
 func (j *judge) end(v *visit, status int, works bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	v.over, v.status, v.ended = true, status, time.Now()
+	v.over, v.status, v.works, v.ended = true, status, works, time.Now()
 	w := j.workflowLocked(v.e.workflow)
 	w.live = slices.DeleteFunc(w.live, func(o *visit) bool { return o == v })
 	if status == 0 {

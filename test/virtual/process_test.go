@@ -14,6 +14,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/idem/worker"
+	"hooklock/proxy/asking"
 )
 
 const (
@@ -65,10 +66,21 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		Ledger: p.store.Ledger, Base: p.base, Cache: cache, Now: now, MaxWaiting: func() int { return 1000 },
 		Parks: p.store.Ledger, ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10000, Bytes: 1 << 30} },
 	})
+	asker := asking.New(asking.Options{
+		Ledger: p.store.Questions(), Get: w.service.askedBy(p), Asks: func() bool { return true }, Now: now, RequestTimeout: 2 * time.Second,
+		Rule: func(route string) (*idem.AskPolicy, *asking.Rule) { return w.policy(route).Ask, &asking.Rule{} },
+		OnAnswer: func(e asking.Event) {
+			if !p.net.isDead() {
+				w.say(name, "%s was asked about: %s, corrected %v", e.Execution, e.Said.Outcome, e.Record != nil)
+			}
+		},
+	})
 	p.worker = worker.New(worker.Options{
+		Ask:   asker.Once,
 		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, OnEvent: p.parkedEvent,
 	})
 	p.carries.Go(p.worker.Run)
+	p.carries.Go(func() { asker.Run(p.base) })
 	return p
 }
 

@@ -2,11 +2,13 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"hooklock/idem"
 	"hooklock/idem/guard"
+	"hooklock/proxy/asking"
 )
 
 // service is what Hooklock stands in front of. It works on a request until it has an answer, or until its connection is closed.
@@ -56,6 +58,20 @@ func (s *service) call(p *process, e *event, x *guard.Execution) called {
 }
 
 const holdTTL = 30 * time.Second
+
+// askedBy is what asking.Options.Get does: the service says what became of an event, if its answer
+// comes.
+func (s *service) askedBy(p *process) func(context.Context, *asking.Rule, string) (idem.Outcome, int, error) {
+	return func(_ context.Context, _ *asking.Rule, question string) (idem.Outcome, int, error) {
+		if s.away.Load() || p.net.isDead() || s.w.chance(200) {
+			return idem.Unknown, 0, errors.New("connection refused")
+		}
+		time.Sleep(s.w.between(time.Millisecond, time.Second))
+		outcome, status, err := s.w.judge.asked(question[1:])
+		s.w.say("service", "is asked about %s: %s %v", question[1:], outcome, err)
+		return outcome, status, err
+	}
+}
 
 // goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it dies, and the hold runs out. It stops before its hold
 // does, as a worker has to.

@@ -92,7 +92,7 @@ func pickOf[T any](w *world, of ...T) T { return of[w.pick(len(of))] }
 
 // newRoute draws the settings that stay. One in four events of a limited or unlocked route overlap on purpose.
 func (w *world) newRoute(i int) *route {
-	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock), workflows: 1 + w.pick(3),
+	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock, idem.UnknownAsk), workflows: 1 + w.pick(3),
 		attempts: pickOf(w, 0, 1, 2, 20), delay: pickOf(w, 0, 10*time.Second)}
 	switch i {
 	case 0:
@@ -121,7 +121,7 @@ func (r *route) draw() {
 	}
 	if w.chance(700) || r.fifo {
 		p.Park = &idem.ParkPolicy{
-			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown == idem.UnknownRetry, Failed: true, After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
+			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown != idem.UnknownBlock, Failed: true, After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
 			MaxAge: 30 * 24 * time.Hour, Attempts: 3 + w.pick(20), OnFailure: pickOf(w, idem.FailureHold, idem.FailureSkip), Signature: idem.SignatureKeep, MaxWaiting: 1000,
 			RetryFirst: pickOf(w, 0, 100*time.Millisecond), RetryMost: pickOf(w, 0, time.Minute), Delay: pickOf(w, 0, 0, 7*time.Second),
 		}
@@ -135,6 +135,9 @@ func (r *route) draw() {
 		p.Park = nil
 	case p.Strategy == idem.Latest && w.chance(300):
 		p.Quiet, p.MaxWait = time.Second, 10*time.Second
+	}
+	if r.onUnknown == idem.UnknownAsk {
+		p.Ask = &idem.AskPolicy{After: max(r.delay, pickOf(w, 0, 2*time.Second)), Attempts: 1 + w.pick(5), Answer: 200}
 	}
 	if r.order != "" {
 		p.Order = &idem.OrderPolicy{OnStale: r.order, By: "{body.n}"}
@@ -178,7 +181,7 @@ func (w *world) slots(route string, _ idem.Slot) int {
 // request is what the guard is asked about a delivery; other: it has another body than the event's.
 func (e *event) request(policy *idem.Policy, other bool) *idem.Request {
 	hash := sha256.Sum256([]byte(e.id))
-	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: idem.Fingerprint(hash[:]), Policy: policy}
+	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: idem.Fingerprint(hash[:]), Policy: policy, Question: "/" + e.id}
 	if other {
 		r.Fingerprint[0]++
 	}
