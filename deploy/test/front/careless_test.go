@@ -102,7 +102,7 @@ const (
 )
 
 var carelessFronts = []careless{
-	{"Varnish repeats what has no body", "varnishd", ownVarnish, varnishArgs, "front, retries", "failed", "a POST without a body is sent 2 times if the connection breaks"},
+	{"Varnish repeats what has no body", "varnishd", ownVarnish, varnishArgs, "front, retries", "failed", "sent 2 times"},
 	{"Varnish stays with a dead replica", "varnishd", ownVarnish, varnishArgs, "front, replicas", "failed", "of 24 requests fail (status 503)"},
 	{"Squid repeats what has no body after 502", "squid", ownSquid, squidArgs, "front, answers", "failed", "sent again after 502 without a body: 2 times, 504 without a body: 2 times"},
 	{"Squid keeps Authorization", "squid", ownSquid, squidArgs, "front, headers", "failed", "stripped: Authorization"},

@@ -103,7 +103,7 @@ func TestEachButtonDoesWhatItSaysAndNothingAfterARace(t *testing.T) {
 		r.t, r.b.t = t, t
 	}
 	r.b.visit(d.url, "audit", "Audit")
-	for _, want := range []string{"sent by mistake", "refused: status_changed", "refused: lock_lost", "executions.skip", "config.reload"} {
+	for _, want := range []string{"sent by mistake", "refused: status_changed", "refused: lock_lost", "skip of state blocked, at most 10 a second", "2 of 2 skipped", "config.reload"} {
 		r.b.says("#screen", want)
 	}
 }
@@ -207,8 +207,9 @@ func (r *race) all() {
 	r.elsewhere(r.find("all-3", "RUNNING"), "cancel")
 	testkit.Until(r.t, "one has ended", func() bool { return r.find("all-3", "ABORTED") != "" })
 	r.b.confirm("the account is closed")
-	r.b.says("#result", "4 done, 1 refused")
+	r.b.says("#result", "The job has begun")
 	r.b.closed()
+	testkit.Until(r.t, "all have ended", func() bool { return r.find("all-0", "RUNNING") == "" && r.find("all-4", "RUNNING") == "" })
 	for i := range 3 {
 		r.start(fmt.Sprintf("/orders/pick%d?sleep", i), fmt.Sprintf("pick-%d", i), "RUNNING")
 	}
@@ -223,7 +224,7 @@ func (r *race) all() {
 	r.b.click(`[data-pick="cancel"]`)
 	r.b.says("#question h2", "Cancel 2 events")
 	r.b.confirm("two of three")
-	r.b.says("#result", "2 done, 0 refused")
+	r.b.says("#result", "The job has begun")
 	r.b.closed()
 	r.deliver("/parked/many?status=500", "many")
 	id := r.parked("many")
@@ -232,7 +233,7 @@ func (r *race) all() {
 	r.b.ask("all-skip")
 	r.b.says("#question h2", "Skip ")
 	r.b.confirm("the account is closed")
-	r.b.says("#result", " done, 0 refused")
+	r.b.says("#result", "The job has begun")
 	r.b.closed()
 }
 

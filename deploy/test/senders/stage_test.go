@@ -42,6 +42,11 @@ func front(t *testing.T, page, route string, service *testkit.Upstream) (h *test
 // frontWith is front with changes of the route: pairs of old and new text.
 func frontWith(t *testing.T, page, route string, service *testkit.Upstream, changes ...string) (h *testkit.Hooklock, url string) {
 	t.Helper()
+	secrets := t.TempDir() // of other routes of the page
+	if err := os.WriteFile(filepath.Join(secrets, "gitea.secret"), []byte("whatever it is"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changes = append(changes, "/etc/hooklock/", secrets+"/")
 	h = testkit.Serve(t, hooklockProgram, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\netcd: {request_timeout: 10s}\n%s",
 		t.TempDir(), strings.NewReplacer(changes...).Replace(routeOf(t, page, route, service.URL))))
 	return h, "http://" + h.Addr + "/hooks/" + route
