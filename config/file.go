@@ -221,21 +221,8 @@ func (f *fileParser) entries(k *key, path string, n *yaml.Node) {
 
 // counts reads k as one value, because its names may have dots.
 func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
-	at := f.at(n)
-	if n = f.resolve(n); n == nil || isNull(n) {
-		return
-	}
-	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
-		return
-	}
-	counts := map[string]int{}
-	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		entry := named(path, name)
-		f.places[entry] = f.at(keyNode)
-		if value = f.resolve(value); value == nil {
-			return
-		}
+	at, counts := f.at(n), map[string]int{}
+	whole := f.wholeMap(k, path, n, func(name, entry string, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" && !isHugeInt(value) {
 			f.refuse(f.at(value), entry, "needs a whole number without quotes, e.g. 20")
 			return
@@ -248,33 +235,44 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 		}
 		counts[name], _ = count.(int)
 	})
-	f.set(path, counts, at)
+	if whole {
+		f.set(path, counts, at)
+	}
+}
+
+// wholeMap calls visit with each entry of a map that is one value, and returns false if there is no
+// map.
+func (f *fileParser) wholeMap(k *key, path string, n *yaml.Node, visit func(name, entry string, value *yaml.Node)) bool {
+	if n = f.resolve(n); n == nil || isNull(n) {
+		return false
+	}
+	if n.Kind != yaml.MappingNode {
+		f.refuse(f.at(n), path, "needs %s", k.example())
+		return false
+	}
+	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
+		entry := named(path, name)
+		f.places[entry] = f.at(keyNode)
+		if value = f.resolve(value); value != nil {
+			visit(name, entry, value)
+		}
+	})
+	return true
 }
 
 // members reads a map of scalars as their texts.
 func (f *fileParser) members(k *key, path string, n *yaml.Node) {
-	at := f.at(n)
-	if n = f.resolve(n); n == nil || isNull(n) {
-		return
-	}
-	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
-		return
-	}
-	members := map[string]string{}
-	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		entry := named(path, name)
-		f.places[entry] = f.at(keyNode)
-		if value = f.resolve(value); value == nil {
-			return
-		}
+	at, members := f.at(n), map[string]string{}
+	whole := f.wholeMap(k, path, n, func(name, entry string, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode {
 			f.refuse(f.at(value), entry, "needs a text, a number, true or false; a member inside of another one is written data.state")
 			return
 		}
 		members[name] = value.Value
 	})
-	f.set(path, members, at)
+	if whole {
+		f.set(path, members, at)
+	}
 }
 
 func (f *fileParser) list(k *key, path string, n *yaml.Node) {

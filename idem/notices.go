@@ -7,7 +7,7 @@ import "encoding/json"
 type Notices struct {
 	Writer   string          `json:"writer"`            // names the process that tells; it is not used again
 	Session  string          `json:"session,omitempty"` // of that process when it wrote; "" = it had none
-	Says     json.RawMessage `json:"says,omitempty"`    // in a form that those who tell know
+	Says     json.RawMessage `json:"says,omitempty"`    // in a form that the processes that tell know
 	Revision int64           `json:"-"`                 // of the ledger, at which they were written; 0 = nothing is kept
 	// Alive: the session exists, as far as the process that reads the notices knows.
 	Alive bool `json:"-"`

@@ -37,9 +37,9 @@ type Ledger interface {
 	KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error)
 }
 
-// Settings say who is told, and how often.
+// Settings say which receiver is told, and how often.
 type Settings struct {
-	URL    string        // of the receiver; "" = nobody is told
+	URL    string        // of the receiver; "" = none is told
 	Every  time.Duration // how often what lasts is told again; 0 = never
 	Routes []string      // whose items are told; nil = those of all routes
 }
@@ -88,7 +88,7 @@ type undone struct {
 	told []told
 }
 
-// New returns a Notifier. It tells nobody before SetSettings.
+// New returns a Notifier. It sends nothing before SetSettings.
 func New(o *Options) *Notifier {
 	n := &Notifier{o: *o, client: newClient(), gone: map[string]time.Time{}}
 	if n.o.Now == nil {

@@ -223,12 +223,12 @@ func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (wri
 	if len(writes) == 0 {
 		return nil, nil
 	}
-	return writes, s.answered
+	return writes, s.noteAnswer
 }
 
-// answered is called with the answer to the request, and with those of counts whose transactions etcd
+// noteAnswer is called with the answer to the request, and with those of counts whose transactions etcd
 // refused.
-func (s *sending) answered(err error, refused []*commit.Count) {
+func (s *sending) noteAnswer(err error, refused []*commit.Count) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	never := err != nil && link.Definite(err)
@@ -312,7 +312,7 @@ func (m *minute) count(one *idem.Counted) {
 		r.Steps[0] = new(idem.Counts)
 	}
 	one.AddTo(r.Steps[0], &r.Took)
-	ended(r, one.Last)
+	noteEnd(r, one.Last)
 }
 
 // takeBackUnlessFinal takes one away that was counted before: its outcome was not committed, and
@@ -469,11 +469,11 @@ func addRoute(routes map[string]*protocol.CountedRoute, more *idem.RouteCounts, 
 	r := roomFor(routes, more.Route)
 	addStep(r, step, &more.Counts)
 	r.Took.Add(&more.Took)
-	ended(r, more.Last)
+	noteEnd(r, more.Last)
 }
 
-// ended notes when a delivery ended; zero = none has.
-func ended(r *protocol.CountedRoute, at time.Time) {
+// noteEnd notes when a delivery noteEnd; zero = none has.
+func noteEnd(r *protocol.CountedRoute, at time.Time) {
 	if at.After(r.Last) {
 		r.Last = at.UTC().Round(0)
 	}

@@ -213,13 +213,13 @@ func (w *remainder) form(body []byte, ignored []ignoredParameter) bool {
 		i := slices.IndexFunc(ignored, func(p ignoredParameter) bool { return p.inner != "" && s.isNamed(name, p.inner) })
 		if i >= 0 && len(value) <= maxFormJSON {
 			if digest, ok := innerDigest(value, ignored, ignored[i].inner); ok {
-				w.sized(name)
-				w.sized(digest)
+				w.writeSized(name)
+				w.writeSized(digest)
 				continue
 			}
 		}
-		w.sized(name)
-		w.sized(value)
+		w.writeSized(name)
+		w.writeSized(value)
 	}
 	return true
 }
@@ -240,8 +240,8 @@ func innerDigest(value []byte, ignored []ignoredParameter, inner string) ([]byte
 	return w.sum.Sum(nil), true
 }
 
-// sized hashes v behind its length.
-func (w *remainder) sized(v []byte) {
+// writeSized hashes v behind its length.
+func (w *remainder) writeSized(v []byte) {
 	var length [4]byte
 	binary.BigEndian.PutUint32(length[:], uint32(len(v))) //nolint:gosec // a body is shorter
 	w.sum.Write(length[:])

@@ -251,7 +251,7 @@ func (x *xmlRemainder) keepToken(body []byte) []byte {
 
 func (x *xmlRemainder) write(token []byte) {
 	if x.mute == 0 {
-		x.out.sized(token)
+		x.out.writeSized(token)
 	}
 }
 

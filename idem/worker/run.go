@@ -261,7 +261,7 @@ func (r *run) call() {
 	t := r.try(policy)
 	r.held.OnStop(func(error) { poke(r.wake) })
 	if t.Sent || t.Answer != nil {
-		r.w.slots.answered(policy.Route, time.Since(began))
+		r.w.slots.noteAnswer(policy.Route, time.Since(began))
 	}
 	r.leaveSlot()
 	r.noteEnd(&t)

@@ -293,8 +293,8 @@ func (s *slots) reached() {
 	s.serveLocked()
 }
 
-// answered records how long a call of a route took.
-func (s *slots) answered(route string, took time.Duration) {
+// noteAnswer records how long a call of a route took.
+func (s *slots) noteAnswer(route string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.routeLocked(route).note(took)

@@ -174,7 +174,7 @@ func (s *scheduler) line(route, workflow string, n int, takes time.Duration) {
 		s.join(route, workflow, func(t *turn) {
 			s.begun[route]++
 			s.order = append(s.order, workflow)
-			time.AfterFunc(takes, func() { s.answered(route, takes); t.leave() })
+			time.AfterFunc(takes, func() { s.noteAnswer(route, takes); t.leave() })
 		})
 	}
 }

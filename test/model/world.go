@@ -249,16 +249,16 @@ func (m *model) people(s *state, to visit) {
 			m.fire(s, t, e,
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
-		m.asked(s, e, to)
+		m.askService(s, e, to)
 		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {
 			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified, letter: s.requests[i.by] == letterRequest && m.breaks != forgetKeepsLetter}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
 		}
 	}
 }
 
-// asked: a process has asked the service what became of an event of unknown outcome, when that is
+// askService: a process asks the service what became of an event of unknown outcome, when that is
 // not at work any more, or has done what it will be asked about.
-func (m *model) asked(s *state, e int, to visit) {
+func (m *model) askService(s *state, e int, to visit) {
 	i := s.records[e]
 	if s.left.ask == 0 || i.modified == 0 || i.outcome != failedUnsure {
 		return

@@ -293,7 +293,7 @@ func (d *Desk) watchJob(ctx context.Context, j *client.Job) error {
 	for answered := time.Now(); ; {
 		if d.raw() && !slices.Equal(shown, j.RawJSON()) {
 			if shown = j.RawJSON(); d.jobLine(shown) != nil {
-				return nil // whoever read it has gone
+				return nil // nothing reads it any more
 			}
 		}
 		if j.Over() {

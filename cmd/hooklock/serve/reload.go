@@ -136,7 +136,7 @@ func (r *reloader) end(read reading) {
 	s.Store.Audited(auditOfReload(s.replica, r.path+" ("+r.cause+")", result, time.Now()))
 }
 
-// auditOfReload returns the audit of a reload that nobody asked for over the API. from is the file, and why it was read.
+// auditOfReload returns the audit of a reload that was not asked for over the API. from is the file, and why it was read.
 func auditOfReload(replica, from string, result reloadResult, now time.Time) idem.Audit {
 	a := idem.Audit{
 		At: now, Who: "replica " + replica, What: admin.ReloadConfig, Result: idem.AuditDone, Remote: from, After: cutText(strings.Join(result.changed, ", ")),
