@@ -231,7 +231,7 @@ func finFirst(err error) bool {
 
 // finBehind reports whether the peer's FIN follows its close_notify at once. A reset does not take a FIN back that has come.
 func (c *conn) finBehind() bool {
-	if c.raw.SetReadDeadline(time.Now().Add(breath)) != nil {
+	if c.raw.SetReadDeadline(time.Now().Add(readableWait)) != nil {
 		return false
 	}
 	var b [1]byte

@@ -37,8 +37,8 @@ func (r Reuse) String() string {
 	return "false"
 }
 
-// breath bounds the wait for what comes at once: the FIN behind a close_notify, and what a readable connection has to say.
-const breath = 25 * time.Millisecond
+// readableWait bounds the wait for what comes at once: the FIN behind a close_notify, and what a readable connection has to say.
+const readableWait = 25 * time.Millisecond
 
 // parting bounds the wait for the close behind a 400, 408 or 501 that does not announce one.
 const parting = 100 * time.Millisecond
@@ -184,7 +184,7 @@ func (u *Upstream) hearUnasked(c *conn) {
 	if !c.carried {
 		return
 	}
-	_ = c.raw.SetReadDeadline(time.Now().Add(breath))
+	_ = c.raw.SetReadDeadline(time.Now().Add(readableWait))
 	said := append(make([]byte, 0, 80), c.stray...)
 	n, _ := io.ReadAtLeast(c.br, said[len(said):cap(said)], 1)
 	line, _, _ := strings.Cut(string(said[:len(said)+n]), "\n")
