@@ -15,19 +15,19 @@ import (
 // delivery is one HTTP request on its way through the stages. It owns copies of everything: nothing in it points into fasthttp's memory,
 // so it may outlive the handler, as it does while a long answer is streamed.
 type delivery struct {
-	room
-	course
+	deliveryBuffers
+	deliveryState
 }
 
-// room is the memory that a delivery leaves to the next one.
-type room struct {
+// deliveryBuffers is the memory that a delivery leaves to the next one.
+type deliveryBuffers struct {
 	req    request
 	call   call // of the upstream
 	parser headParser
 }
 
-// course is the state of this delivery alone.
-type course struct {
+// deliveryState is the state of this delivery alone.
+type deliveryState struct {
 	h     *Handler
 	route *Route
 
@@ -93,7 +93,7 @@ func (p *deliveryPool) put(d *delivery) {
 	}
 	d.req.reset()
 	d.call.began, d.call.over = time.Time{}, time.Time{}
-	d.course = course{}
+	d.deliveryState = deliveryState{}
 	p.pool.Put(d)
 }
 
