@@ -28,11 +28,11 @@ const (
 
 // reloader takes over a changed configuration, or keeps the old one and says why. Only the signal loop uses it.
 type reloader struct {
-	service *Service
-	env     *cli.Environment
-	path    string
-	watcher *config.Watcher
-	boss    *supervisor
+	service    *Service
+	env        *cli.Environment
+	path       string
+	watcher    *config.Watcher
+	supervisor *supervisor
 
 	read   chan reading      // the result of the running reload; nil = none runs
 	late   <-chan time.Time  // when it times out
@@ -55,7 +55,7 @@ type reading struct {
 
 // begin starts a reload. The watcher is given the content, which it may not have seen.
 func (r *reloader) begin(cause string, asked chan reloadResult) {
-	r.boss.reloading()
+	r.supervisor.reloading()
 	r.cause, r.asked = cause, asked
 	r.start(r.watcher.Read)
 }
@@ -107,7 +107,7 @@ func (r *reloader) end(read reading) {
 			r.look = time.After(secondLook)
 			return
 		}
-		r.boss.reloading()
+		r.supervisor.reloading()
 	}
 	s, result := r.service, reloadResult{err: read.err}
 	r.lacking = nil
@@ -127,7 +127,7 @@ func (r *reloader) end(read reading) {
 		}
 		s.inForce.refuse(problems)
 	}
-	r.boss.reloaded(result.err == nil)
+	r.supervisor.reloaded(result.err == nil)
 	if r.asked != nil {
 		r.asked <- result
 		r.asked = nil

@@ -74,11 +74,11 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	}
 	watcher, changed, stopWatching := s.watch(path, loaded.File)
 	defer stopWatching()
-	boss := newSupervisor(log.Logger)
-	defer boss.close()
+	supervisor := newSupervisor(log.Logger)
+	defer supervisor.close()
 	started(s)
 	live := s.live
-	again := &reloader{service: s, env: e, path: path, watcher: watcher, boss: boss}
+	again := &reloader{service: s, env: e, path: path, watcher: watcher, supervisor: supervisor}
 	for {
 		hangups, changed, asks := hangups, changed, s.reloads
 		if again.read != nil { // one at a time
@@ -87,11 +87,11 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		select {
 		case <-live:
 			live = nil
-			boss.ready("serving")
-		case <-boss.Late:
-			boss.ready("serving; etcd has given no session yet")
-		case <-boss.Beat:
-			boss.alive()
+			supervisor.ready("serving")
+		case <-supervisor.Late:
+			supervisor.ready("serving; etcd has given no session yet")
+		case <-supervisor.Beat:
+			supervisor.alive()
 		case <-hangups:
 			again.begin("SIGHUP", nil)
 		case <-drains:
@@ -99,7 +99,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			s.sendElsewhere()
 		case sig := <-ends:
 			log.Info("stopping", "signal", sig.String())
-			return s.stopOrDie(ends, time.Now(), boss)
+			return s.stopOrDie(ends, time.Now(), supervisor)
 		case <-changed:
 			again.begin("the file changed", nil)
 		case asked := <-asks:
@@ -111,9 +111,9 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-again.look:
 			again.lookAgain()
 		case err := <-s.failed:
-			return errors.Join(err, s.stopOrDie(ends, time.Time{}, boss))
+			return errors.Join(err, s.stopOrDie(ends, time.Time{}, supervisor))
 		case <-ctx.Done():
-			return s.stopOrDie(ends, time.Time{}, boss)
+			return s.stopOrDie(ends, time.Time{}, supervisor)
 		}
 	}
 }
@@ -158,8 +158,8 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 
 // stopOrDie stops, unless a second signal ends the process at once: then running executions stay in the ledger, and are reaped as unknown after the
 // session has expired. since is the time of the first signal, or zero if there was none.
-func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *supervisor) error {
-	boss.stopping(s.patience())
+func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *supervisor) error {
+	supervisor.stopping(s.patience())
 	done := make(chan error, 1)
 	go func() { done <- s.Stop() }()
 	for {
@@ -167,8 +167,8 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, boss *superv
 		case err := <-done:
 			s.Log.Info("stopped")
 			return err
-		case <-boss.Beat:
-			boss.alive()
+		case <-supervisor.Beat:
+			supervisor.alive()
 		case sig := <-ends:
 			if time.Since(since) >= insistence {
 				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)
