@@ -76,7 +76,7 @@ type Notifier struct {
 	// undo is what had been told before a write that was not followed by a message that was taken.
 	undo *undone
 	// apart is what was told of etcd while it took no writes.
-	apart []told
+	apart []notice
 	// failures are the messages in a row that the receiver did not take, paused is until when none is sent.
 	failures int
 	paused   time.Time
@@ -85,7 +85,7 @@ type Notifier struct {
 // undone is what had been told before the n-th write.
 type undone struct {
 	n    int64
-	told []told
+	notices []notice
 }
 
 // New returns a Notifier. It sends nothing before SetSettings.
@@ -172,7 +172,7 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 	_ = json.Unmarshal(kept.Says, &was) // of a newer release: it is told again
 	base := was.Told
 	if n.undo != nil && kept.Self && n.undo.n == was.N {
-		base = n.undo.told
+		base = n.undo.notices
 	}
 	list := n.o.Attention(ctx)
 	p := n.planner(set, now)
@@ -209,7 +209,7 @@ func (n *Notifier) tellApart(ctx context.Context, set *Settings, now time.Time) 
 	}
 	list := n.o.Attention(ctx)
 	list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(i client.AttentionItem) bool {
-		isTold := slices.ContainsFunc(n.apart, func(t told) bool { return t.Item == hashOf(i.ID) })
+		isTold := slices.ContainsFunc(n.apart, func(t notice) bool { return t.Item == hashOf(i.ID) })
 		return i.Kind != client.AttentionEtcdDown && i.Kind != client.AttentionEtcdFull || !n.tells && !isTold
 	})
 	p := n.planner(set, now)

@@ -27,8 +27,8 @@ const (
 	mostLine, mostKept = 600, 200
 )
 
-// told is an item that people know of.
-type told struct {
+// notice is an item that people know of.
+type notice struct {
 	Item  string    `json:"item"` // a hash of its ID
 	Kind  string    `json:"kind"`
 	Route string    `json:"route,omitempty"`
@@ -40,14 +40,14 @@ type told struct {
 // state is what was told, as it is kept.
 type state struct {
 	N    int64  `json:"n"` // it grows with each write
-	Told []told `json:"told,omitempty"`
+	Told []notice `json:"told,omitempty"`
 }
 
 // plan is what to send next, and what will have been told then. Without lines there is nothing to send.
 type plan struct {
 	lines                 []string
 	begun, lasting, ended int
-	next                  []told
+	next                  []notice
 }
 
 // planner decides what is to be told.
@@ -60,7 +60,7 @@ type planner struct {
 }
 
 // make compares the list with what was told. Of a list with something that is not known, nothing is over.
-func (p *planner) make(list *client.Attention, before []told) (out plan) {
+func (p *planner) make(list *client.Attention, before []notice) (out plan) {
 	listed := map[string]bool{}
 	for i := range list.Items {
 		item := &list.Items[i]
@@ -70,12 +70,12 @@ func (p *planner) make(list *client.Attention, before []told) (out plan) {
 		}
 		listed[hash] = true
 		delete(p.gone, hash)
-		known := slices.IndexFunc(before, func(t told) bool { return t.Item == hash })
+		known := slices.IndexFunc(before, func(t notice) bool { return t.Item == hash })
 		switch {
 		case known < 0 && len(out.next) >= mostTold:
 		case known < 0:
 			since := cmp.Or(item.SinceAt.Time, p.now)
-			out.next = append(out.next, told{Item: hash, Kind: item.Kind, Route: item.Route, Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
+			out.next = append(out.next, notice{Item: hash, Kind: item.Kind, Route: item.Route, Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
 			out.begun++
 			out.lines = append(out.lines, line(begins(item), item))
 		case p.every > 0 && p.now.Sub(before[known].At) >= p.every:
@@ -97,7 +97,7 @@ func (p *planner) make(list *client.Attention, before []told) (out plan) {
 }
 
 // leave looks at something that was told and is not listed any more.
-func (p *planner) leave(t *told, unsure bool, out *plan) {
+func (p *planner) leave(t *notice, unsure bool, out *plan) {
 	since, is := p.gone[t.Item]
 	if !is && !unsure {
 		since = p.now
