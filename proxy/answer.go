@@ -181,7 +181,7 @@ func (d *reply) appendFields(head []byte) []byte {
 	var codings []byte
 	for _, f := range d.call.endToEnd() {
 		switch {
-		case d.route != nil && ours(f.Name):
+		case d.route != nil && isReserved(f.Name):
 			continue
 		case bytes.EqualFold(f.Name, contentEncoding):
 			if codings != nil {
@@ -215,8 +215,8 @@ func (d *reply) framing() string {
 
 var contentEncoding = []byte(fasthttp.HeaderContentEncoding)
 
-// ours reports whether a field of an answer is one that only Hooklock may set.
-func ours(name []byte) bool {
+// isReserved reports whether a field of an answer is one that only Hooklock may set.
+func isReserved(name []byte) bool {
 	const prefix = "hooklock-"
 	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) || bytes.EqualFold(name, []byte(headerReplayed))
 }
@@ -232,7 +232,7 @@ func (c *call) replayHeader() []idem.HeaderField {
 	fields := c.endToEnd()
 	kept := make([]idem.HeaderField, 0, len(fields))
 	for _, f := range fields {
-		if !ours(f.Name) && !personal(f.Name) {
+		if !isReserved(f.Name) && !personal(f.Name) {
 			kept = append(kept, idem.HeaderField{Name: string(f.Name), Value: string(f.Value)})
 		}
 	}

@@ -84,7 +84,7 @@ type Notifier struct {
 
 // undone is what had been told before the n-th write.
 type undone struct {
-	n    int64
+	n       int64
 	notices []notice
 }
 

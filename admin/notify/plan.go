@@ -39,7 +39,7 @@ type notice struct {
 
 // state is what was told, as it is kept.
 type state struct {
-	N    int64  `json:"n"` // it grows with each write
+	N    int64    `json:"n"` // it grows with each write
 	Told []notice `json:"told,omitempty"`
 }
 

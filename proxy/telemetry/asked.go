@@ -13,7 +13,7 @@ var outcomesAsked = []string{string(idem.Executed), string(idem.NotExecuted), st
 
 // Asked counts and logs that the service was asked what became of an event of unknown outcome.
 func (t *Telemetry) Asked(e asking.Event) {
-	t.is.asked.add(resultKey{t.ours(e.Route), string(e.Said.Outcome)})
+	t.is.asked.add(resultKey{t.knownRoute(e.Route), string(e.Said.Outcome)})
 	attrs := []slog.Attr{slog.String("route", e.Route)}
 	if r := e.Record; r != nil {
 		attrs = t.appendEvent(append(attrs, slog.String("workflow", r.Scope.Workflow), slog.String("key", r.Scope.Key.Short())), r.EventID, r.Labels)

@@ -41,12 +41,12 @@ func (t *Telemetry) ParkedEvent(e worker.Event) {
 	switch e.What {
 	case worker.EventRetry:
 	case worker.EventLeftAlone:
-		t.is.leftAlone.add(t.ours(l.Route))
+		t.is.leftAlone.add(t.knownRoute(l.Route))
 	default:
-		t.is.parkEnds.add(resultKey{t.ours(l.Route), string(e.What)})
+		t.is.parkEnds.add(resultKey{t.knownRoute(l.Route), string(e.What)})
 	}
 	if e.Code == idem.CodeAttemptsExhausted {
-		t.is.exhausted.add(t.ours(l.Route))
+		t.is.exhausted.add(t.knownRoute(l.Route))
 	}
 	line := parkLines[e.What]
 	attrs := []slog.Attr{

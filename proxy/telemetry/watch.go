@@ -265,7 +265,7 @@ func (t *Telemetry) Notified(isTaken bool) {
 // Reaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
 // lock may be of another configuration.
 func (t *Telemetry) Reaped(l *idem.Lock) {
-	t.is.executions.add(resultKey{t.ours(l.Route), buried})
+	t.is.executions.add(resultKey{t.knownRoute(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
 		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()), slog.String("holder", l.Holder),
@@ -290,7 +290,7 @@ const adviceReduced = "etcd took no request of this size, so duplicates get the 
 // force, or one that was not recorded when its sender was answered. recorded is false if it never will be.
 func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
-		Route: t.ours(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
+		Route: t.knownRoute(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
 		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
 		Held: record.FinishedAt.Sub(record.StartedAt),
 	}
@@ -304,7 +304,7 @@ func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
 
 // Lost counts and logs an event that was refused and did not come again in time.
 func (t *Telemetry) Lost(e idem.LostEvent) {
-	t.is.lost.add(t.ours(e.Route))
+	t.is.lost.add(t.knownRoute(e.Route))
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()), slog.String("trace_id", e.Arrival.TraceID),
 		slog.String("decision", string(e.Arrival.Decision)), slog.Int("status", e.Arrival.Status), slog.Time("refused_at", e.Arrival.At),
@@ -312,8 +312,8 @@ func (t *Telemetry) Lost(e idem.LostEvent) {
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "event.lost", attrs...)
 }
 
-// ours returns the route if this process has it, else "": the ledger may have routes of another configuration.
-func (t *Telemetry) ours(route string) string {
+// knownRoute returns the route if this process has it, else "": the ledger may have routes of another configuration.
+func (t *Telemetry) knownRoute(route string) string {
 	if _, known := (*t.patterns.Load())[route]; !known {
 		return ""
 	}
