@@ -41,8 +41,8 @@ func (a *surroundings) Size(route string, slot idem.Slot) int {
 	return a.s.o.Limit(route, slot)
 }
 
-// PausesChanged implements view.Process.
-func (a *surroundings) PausesChanged(begun, over []*idem.Pause) {
+// OnPauses implements view.Process.
+func (a *surroundings) OnPauses(begun, over []*idem.Pause) {
 	if a.s.o.OnPause == nil {
 		return
 	}
@@ -54,8 +54,8 @@ func (a *surroundings) PausesChanged(begun, over []*idem.Pause) {
 	}
 }
 
-// ParkedChanged implements view.Process.
-func (a *surroundings) ParkedChanged(id idem.ExecutionID) { a.s.own.ParkedChanged(id) }
+// OnParkedChange implements view.Process.
+func (a *surroundings) OnParkedChange(id idem.ExecutionID) { a.s.own.RereadParked(id) }
 
 // Holds implements history.Process and reap.Process.
 func (a *surroundings) Holds(id idem.ExecutionID) bool { return a.s.own.Has(id) }
@@ -71,8 +71,8 @@ func (a *surroundings) Follow(route string, byPayload bool) idem.Following {
 	return a.s.o.Follow(route, byPayload)
 }
 
-// Lost implements history.Process.
-func (a *surroundings) Lost(e idem.LostEvent) {
+// OnLost implements history.Process.
+func (a *surroundings) OnLost(e idem.LostEvent) {
 	if a.s.o.OnLost != nil {
 		a.s.o.OnLost(e)
 	}
@@ -86,28 +86,28 @@ func (a *surroundings) Counted() []idem.RouteCounts {
 	return a.s.o.Counted()
 }
 
-// Reaped implements reap.Process.
-func (a *surroundings) Reaped(dead *idem.Lock) {
+// OnReaped implements reap.Process.
+func (a *surroundings) OnReaped(dead *idem.Lock) {
 	if a.s.o.OnReaped != nil {
 		a.s.o.OnReaped(dead)
 	}
 }
 
-// NotReaped implements reap.Process.
-func (a *surroundings) NotReaped(dead *idem.Lock, err error) {
+// OnNotReaped implements reap.Process.
+func (a *surroundings) OnNotReaped(dead *idem.Lock, err error) {
 	a.s.o.Logger.Warn("lock.bury", "execution", dead.Execution, "workflow", dead.Scope.Workflow, "error", err)
 }
 
-// Ended implements operate.Process and owned.Listener. A lock of the lock API is no execution of a
+// OnEnded implements operate.Process and owned.Listener. A lock of the lock API is no execution of a
 // route.
-func (a *surroundings) Ended(record *idem.Record, recorded bool) {
+func (a *surroundings) OnEnded(record *idem.Record, recorded bool) {
 	if record.Route != "" && a.s.o.OnEnded != nil {
 		a.s.o.OnEnded(record, recorded)
 	}
 }
 
-// Reduced implements owned.Listener.
-func (a *surroundings) Reduced(record *idem.Record, bytes int) {
+// OnReduced implements owned.Listener.
+func (a *surroundings) OnReduced(record *idem.Record, bytes int) {
 	if a.s.o.OnReduced != nil {
 		a.s.o.OnReduced(record, bytes)
 	}

@@ -329,10 +329,10 @@ func (s *core) newKeeper() *session.Keeper {
 		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.view.Sessions, Pauses: s.view.Pauses,
 		Predecessors: s.predecessors,
 		On: session.Callbacks{
-			Opened: s.sessionOpened, Ended: s.sessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
+			Opened: s.onSessionOpened, Ended: s.onSessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
 			Died: func(names []string) {
 				s.sweeper.Died(names)
-				s.view.Died(names)
+				s.view.OnDied(names)
 				s.duplicates.Orphaned()
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
@@ -344,12 +344,12 @@ func (s *core) newKeeper() *session.Keeper {
 			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
 			Unheld: func(execution string, revision int64) {
 				s.sweeper.HoldGone(idem.ExecutionID(execution))
-				s.view.Unheld(idem.ExecutionID(execution), revision)
+				s.view.OnUnheld(idem.ExecutionID(execution), revision)
 			},
 			Blind: func(revision int64) {
 				s.reset()
 				s.sweeper.Everything()
-				s.view.Missed(revision)
+				s.view.OnMissed(revision)
 			},
 		},
 	})
@@ -434,16 +434,16 @@ func (s *core) writeIndexes(ctx context.Context) {
 	s.duplicates.Index(ctx)
 }
 
-// sessionOpened hands the running locks of the session before over to the new one.
-func (s *core) sessionOpened(session *session.Session) {
-	s.view.Missed(session.Epoch()) // between two sessions, none was followed
+// onSessionOpened hands the running locks of the session before over to the new one.
+func (s *core) onSessionOpened(session *session.Session) {
+	s.view.OnMissed(session.Epoch()) // between two sessions, none was followed
 	adopted := s.own.Adopt(session)
 	s.sweeper.Everything()
 	s.release.Look()
 	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
 }
 
-func (s *core) sessionEnded(session *session.Session) {
+func (s *core) onSessionEnded(session *session.Session) {
 	s.reset()
 	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }

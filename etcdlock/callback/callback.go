@@ -203,7 +203,7 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}
 			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
-				s.o.Own.Ended(record, true)
+				s.o.Own.OnEnded(record, true)
 			}
 		}
 		return true, err

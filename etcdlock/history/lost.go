@@ -172,7 +172,7 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 	}
 	t.history.Lost = d.o.Clock.Now().UTC().Round(time.Millisecond)
 	d.enqueueLocked(&t.note)
-	d.o.Lost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels, Arrival: h.Newest[0]})
+	d.o.OnLost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels, Arrival: h.Newest[0]})
 }
 
 // eventOf reads an event: its newest execution without the body of an answer, and its arrivals with what each process has written of them. Of an event that

@@ -34,8 +34,8 @@ type Process interface {
 	Rows(clientv3.LeaseID) []protocol.Row
 	// Follow says how refused events of a route are followed that have an ID, or none; Patience 0 = they are not.
 	Follow(route string, byPayload bool) idem.Following
-	// Lost is called with each event that is found to be possibly lost.
-	Lost(idem.LostEvent)
+	// OnLost is called with each event that is found to be possibly lost.
+	OnLost(idem.LostEvent)
 	// Counted returns what was counted of the routes since it was called before.
 	Counted() []idem.RouteCounts
 }

@@ -31,8 +31,8 @@ type Options struct {
 type Process interface {
 	// Session returns the session of this process, or why it has none.
 	Session() (*session.Session, error)
-	// Ended is called with an end that no delivery reports. It must not block. recorded is true.
-	Ended(record *idem.Record, recorded bool)
+	// OnEnded is called with an end that no delivery reports. It must not block. recorded is true.
+	OnEnded(record *idem.Record, recorded bool)
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
 	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.Kept) (idem.Kept, error)
 	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more.
@@ -107,7 +107,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 	_ = t.erase(ctx, record.Execution, request) // else it is swept
 	record.Revision = answer.Revision
 	if at.Copied != l || l.Parked != nil { // else a delivery waits to report it
-		t.o.Ended(record, true)
+		t.o.OnEnded(record, true)
 	}
 	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, answer, nil
 }

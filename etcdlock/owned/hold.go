@@ -63,7 +63,7 @@ func hold(life context.Context, h *Lock, ttl time.Duration) error {
 	case !wasHeld(ended):
 		return idem.ErrLockLost
 	case w.lost == nil: // completed before it was held, and no attempt here has reported that
-		h.o.Ended(ended, true)
+		h.o.OnEnded(ended, true)
 	}
 	return nil
 }

@@ -34,10 +34,10 @@ type Options struct {
 
 // Listener is told of what no call of idem.Held returns. None of its methods blocks.
 type Listener interface {
-	// Ended is called after such an end. recorded is false if it will never be in etcd.
-	Ended(record *idem.Record, recorded bool)
-	// Reduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request.
-	Reduced(record *idem.Record, bytes int)
+	// OnEnded is called after such an end. recorded is false if it will never be in etcd.
+	OnEnded(record *idem.Record, recorded bool)
+	// OnReduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request.
+	OnReduced(record *idem.Record, bytes int)
 }
 
 // Locks are the locks that this process holds. It is safe for concurrent use.
@@ -155,8 +155,8 @@ func (s *Locks) Early() int {
 	return len(s.early)
 }
 
-// ParkedChanged reads the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
-func (s *Locks) ParkedChanged(id idem.ExecutionID) {
+// RereadParked reads the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
+func (s *Locks) RereadParked(id idem.ExecutionID) {
 	if h := s.Of(id); h != nil {
 		s.o.Tasks.Help(func(life context.Context) {
 			h.lookAgain(life)
@@ -196,5 +196,5 @@ func (s *Locks) Rewind() {
 	}
 }
 
-// Ended tells of an end that no call of idem.Held returns.
-func (s *Locks) Ended(record *idem.Record, recorded bool) { s.o.Ended(record, recorded) }
+// OnEnded tells of an end that no call of idem.Held returns.
+func (s *Locks) OnEnded(record *idem.Record, recorded bool) { s.o.OnEnded(record, recorded) }

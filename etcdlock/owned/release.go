@@ -19,7 +19,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	released, err := commit.InTime(ctx, h.o.Tasks.Start, h.Free, func(_ context.Context, late error) {
 		if late == nil && h.Lock().Parked == nil || errors.Is(late, idem.ErrCancelled) {
 			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
-			h.o.Ended(protocol.RecordOf(h.Lock(), end), true)
+			h.o.OnEnded(protocol.RecordOf(h.Lock(), end), true)
 		}
 	})
 	if err != nil {

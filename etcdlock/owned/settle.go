@@ -75,7 +75,7 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		return result{record, err}
 	}, func(life context.Context, late result) {
 		if late.err == nil {
-			h.o.Ended(late.record, true)
+			h.o.OnEnded(late.record, true)
 		}
 		if errors.Is(late.err, idem.ErrNotOld) { // no call here waits for that any more
 			_ = h.Free(life)
@@ -256,7 +256,7 @@ func (s *settling) recordLess(c *conclusion) {
 		return
 	}
 	if s.refusals++; s.refusals == 1 {
-		s.h.o.Reduced(c.record, c.Size)
+		s.h.o.OnReduced(c.record, c.Size)
 	}
 }
 
@@ -300,7 +300,7 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 func (s *settling) freeWithoutRecord(life context.Context) error {
 	switch err := s.h.Free(life); {
 	case err == nil:
-		s.h.o.Ended(protocol.RecordOf(s.h.Lock(), s.end), false)
+		s.h.o.OnEnded(protocol.RecordOf(s.h.Lock(), s.end), false)
 	case !errors.Is(err, idem.ErrLockLost):
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}

@@ -93,7 +93,7 @@ func (c *contents) drop(id idem.ExecutionID) {
 
 // left is called for an execution that is not in its queue any more, and drops a queue that is empty now.
 func (c *contents) left(e *entry) {
-	c.o.LeftQueue(e.Execution)
+	c.o.OnLeftQueue(e.Execution)
 	if q := c.queues[e.lock]; q != nil && q.n == 0 {
 		q.ready = false
 		delete(c.queues, e.lock)

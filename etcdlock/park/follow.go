@@ -106,7 +106,7 @@ func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {
 		f.index.ready.add(f.index.known.queues[in.lock])
 	}
 	f.index.mu.Unlock()
-	f.index.o.ParkedChanged(id)
+	f.index.o.OnParkedChange(id)
 }
 
 // ageChanged is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
@@ -125,6 +125,6 @@ func (f *follower) ageChanged(id idem.ExecutionID, e *clientv3.Event) {
 
 func (f *follower) putLocked(e *entry) {
 	if f.index.known.put(e) {
-		f.index.o.FirstParked()
+		f.index.o.OnFirstParked()
 	}
 }

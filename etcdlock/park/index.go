@@ -26,12 +26,12 @@ type Options struct {
 type Process interface {
 	// Paused reports whether executions of that route and workflow are paused.
 	Paused(route, workflow string) bool
-	// LeftQueue is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
-	LeftQueue(idem.ExecutionID)
-	// ParkedChanged is called after the index entry of an execution has changed or has gone.
-	ParkedChanged(idem.ExecutionID)
-	// FirstParked is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
-	FirstParked()
+	// OnLeftQueue is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
+	OnLeftQueue(idem.ExecutionID)
+	// OnParkedChange is called after the index entry of an execution has changed or has gone.
+	OnParkedChange(idem.ExecutionID)
+	// OnFirstParked is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
+	OnFirstParked()
 }
 
 // Index knows what is parked, over all processes: it follows the index in etcd, which is small, and counts. It also says which queues are ready: the
@@ -169,8 +169,8 @@ func (x *Index) Tried(id idem.ExecutionID) {
 	}
 }
 
-// PausesChanged makes all queues ready, and notes which executions grew too old while they are paused.
-func (x *Index) PausesChanged() {
+// ApplyPauses makes all queues ready, and notes which executions grew too old while they are paused.
+func (x *Index) ApplyPauses() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, e := range x.known.entries {

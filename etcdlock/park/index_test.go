@@ -23,8 +23,8 @@ type leftQueues struct {
 	left []idem.ExecutionID
 }
 
-func (q *leftQueues) LeftQueue(id idem.ExecutionID) { q.left = append(q.left, id) }
-func (q *leftQueues) Paused(_, _ string) bool       { return false }
+func (q *leftQueues) OnLeftQueue(id idem.ExecutionID) { q.left = append(q.left, id) }
+func (q *leftQueues) Paused(_, _ string) bool         { return false }
 
 // entryOf returns the entry of an execution of workflow w.
 func entryOf(id, route string, state idem.ParkState, since time.Time) *entry {

@@ -137,7 +137,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 // tells.
 func (r *replacing) done() {
 	if r != nil && r.seen.Parked {
-		r.o.Own.Ended(r.record, true)
+		r.o.Own.OnEnded(r.record, true)
 	}
 }
 

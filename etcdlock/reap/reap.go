@@ -26,10 +26,10 @@ type Options struct {
 type Process interface {
 	// Holds reports whether this process has the lock of an execution, and so ends it itself.
 	Holds(idem.ExecutionID) bool
-	// Reaped is called when this process has ended the execution of a dead lock.
-	Reaped(*idem.Lock)
-	// NotReaped is called with a dead lock that the sweeper could not reap.
-	NotReaped(*idem.Lock, error)
+	// OnReaped is called when this process has ended the execution of a dead lock.
+	OnReaped(*idem.Lock)
+	// OnNotReaped is called with a dead lock that the sweeper could not reap.
+	OnNotReaped(*idem.Lock, error)
 }
 
 // Reaper ends the executions of dead locks. It is safe for concurrent use.
@@ -78,7 +78,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 		case !answer.Succeeded:
 			r.Met(dead.Alive, answer)
 		case !dead.Cooling:
-			r.o.Reaped(dead)
+			r.o.OnReaped(dead)
 		}
 		return answer.Err == nil, answer.Err
 	})

@@ -162,6 +162,6 @@ func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
 	}
 	if err := w.reaper.Reap(ctx, l); err != nil {
 		w.left(l)
-		w.reaper.o.NotReaped(l, err)
+		w.reaper.o.OnNotReaped(l, err)
 	}
 }

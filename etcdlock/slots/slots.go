@@ -269,9 +269,9 @@ func (p *Slots) LeaveLine(x idem.ExecutionID) {
 	}
 }
 
-// PausesChanged lets waiters ask again that are paused now: each makes way for the next, and becomes a slot waiter again after the pause. A
+// ApplyPauses lets waiters ask again that are paused now: each makes way for the next, and becomes a slot waiter again after the pause. A
 // parked execution does so when its queue is looked at.
-func (p *Slots) PausesChanged() {
+func (p *Slots) ApplyPauses() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.waiters {

@@ -149,7 +149,7 @@ func (p *Pauses) setLocked(all map[string]*idem.Pause) {
 	if len(begun) > 0 {
 		link.Wake(p.heard)
 	}
-	p.view.pausesChanged(begun, over)
+	p.view.applyPauses(begun, over)
 }
 
 // listLocked returns the pauses in the order in which they began.

@@ -44,10 +44,10 @@ type Process interface {
 	Session() (*session.Session, error)
 	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
 	Size(route string, slot idem.Slot) int
-	// PausesChanged is called with each change of the pauses, in order.
-	PausesChanged(begun, over []*idem.Pause)
-	// ParkedChanged is called after the index entry of an execution has changed or has gone.
-	ParkedChanged(idem.ExecutionID)
+	// OnPauses is called with each change of the pauses, in order.
+	OnPauses(begun, over []*idem.Pause)
+	// OnParkedChange is called after the index entry of an execution has changed or has gone.
+	OnParkedChange(idem.ExecutionID)
 }
 
 // New returns a view that knows nothing before Run and the first session.
@@ -91,32 +91,32 @@ func (s *surroundings) MarkReady(lock string) {
 	s.Tasks.Help(func(context.Context) { s.v.Parked.Mark(lock) })
 }
 
-// LeftQueue implements park.Process.
-func (s *surroundings) LeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveLine(id) }
+// OnLeftQueue implements park.Process.
+func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveLine(id) }
 
-// FirstParked implements park.Process.
-func (s *surroundings) FirstParked() { s.v.Watcher.want() }
+// OnFirstParked implements park.Process.
+func (s *surroundings) OnFirstParked() { s.v.Watcher.want() }
 
-func (v *View) pausesChanged(begun, over []*idem.Pause) {
-	v.Parked.PausesChanged()
-	v.Slots.PausesChanged()
-	v.o.PausesChanged(begun, over)
+func (v *View) applyPauses(begun, over []*idem.Pause) {
+	v.Parked.ApplyPauses()
+	v.Slots.ApplyPauses()
+	v.o.OnPauses(begun, over)
 }
 
-// Died is called when these sessions have ended.
-func (v *View) Died(names []string) {
+// OnDied is called when these sessions have ended.
+func (v *View) OnDied(names []string) {
 	v.Watcher.died(names)
 	v.Parked.Died(names)
 }
 
-// Unheld is called when the hold of an execution is gone, since revision.
-func (v *View) Unheld(id idem.ExecutionID, revision int64) {
+// OnUnheld is called when the hold of an execution is gone, since revision.
+func (v *View) OnUnheld(id idem.ExecutionID, revision int64) {
 	v.Watcher.Deleted(v.o.Layout.Alive(protocol.HoldAlive(id)), revision)
 	v.Parked.MarkOf(id)
 }
 
-// Missed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = and may be from now on.
-func (v *View) Missed(revision int64) {
+// OnMissed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = and may be from now on.
+func (v *View) OnMissed(revision int64) {
 	v.Watcher.Break(revision)
 	v.Parked.MarkAll()
 }

@@ -55,7 +55,7 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 // unheard is a process that is told of what is parked.
 type unheard struct{ Process }
 
-func (unheard) ParkedChanged(idem.ExecutionID) {}
+func (unheard) OnParkedChange(idem.ExecutionID) {}
 
 // One watch serves both: those that wait here, and what is parked.
 func TestAQueueIsReadyWhenItsLockOrAnEntryIsGoneAlsoWhileNothingWaitsHere(t *testing.T) {

@@ -64,7 +64,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		Attempt: 1, Holder: "h", StartedAt: began,
 	}
 	lines["lock.expired"] = func() { r.Reaped(&idem.Lock{Entry: entry}) }
-	lines["record.reduced"] = func() { r.Reduced(&idem.Record{Entry: entry}, 40_000) }
+	lines["record.reduced"] = func() { r.OnReduced(&idem.Record{Entry: entry}, 40_000) }
 	for event, write := range lines {
 		write()
 		line := r.last(t)

@@ -56,10 +56,10 @@ func TestTheEndOfAHoldIsMeasuredAndLogged(t *testing.T) {
 		End:  idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: began.Add(time.Minute)},
 		Size: 900,
 	}
-	r.Ended(ended, true)
+	r.OnEnded(ended, true)
 	forced := *ended
 	forced.Route, forced.Outcome = "somebody else's", idem.Unknown
-	r.Ended(&forced, true)
+	r.OnEnded(&forced, true)
 	r.wants(t,
 		`hooklock_executions_total{outcome="executed",route="plain"} 1`, `hooklock_executions_total{outcome="unknown",route=""} 1`,
 		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`, `hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,

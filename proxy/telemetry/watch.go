@@ -274,8 +274,8 @@ func (t *Telemetry) Reaped(l *idem.Lock) {
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
-// Reduced logs that etcd has refused the record of an execution for its size, so that less of it is written. bytes are those of the refused request.
-func (t *Telemetry) Reduced(r *idem.Record, bytes int) {
+// OnReduced logs that etcd has refused the record of an execution for its size, so that less of it is written. bytes are those of the refused request.
+func (t *Telemetry) OnReduced(r *idem.Record, bytes int) {
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", r.Route), slog.String("workflow", r.Scope.Workflow), slog.String("key", r.Scope.Key.Short()), slog.String("execution", string(r.Execution)),
 		slog.Int("attempt", r.Attempt), slog.String("trace_id", idem.ParseTrace(r.TraceParent).TraceID()), slog.Int("bytes", bytes), slog.String("advice", adviceReduced),
@@ -286,9 +286,9 @@ func (t *Telemetry) Reduced(r *idem.Record, bytes int) {
 const adviceReduced = "etcd took no request of this size, so duplicates get the status of the answer alone: raise --max-request-bytes of each etcd member, or lower " +
 	"idempotency.replay_body"
 
-// Ended counts and logs an end that this process has written down, and that no delivery reports: that of a hold, of a lock that was released by
+// OnEnded counts and logs an end that this process has written down, and that no delivery reports: that of a hold, of a lock that was released by
 // force, or one that was not recorded when its sender was answered. recorded is false if it never will be.
-func (t *Telemetry) Ended(record *idem.Record, recorded bool) {
+func (t *Telemetry) OnEnded(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
 		Route: t.knownRoute(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
 		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,

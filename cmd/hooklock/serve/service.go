@@ -185,7 +185,7 @@ func (s *Service) openStore(context.Context) error {
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep, o.Erase = s.rekeep, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
-	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.Ended, s.telemetry.Reduced
+	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.OnEnded, s.telemetry.OnReduced
 	o.OnPause = s.telemetry.Paused
 	o.Counted, o.Describe = s.report.Take, s.describe
 	o.Follow, o.OnLost = s.following, s.telemetry.Lost
