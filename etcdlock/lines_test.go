@@ -318,7 +318,7 @@ func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	h := takeNext(t, a).Held
 	name := currentSession(t, a).Name
-	b.view.Sessions.Disappeared(name, 0)
+	b.view.Sessions.Remove(name, 0)
 	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}

@@ -219,7 +219,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here.view.Queues.Changed(here.layout.Lock(first.Scope), at.Lock, at.Revision, at.Line)
+	here.view.Queues.ApplyLock(here.layout.Lock(first.Scope), at.Lock, at.Revision, at.Line)
 	enqueue(comes)
 	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
 	for i, l := range []idem.Lock{first, heard, read, comes} {

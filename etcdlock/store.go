@@ -343,7 +343,7 @@ func (s *core) newKeeper() *session.Keeper {
 			},
 			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
 			Unheld: func(execution string, revision int64) {
-				s.sweeper.HoldGone(idem.ExecutionID(execution))
+				s.sweeper.LookAtHold(idem.ExecutionID(execution))
 				s.view.OnUnheld(idem.ExecutionID(execution), revision)
 			},
 			Blind: func(revision int64) {

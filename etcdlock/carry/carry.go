@@ -304,7 +304,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
-			t.o.Reaper.Met(l.Alive, answer)
+			t.o.Reaper.NoteAlive(l.Alive, answer)
 			t.behind = l.Alive
 			return nil, nil
 		}

@@ -361,7 +361,7 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
 		r.held.Behind(line)
 	}
-	c.o.View.Queues.Changed(c.keys.Lock, r.held.Lock(), answer.Revision, line)
+	c.o.View.Queues.ApplyLock(c.keys.Lock, r.held.Lock(), answer.Revision, line)
 	return r
 }
 
@@ -369,7 +369,7 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
-		c.o.View.Slots.Took(&l)
+		c.o.View.Slots.NoteTaken(&l)
 	}
 	protocol.Judge(&l, mark)
 	if c.hold != nil {

@@ -16,7 +16,7 @@ func TestARevisionIsAsOldAsItsFirstSight(t *testing.T) {
 		}
 	}
 	expect(5, 0)
-	p.heard(moment{}, 5)
+	p.compareRevision(moment{}, 5)
 	boot = time.Second
 	p.noteRevision(5) // it is no news
 	expect(5, time.Second)
@@ -30,9 +30,9 @@ func TestARevisionIsAsOldAsItsFirstSight(t *testing.T) {
 	expect(7, time.Minute)
 	expect(6, time.Minute)
 	expect(5, time.Minute+time.Second+ageStep/2)
-	p.heard(moment{revision: 7}, 3) // etcd has gone back
+	p.compareRevision(moment{revision: 7}, 3) // etcd has gone back
 	expect(3, 0)
-	p.heard(moment{3, 1}, 8)
+	p.compareRevision(moment{3, 1}, 8)
 	boot += time.Minute
 	expect(5, time.Minute)
 }

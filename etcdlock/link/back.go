@@ -18,10 +18,10 @@ func (p *Pool) now() moment {
 	return p.at
 }
 
-// heard compares an answer with what was known before its request was sent. If its revision is smaller, etcd was set back to an earlier state:
+// compareRevision compares an answer with what was known before its request was sent. If its revision is smaller, etcd was set back to an earlier state:
 // restored without larger revisions (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so all of
 // them end.
-func (p *Pool) heard(before moment, revision int64) {
+func (p *Pool) compareRevision(before moment, revision int64) {
 	p.mu.Lock()
 	if p.at.backs != before.backs { // another answer has reported it
 		p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *Pool) heard(before moment, revision int64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.movedLocked()
+	p.wakeOnMoveLocked()
 }
 
 // ofAll reports whether the answer has the revision of the cluster, and not just that of the member which was asked.

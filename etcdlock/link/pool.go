@@ -187,10 +187,10 @@ func (p *Pool) failover(from int) {
 		return
 	}
 	p.used = (p.used + 1) % len(p.members)
-	p.movedLocked()
+	p.wakeOnMoveLocked()
 }
 
-func (p *Pool) movedLocked() {
+func (p *Pool) wakeOnMoveLocked() {
 	close(p.moved)
 	p.moved = make(chan struct{})
 }
@@ -255,7 +255,7 @@ func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*p
 		return err
 	})
 	if err == nil && ofAll(ops) {
-		p.heard(before, response.Header.Revision)
+		p.compareRevision(before, response.Header.Revision)
 	}
 	return response, err
 }

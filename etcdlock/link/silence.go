@@ -68,8 +68,8 @@ func (s *silence) explain(err error, c *clientv3.Client, endpoint string, limit 
 	return &errSilent{fmt.Sprintf("etcd at %s has not answered within %v, which etcd.request_timeout sets", endpoint, limit), err}
 }
 
-// heard notes what the end of a watch says of the leader.
-func (s *silence) heard(err error) {
+// noteWatchEnd notes what the end of a watch says of the leader.
+func (s *silence) noteWatchEnd(err error) {
 	if Says(err, rpctypes.ErrNoLeader) {
 		s.leaderless.Store(true)
 	}

@@ -90,7 +90,7 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	if err = p.follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
 		return err
 	}
-	if member.heard(err); staleToken(err) {
+	if member.noteWatchEnd(err); staleToken(err) {
 		member.refresh(watcher)
 	}
 	_ = Sleep(ctx, brokenPause)

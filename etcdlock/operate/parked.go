@@ -30,7 +30,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 		return protocol.EndUncarried(at.Keys, protocol.Seen{Lock: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	})
 	if found == nil && err == nil {
-		c.o.Reaper.Met(l.Alive, answer)
+		c.o.Reaper.NoteAlive(l.Alive, answer)
 	}
 	c.found = found
 	return found != nil, err

@@ -132,7 +132,7 @@ func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
 	if len(then.Places) == 0 {
 		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
 	}
-	s.o.Queues.Changed(next.keys.Lock, &l, answer.Revision, then)
+	s.o.Queues.ApplyLock(next.keys.Lock, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
 		if h := s.Of(l.Execution); h != nil { // it has looked, and was faster
 			h.Behind(then)
@@ -140,5 +140,5 @@ func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
 		return
 	}
 	s.o.Sender.ExpectEnd(next.keys.Lock)
-	s.o.Watcher.Deleted(next.keys.Entry, answer.Revision)
+	s.o.Watcher.WakeFor(next.keys.Entry, answer.Revision)
 }

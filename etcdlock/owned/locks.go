@@ -106,7 +106,7 @@ func (s *Locks) LetGo(h *Lock) {
 	h.LeaveCounts()
 	l := h.Lock()
 	if len(l.Slots) > 0 {
-		s.o.Slots.Freed(l)
+		s.o.Slots.NoteFree(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	switch {
 	case put != nil:
 		h.LeaveCounts()
-		h.o.Slots.Changed(before, put)
+		h.o.Slots.ApplyLockChange(before, put)
 		h.See(put)
 		return nil
 	case errors.Is(err, errNotWanted):

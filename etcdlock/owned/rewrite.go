@@ -229,7 +229,7 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 		o.Slots.Unchoose(&next)
 		return nil, answer, nil
 	}
-	o.Slots.Changed(l, &next)
+	o.Slots.ApplyLockChange(l, &next)
 	if w.runs {
 		next.Token = answer.Revision
 	}

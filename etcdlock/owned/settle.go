@@ -129,9 +129,9 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		h.handing, c.handsOn = true, true
 		r.OnApplied = func(answer commit.Reply) { h.locks.handedOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
-		h.o.Queues.HandOffSent(h.keys.Lock, r.Done)
+		h.o.Queues.NoteHandOff(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.o.Queues.Changed(h.keys.Lock, nil, answer.Revision, protocol.Line{}) }
+		r.OnApplied = func(answer commit.Reply) { h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Line{}) }
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
 		r.Slots = append(r.Slots, keys.Mark)

@@ -116,7 +116,7 @@ func (e *enqueuing) come() *commit.Request {
 		e.behind = at.Lock
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.o.View.Queues.Enqueued(&p.entry, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.o.View.Queues.NoteEntry(&p.entry, answer.Revision) }
 	return r
 }
 
@@ -175,7 +175,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: claim.AnswerOf(answer.Err)}) {
 	case protocol.Enter:
-		e.p.o.View.Queues.Recovered(&e.p.entry, st.Place)
+		e.p.o.View.Queues.NoteFoundEntry(&e.p.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it

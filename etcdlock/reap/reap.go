@@ -76,7 +76,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 				refusals = 2 // it has no answer
 			}
 		case !answer.Succeeded:
-			r.Met(dead.Alive, answer)
+			r.NoteAlive(dead.Alive, answer)
 		case !dead.Cooling:
 			r.o.OnReaped(dead)
 		}
@@ -120,9 +120,9 @@ func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 	return end, err
 }
 
-// Met takes note of a session that a refused transaction has found alive, so that its locks are not taken for dead again.
-func (r *Reaper) Met(alive string, refused commit.Reply) {
+// NoteAlive takes note of a session that a refused transaction has found alive, so that its locks are not taken for dead again.
+func (r *Reaper) NoteAlive(alive string, refused commit.Reply) {
 	if protocol.First(refused.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
-		r.o.Sessions.Met(alive[len(protocol.KindSessions):], refused.Revision)
+		r.o.Sessions.AddFound(alive[len(protocol.KindSessions):], refused.Revision)
 	}
 }

@@ -59,15 +59,15 @@ func (w *Sweeper) Suspend() (resume func()) {
 // maxHolds is how many holds are looked at one by one.
 const maxHolds = 1000
 
-// HoldGone requests a look at the lock that this execution had.
-func (w *Sweeper) HoldGone(id idem.ExecutionID) {
+// LookAtHold requests a look at the lock that this execution had.
+func (w *Sweeper) LookAtHold(id idem.ExecutionID) {
 	w.mu.Lock()
-	w.holdGoneLocked(id)
+	w.lookAtHoldLocked(id)
 	w.mu.Unlock()
 	link.Wake(w.wake)
 }
 
-func (w *Sweeper) holdGoneLocked(id idem.ExecutionID) {
+func (w *Sweeper) lookAtHoldLocked(id idem.ExecutionID) {
 	if len(w.holds) < maxHolds {
 		w.holds[id] = struct{}{}
 	} else {
@@ -83,12 +83,12 @@ func (w *Sweeper) Everything() {
 	link.Wake(w.wake)
 }
 
-// left notes a lock that could not be reaped now, for the next sweep.
-func (w *Sweeper) left(l *idem.Lock) {
+// keepForNextSweep notes a lock that could not be reaped now, for the next sweep.
+func (w *Sweeper) keepForNextSweep(l *idem.Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if protocol.IsHold(l.Alive) {
-		w.holdGoneLocked(l.Execution)
+		w.lookAtHoldLocked(l.Execution)
 	} else {
 		w.names[strings.TrimPrefix(l.Alive, protocol.KindSessions)] = struct{}{}
 	}
@@ -155,13 +155,13 @@ func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
 	dead, err := w.reaper.IsDead(ctx, l)
 	switch {
 	case err != nil:
-		w.left(l)
+		w.keepForNextSweep(l)
 		return
 	case !dead:
 		return
 	}
 	if err := w.reaper.Reap(ctx, l); err != nil {
-		w.left(l)
+		w.keepForNextSweep(l)
 		w.reaper.o.OnNotReaped(l, err)
 	}
 }

@@ -37,7 +37,7 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 		}}
 	}
 	sessions := below(k.o.Layout.All(protocol.KindSessions), nil)
-	sessions.News = func(e *clientv3.Event) { k.sessionChanged(s, e) }
+	sessions.News = func(e *clientv3.Event) { k.applySessionEvent(s, e) }
 	pauses := below(k.o.Layout.All(protocol.KindPauses), nil)
 	pauses.Batch = k.o.Pauses.Events
 	holds := k.o.Layout.All(protocol.KindHolds)
@@ -52,16 +52,16 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	}
 }
 
-func (k *Keeper) sessionChanged(s *Session, e *clientv3.Event) {
+func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 	name := strings.TrimPrefix(string(e.Kv.Key), k.o.Layout.All(protocol.KindSessions))
 	switch {
 	case e.Type != mvccpb.DELETE:
-		k.o.Live.Appeared(name, e.Kv.ModRevision)
+		k.o.Live.Add(name, e.Kv.ModRevision)
 	case name == s.Name:
-		k.o.Live.Disappeared(name, e.Kv.ModRevision)
+		k.o.Live.Remove(name, e.Kv.ModRevision)
 		s.End(ErrGone)
 	default:
-		k.o.Live.Disappeared(name, e.Kv.ModRevision)
+		k.o.Live.Remove(name, e.Kv.ModRevision)
 		k.o.On.Died([]string{name})
 	}
 }

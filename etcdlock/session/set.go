@@ -32,8 +32,8 @@ func (l *Set) Replace(names map[string]struct{}, revision int64) (gone []string)
 	return gone
 }
 
-// Appeared adds a session that a watch has reported. An older watch may still report after a newer list was read; what is not in that list is gone.
-func (l *Set) Appeared(name string, revision int64) {
+// Add adds a session that a watch has reported. An older watch may still report after a newer list was read; what is not in that list is gone.
+func (l *Set) Add(name string, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if revision < l.revision {
@@ -42,17 +42,17 @@ func (l *Set) Appeared(name string, revision int64) {
 	l.names[name], l.revision = struct{}{}, revision
 }
 
-// Disappeared removes a session that has gone at revision.
-func (l *Set) Disappeared(name string, revision int64) {
+// Remove removes a session that has gone at revision.
+func (l *Set) Remove(name string, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.names, name)
 	l.revision = max(l.revision, revision)
 }
 
-// Met adds a session whose key was read at revision, unless the watch is further than that. Names are not used again, so a session that has gone does
+// AddFound adds a session whose key was read at revision, unless the watch is further than that. Names are not used again, so a session that has gone does
 // not come back.
-func (l *Set) Met(name string, revision int64) {
+func (l *Set) AddFound(name string, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if revision > l.revision {

@@ -6,15 +6,15 @@ import "testing"
 func TestAnEventOfAnOlderWatchBringsNoSessionBack(t *testing.T) {
 	l := NewSet()
 	l.Replace(map[string]struct{}{"here": {}}, 10)
-	l.Appeared("gone", 7)
-	l.Appeared("new", 11)
+	l.Add("gone", 7)
+	l.Add("new", 11)
 	if l.Has("gone") {
 		t.Error("its locks would be taken for held until this process has another session")
 	}
 	if !l.Has("here") || !l.Has("new") {
 		t.Error("who is there is not known")
 	}
-	l.Met("back", 10)
+	l.AddFound("back", 10)
 	if l.Has("back") {
 		t.Error("the watch knows better")
 	}

@@ -59,13 +59,13 @@ func Chosen(y protocol.Layout, l *idem.Lock) []protocol.SlotKey {
 	return keys
 }
 
-// Changed notes that a lock of this process rests, or is tried again.
-func (p *Slots) Changed(from, to *idem.Lock) {
+// ApplyLockChange notes that a lock of this process rests, or is tried again.
+func (p *Slots) ApplyLockChange(from, to *idem.Lock) {
 	switch had, has := from.HasSlot(), to.HasSlot(); {
 	case has && !had:
-		p.Took(to)
+		p.NoteTaken(to)
 	case had && !has:
-		p.Freed(from)
+		p.NoteFree(from)
 	}
 }
 

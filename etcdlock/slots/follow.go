@@ -69,10 +69,10 @@ func (f *following) List(ctx context.Context) (int64, error) {
 // before the other reports its slot: then the next one would try that slot.
 func (f *following) Watches(from int64) []link.Watch {
 	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns)))
-	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.heard}}
+	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
 }
 
-func (f *following) heard(e *clientv3.Event) {
+func (f *following) applyEvent(e *clientv3.Event) {
 	p := f.p
 	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindSlots))
 	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindTurns)) {

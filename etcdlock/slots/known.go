@@ -132,8 +132,8 @@ func (k *known) unchoose(l *idem.Lock) {
 	}
 }
 
-// took notes that l has the slots that were chosen for it.
-func (k *known) took(l *idem.Lock) {
+// take notes that l has the slots that were chosen for it.
+func (k *known) take(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
 			in := k.of(slot.Limit)
@@ -144,8 +144,8 @@ func (k *known) took(l *idem.Lock) {
 	k.unchoose(l)
 }
 
-// letGo notes that l has no slots any more. While all is followed, the watch reports that.
-func (k *known) letGo(l *idem.Lock) {
+// release notes that l has no slots any more. While all is followed, the watch reports that.
+func (k *known) release(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if in := k.limits[slot.Limit]; in != nil && !k.followed && in.taken[slot.N].Execution == l.Execution {
 			delete(in.taken, slot.N)

@@ -122,20 +122,20 @@ func (p *Slots) Unchoose(l *idem.Lock) {
 	}
 }
 
-// Took notes that l has the slots that were chosen for it.
-func (p *Slots) Took(l *idem.Lock) {
+// NoteTaken notes that l has the slots that were chosen for it.
+func (p *Slots) NoteTaken(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
-	p.known.took(l)
+	p.known.take(l)
 }
 
-// Freed notes that this process has nothing to do with a lock any more.
-func (p *Slots) Freed(l *idem.Lock) {
+// NoteFree notes that this process has nothing to do with a lock any more.
+func (p *Slots) NoteFree(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
-	p.known.letGo(l)
+	p.known.release(l)
 }
 
 // Oldest returns the execution that has had a slot of a limit for longest; "" = none is known.

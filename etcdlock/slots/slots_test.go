@@ -73,7 +73,7 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 		if value == nil {
 			e.Type = clientv3.EventTypeDelete
 		}
-		(&following{p}).heard(e)
+		(&following{p}).applyEvent(e)
 	}
 	slot := limitedLock("", "").Slots[0]
 	var lines []idem.ExecutionID

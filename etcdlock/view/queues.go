@@ -86,8 +86,8 @@ func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
 	}
 }
 
-// Reported takes new queue entries from the watch, those of one revision together.
-func (qs *Queues) Reported(places []*mvccpb.KeyValue, watch int) {
+// AddReported takes new queue entries from the watch, those of one revision together.
+func (qs *Queues) AddReported(places []*mvccpb.KeyValue, watch int) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	var of []*queue
@@ -146,9 +146,9 @@ func (qs *Queues) Register(e *Entry) {
 	e.queue.waiting++
 }
 
-// Enqueued notes that e has its entry, behind the last one of this process before it. Entries of one request have one revision: this process knows their
+// NoteEntry notes that e has its entry, behind the last one of this process before it. Entries of one request have one revision: this process knows their
 // order.
-func (qs *Queues) Enqueued(e *Entry, revision int64) {
+func (qs *Queues) NoteEntry(e *Entry, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e.Revision = revision
@@ -166,8 +166,8 @@ func (qs *Queues) Enqueued(e *Entry, revision int64) {
 	q.places = slices.Insert(q.places, at, e)
 }
 
-// Recovered notes the entry that e has found after the answer was lost. e may be handed the lock at the same time, by a process that knows the entry.
-func (qs *Queues) Recovered(e *Entry, revision int64) {
+// NoteFoundEntry notes the entry that e has found after the answer was lost. e may be handed the lock at the same time, by a process that knows the entry.
+func (qs *Queues) NoteFoundEntry(e *Entry, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e.Revision = revision
@@ -360,8 +360,8 @@ func (qs *Queues) LockAhead(scope idem.Scope) *idem.Lock {
 	return &l
 }
 
-// Changed notes what this process has made of a lock, nil = it is free, and the queue behind it, as far as that is known.
-func (qs *Queues) Changed(key string, l *idem.Lock, at int64, line protocol.Line) {
+// ApplyLock notes what this process has made of a lock, nil = it is free, and the queue behind it, as far as that is known.
+func (qs *Queues) ApplyLock(key string, l *idem.Lock, at int64, line protocol.Line) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.of[key]; q != nil {
@@ -488,8 +488,8 @@ func (qs *Queues) Forget() {
 	}
 }
 
-// HandOffSent notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
-func (qs *Queues) HandOffSent(key string, done <-chan struct{}) {
+// NoteHandOff notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
+func (qs *Queues) NoteHandOff(key string, done <-chan struct{}) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.of[key]; q != nil {

@@ -26,7 +26,7 @@ func enters(qs *Queues, event string, revision int64) *Entry {
 	l := lockFor(event)
 	p := &Entry{Execution: l.Execution, Scope: l.Scope, Lock: &l}
 	qs.Register(p)
-	qs.Enqueued(p, revision)
+	qs.NoteEntry(p, revision)
 	return p
 }
 
@@ -90,10 +90,10 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	qs := newQueues(layout, watcher)
 	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
 	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
-	qs.Changed(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
+	qs.ApplyLock(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
 		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
 	}})
-	watcher.Deleted(key("c"), 80)
+	watcher.WakeFor(key("c"), 80)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
 		if got := qs.Ahead(p).Entry; got != want {
 			t.Errorf("it waits for %q, and not for %q", got, want)
@@ -103,7 +103,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 		t.Errorf("the first of two waits for %q and for %q", one.before, got)
 	}
 	for _, left := range []string{"a", "b", "here"} {
-		watcher.Deleted(key(left), 80)
+		watcher.WakeFor(key(left), 80)
 	}
 	if got := qs.Ahead(one).Entry; got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
 		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
@@ -115,7 +115,7 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) { qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {}) },
 		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
-			qs.Changed(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
+			qs.ApplyLock(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
 			qs.Unregister(two)
 		},
 	} {
@@ -123,7 +123,7 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 			one, two := enters(qs, "one", 50), enters(qs, "two", 50)
 			defer qs.Unregister(one)
 			key := layout.Lock(one.Scope)
-			qs.Changed(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
+			qs.ApplyLock(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
 			l := *two.Lock
 			l.Created, l.Revision, l.Token = 60, 60, 60
 			handed(two, &l)
@@ -139,9 +139,9 @@ func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
 	p, again := enters(qs, "here", 70), lockFor("again")
 	between := inLine("between", 63)
 	key := layout.Lock(again.Scope)
-	qs.Changed(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
+	qs.ApplyLock(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
 	again.Created, again.Revision, again.Token = 40, 60, 60
-	qs.Changed(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
+	qs.ApplyLock(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
 	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
 		t.Errorf("who came between is passed over: %v", line)
 	}

@@ -105,13 +105,13 @@ func (v *View) applyPauses(begun, over []*idem.Pause) {
 
 // OnDied is called when these sessions have ended.
 func (v *View) OnDied(names []string) {
-	v.Watcher.died(names)
+	v.Watcher.wakeForSessions(names)
 	v.Parked.Died(names)
 }
 
 // OnUnheld is called when the hold of an execution is gone, since revision.
 func (v *View) OnUnheld(id idem.ExecutionID, revision int64) {
-	v.Watcher.Deleted(v.o.Layout.Alive(protocol.HoldAlive(id)), revision)
+	v.Watcher.WakeFor(v.o.Layout.Alive(protocol.HoldAlive(id)), revision)
 	v.Parked.MarkOf(id)
 }
 

@@ -139,8 +139,8 @@ func (h *Watcher) tellLocked(key sum) {
 	}
 }
 
-// died wakes the waiters for sessions that have ended.
-func (h *Watcher) died(names []string) {
+// wakeForSessions wakes the waiters for sessions that have ended.
+func (h *Watcher) wakeForSessions(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
@@ -172,8 +172,8 @@ func (h *Watcher) GoneAt(name string, since int64) int64 {
 	return 0
 }
 
-// Deleted wakes the waiters for the key name, which is gone since revision.
-func (h *Watcher) Deleted(name string, revision int64) {
+// WakeFor wakes the waiters for the key name, which is gone since revision.
+func (h *Watcher) WakeFor(name string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := h.sum(name)
@@ -245,7 +245,7 @@ func (w *watched) Watches(from int64) []link.Watch {
 	n := h.watch
 	h.mu.Unlock()
 	gone := func(e *clientv3.Event) {
-		h.Deleted(string(e.Kv.Key), e.Kv.ModRevision)
+		h.WakeFor(string(e.Kv.Key), e.Kv.ModRevision)
 		h.v.Parked.Gone(string(e.Kv.Key))
 	}
 	entries := func(events []*clientv3.Event) {
@@ -256,7 +256,7 @@ func (w *watched) Watches(from int64) []link.Watch {
 			}
 		}
 		if len(came) > 0 {
-			h.v.Queues.Reported(came, n)
+			h.v.Queues.AddReported(came, n)
 		}
 		for _, e := range events {
 			if e.Type == clientv3.EventTypeDelete {

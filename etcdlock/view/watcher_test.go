@@ -17,7 +17,7 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 	if h.subscribe(10, []string{"k"}) == nil {
 		t.Fatal("the first one begins the watch, where it has read")
 	}
-	h.Deleted("gone", 12)
+	h.WakeFor("gone", 12)
 	for _, tt := range []struct {
 		sentence string
 		revision int64
@@ -35,12 +35,12 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 		}
 	}
 	for i := range maxRecent + 1 {
-		h.Deleted(fmt.Sprint(i), int64(20+i))
+		h.WakeFor(fmt.Sprint(i), int64(20+i))
 	}
 	if len(h.recent) != maxRecent || len(h.order) != maxRecent || h.subscribe(19, []string{"other"}) != nil {
 		t.Error("what is not known any more counts as changed")
 	}
-	h.Deleted("hold", 5000)
+	h.WakeFor("hold", 5000)
 	if h.restart(0); h.subscribe(4999, []string{"hold"}) != nil || h.subscribe(5000, []string{"hold"}) == nil {
 		t.Error("a hold that is gone since it was read is waited for: the watch of locks has ended between, and the session has told before")
 	}
