@@ -108,7 +108,7 @@ func (unreachable) KeptRequest(context.Context, idem.ExecutionID) ([]byte, error
 }
 func (unreachable) Audit(context.Context, *idem.Audit) error { return idem.ErrStoreUnavailable }
 
-func (unreachable) Audited(idem.Audit) {}
+func (unreachable) AuditRefusal(idem.Audit) {}
 func (unreachable) Audits(context.Context, idem.AuditQuery) (idem.AuditPage, error) {
 	return idem.AuditPage{}, idem.ErrStoreUnavailable
 }

@@ -16,7 +16,7 @@ var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 // store stores an audit in the ledger, later. Calls without a known token are not stored, because they could fill the store.
 func (c *call) store(a idem.Audit) {
 	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" && !slices.Contains(noKeeping, a.What) {
-		c.api.o.Ledger.Audited(a)
+		c.api.o.Ledger.AuditRefusal(a)
 	}
 }
 

@@ -462,7 +462,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	l.Labels = idem.Labels{{Name: "order", Value: "10%2542"}}
 	arrive := func(a idem.Arrival) {
 		a.Labels = l.Labels
-		f.first.Arrived(l.Scope, "route", l.EventID, a, time.Hour)
+		f.first.NoteArrival(l.Scope, "route", l.EventID, a, time.Hour)
 	}
 	arrive(idem.Arrival{
 		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",

@@ -89,8 +89,8 @@ type Ledger interface {
 
 	// Audit writes an audit of what is no change of the ledger's, with its result.
 	Audit(ctx context.Context, a *idem.Audit) error
-	// Audited writes an audit of a refusal later. It never blocks.
-	Audited(a idem.Audit)
+	// AuditRefusal writes an audit of a refusal later. It never blocks.
+	AuditRefusal(a idem.Audit)
 	// Audits returns a page. It returns idem.ErrCursor.
 	Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error)
 	// Counts returns what all processes have counted of their routes.

@@ -18,7 +18,7 @@ func TestAnEventThatWasRefusedAndDidNotComeAgainIsListed(t *testing.T) {
 			return idem.Following{Patience: time.Millisecond, Remembered: time.Hour}
 		},
 	})
-	refuses.Arrived(lockOf("stripe/a", "evt_lost").Scope, "stripe", "evt_lost", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
+	refuses.NoteArrival(lockOf("stripe/a", "evt_lost").Scope, "stripe", "evt_lost", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
 	select {
 	case <-lost:
 	case <-time.After(patience):

@@ -29,7 +29,7 @@ func TestWhatWasLookedAtIsLeftOutUntilSomethingNewOfItComes(t *testing.T) {
 	blocked := f.park("stops", "1", "a|b")
 	f.block(f.carry("stops"))
 	first := letter("1")
-	f.first.Arrived(lockOf("reused", "2").Scope, "route", "2", idem.Arrival{At: time.Now(), Decision: idem.DecisionMismatch, Status: 422}, time.Hour)
+	f.first.NoteArrival(lockOf("reused", "2").Scope, "route", "2", idem.Arrival{At: time.Now(), Decision: idem.DecisionMismatch, Status: 422}, time.Hour)
 	lists := map[string]string{
 		"dead_letters": "parked=true&state=dead_letter", "blocked": "parked=true&state=blocked", "unknown": "outcome=unknown&status=FAILED", "reused": "decision=mismatch&since=1h",
 	}

@@ -42,7 +42,7 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 	start := time.Now().UTC().Round(time.Millisecond)
 	for i := range 250 {
 		s := []*Store{a, b}[i%2]
-		s.Audited(idem.Audit{
+		s.AuditRefusal(idem.Audit{
 			At: start.Add(time.Duration(i) * time.Second), Who: []string{"ops", "ci"}[i%2], What: []string{"execution.cancel", "lock.force_release"}[i%2], Result: "done",
 			Why: fmt.Sprint(i), Workflow: fmt.Sprintf("w%d", i%5), Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
@@ -81,7 +81,7 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
+	s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
 	written(t, s)
 	got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindAudits), clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 1 {
@@ -100,7 +100,7 @@ func TestRefusalsAreBoundedForEachTokenAndMadeChangesStay(t *testing.T) {
 	start := time.Now()
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Millisecond) }
 	audit := func(i int, who, result string) {
-		s.Audited(idem.Audit{At: at(i), Who: who, What: "execution.cancel", Result: result, Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: at(i), Who: who, What: "execution.cancel", Result: result, Why: fmt.Sprint(i)})
 	}
 	for i := range 200 {
 		audit(i, "ops", "done")
@@ -147,10 +147,10 @@ func TestAFloodOfRefusalsLeavesRoomForMadeChangesAndForOthers(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	wire.Blackhole(true)
 	for range 3 * s.audits.Room {
-		s.Audited(idem.Audit{At: time.Now(), Who: "reader", What: "execution.cancel", Result: "refused"})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "reader", What: "execution.cancel", Result: "refused"})
 	}
-	s.Audited(idem.Audit{At: time.Now(), Who: "other", What: "execution.cancel", Result: "refused"})
-	s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
+	s.AuditRefusal(idem.Audit{At: time.Now(), Who: "other", What: "execution.cancel", Result: "refused"})
+	s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done"})
 	wire.Blackhole(false)
 	written(t, s)
 	for _, who := range []string{"ops", "other"} {
@@ -167,7 +167,7 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	s.audits.Room = 500
 	wire.Blackhole(true)
 	for i := range s.audits.Room + 5 {
-		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 	}
 	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
 	defer cancel()
@@ -187,7 +187,7 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.NoteBatch {
-		s.Audited(idem.Audit{
+		s.AuditRefusal(idem.Audit{
 			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
 			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
@@ -204,7 +204,7 @@ func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *test
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	h := mustClaim(t, s, lockFor("w", "one"), 0)
 	for i := range 50 {
-		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
 	written(t, s)

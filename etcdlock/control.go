@@ -44,16 +44,16 @@ func (s *Store) Questions() *operate.Questions { return s.questions }
 
 // FollowRefused has this process follow the events that ended processes have refused and that have
 // not come again. Call it when Options.Follow knows the routes.
-func (s *Store) FollowRefused() { s.duplicates.Orphaned() }
+func (s *Store) FollowRefused() { s.duplicates.FollowOrphans() }
 
 // ShedArrivals returns how many arrivals this process has not kept.
 func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 
-// Audited notes what was refused to the owner of a token; what was done has its audit in the
+// AuditRefusal notes what was refused to the owner of a token; what was done has its audit in the
 // transaction that did it. It never blocks. Other processes can read it within a second, as long as
 // etcd takes it, and for idem.AuditKept. If the process is killed before that, it is lost; while
 // 10,000 wait to be written, further ones are shed.
-func (s *Control) Audited(a idem.Audit) { s.audits.Add(a) }
+func (s *Control) AuditRefusal(a idem.Audit) { s.audits.Add(a) }
 
 // Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or
 // idem.ErrStoreUnavailable.

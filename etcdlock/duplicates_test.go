@@ -256,7 +256,7 @@ func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.NoteBatch {
 		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
-		s.Arrived(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
 	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.NoteBatch {

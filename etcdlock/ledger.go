@@ -76,11 +76,11 @@ func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
-// Arrived notes a delivery that was not executed. It never blocks. Other processes can read it
+// NoteArrival notes a delivery that was not executed. It never blocks. Other processes can read it
 // within a second, as long as etcd takes it, and for retention after it. While 10,000 events have
 // arrivals that are not written yet, those of further events are shed.
-func (s *Ledger) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
-	s.duplicates.Arrived(event, route, eventID, a, retention)
+func (s *Ledger) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
+	s.duplicates.NoteArrival(event, route, eventID, a, retention)
 }
 
 // Parked implements idem.ParkLedger.

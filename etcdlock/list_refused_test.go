@@ -16,7 +16,7 @@ func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	refuse := func(workflow, event string) {
-		s.Arrived(lockFor(workflow, event).Scope, "r", event, idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
+		s.NoteArrival(lockFor(workflow, event).Scope, "r", event, idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
 		written(t, s)
 	}
 	var inWorkflow, ofEvent []string // the newest last

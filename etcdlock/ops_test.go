@@ -19,9 +19,9 @@ func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 	e := etcdtest.StartWithTxnOps(t, fewOps)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.NoteBatch {
-		s.Audited(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
 		s.Duplicate(lockFor("w", fmt.Sprint(i)).Execution, time.Hour)
-		s.Arrived(lockFor("w", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(lockFor("w", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
 	for kind, want := range map[string]int64{protocol.KindAudits: history.NoteBatch, "duplicates/": history.NoteBatch, protocol.KindArrivals: history.NoteBatch} {
@@ -40,7 +40,7 @@ func TestListsAreReadInPartsWhereEtcdTakesLess(t *testing.T) {
 		l := lockFor(fmt.Sprintf("runs %d", i), "event")
 		mustClaim(t, s, l, 0)
 		running = append(running, l.Execution)
-		s.Arrived(lockFor("refused", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(lockFor("refused", fmt.Sprint(i)).Scope, "r", "evt", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
 	slices.Reverse(ended)

@@ -17,11 +17,11 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 	refused := lockFor("w", "refused").Scope
 	now := time.Now()
 	for i := range 20 {
-		a.Arrived(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Duration(i) * time.Second), Decision: idem.DecisionLocked, Status: 409, From: "192.0.2.1"}, time.Hour)
+		a.NoteArrival(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Duration(i) * time.Second), Decision: idem.DecisionLocked, Status: 409, From: "192.0.2.1"}, time.Hour)
 	}
-	b.Arrived(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Minute), Decision: idem.DecisionUpstreamUnreachable, Status: 502}, time.Hour)
+	b.NoteArrival(refused, "r", "evt_1", idem.Arrival{At: now.Add(time.Minute), Decision: idem.DecisionUpstreamUnreachable, Status: 502}, time.Hour)
 	id := endedAs(t, b, "w", "ran", nil, success("body"))
-	b.Arrived(mustFind(t, b, id).Record.Scope, "r", "evt_2", idem.Arrival{At: now, Decision: idem.DecisionReplayed, Status: 200}, time.Hour)
+	b.NoteArrival(mustFind(t, b, id).Record.Scope, "r", "evt_2", idem.Arrival{At: now, Decision: idem.DecisionReplayed, Status: 200}, time.Hour)
 	for _, s := range []*Store{a, b} {
 		written(t, s)
 	}

@@ -40,7 +40,7 @@ func tenMinutes() idem.Following {
 func (r *refuser) refuse(tb testing.TB, event string, d idem.Decision) idem.Scope {
 	tb.Helper()
 	scope := lockFor("w", event).Scope
-	r.Arrived(scope, "orders", event, idem.Arrival{At: r.now(), Decision: d, Status: d.Row().Status, Labels: idem.Labels{{Name: "order", Value: event}}}, time.Hour)
+	r.NoteArrival(scope, "orders", event, idem.Arrival{At: r.now(), Decision: d, Status: d.Row().Status, Labels: idem.Labels{{Name: "order", Value: event}}}, time.Hour)
 	written(tb, r.Store)
 	return scope
 }
@@ -244,20 +244,20 @@ func TestRefusedEventsAreStoredAtABoundedRate(t *testing.T) {
 	a := newRefuser(t, e, follow)
 	const flood = history.MaxEvents + 100
 	for n := range flood {
-		a.Arrived(lockFor("w", fmt.Sprint(n)).Scope, "orders", fmt.Sprint(n), idem.Arrival{At: a.now(), Decision: idem.DecisionThrottled}, time.Hour)
+		a.NoteArrival(lockFor("w", fmt.Sprint(n)).Scope, "orders", fmt.Sprint(n), idem.Arrival{At: a.now(), Decision: idem.DecisionThrottled}, time.Hour)
 	}
 	end := a.now()
 	written(t, a.Store)
 	before, stored := a.duplicates.Shed(), 0
 	for ; a.duplicates.Shed() == before; stored++ { // there is room again, but no budget beside that of the time since
-		a.Arrived(lockFor("w", fmt.Sprint("more", stored)).Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
+		a.NoteArrival(lockFor("w", fmt.Sprint("more", stored)).Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	if since := a.now().Sub(end); stored-1 > int(since.Seconds())+1 {
 		t.Errorf("%d further ones were stored within %v", stored-1, since)
 	}
 	a.ahead.Add(int64(30 * time.Second))
 	before = a.duplicates.Shed()
-	a.Arrived(lockFor("w", "later").Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
+	a.NoteArrival(lockFor("w", "later").Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
 	if a.duplicates.Shed() != before {
 		t.Error("it is shed though there is a budget again")
 	}

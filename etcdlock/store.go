@@ -333,7 +333,7 @@ func (s *core) newKeeper() *session.Keeper {
 			Died: func(names []string) {
 				s.sweeper.Died(names)
 				s.view.OnDied(names)
-				s.duplicates.Orphaned()
+				s.duplicates.FollowOrphans()
 			},
 			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
 			Forgot: func(execution string) {
@@ -341,7 +341,7 @@ func (s *core) newKeeper() *session.Keeper {
 					s.o.OnForget(idem.ExecutionID(execution))
 				}
 			},
-			Asked: func(execution string) { s.own.Changed(idem.ExecutionID(execution)) },
+			Asked: func(execution string) { s.own.Reread(idem.ExecutionID(execution)) },
 			Unheld: func(execution string, revision int64) {
 				s.sweeper.LookAtHold(idem.ExecutionID(execution))
 				s.view.OnUnheld(idem.ExecutionID(execution), revision)

@@ -61,11 +61,11 @@ var (
 	pauseOf         = ledgertest.PauseOf
 	mustPause       = ledgertest.MustPause
 	mustResume      = ledgertest.MustResume
-	refusedAsPaused = ledgertest.RefusedAsPaused
+	refusedAsPaused = ledgertest.MustBeRefusedAsPaused
 	stopped         = ledgertest.Stopped
 	awaitStop       = ledgertest.AwaitStop
 	stepsOf         = ledgertest.StepsOf
-	nothingKept     = ledgertest.NothingKept
+	nothingKept     = ledgertest.MustKeepNothing
 	letterStays     = ledgertest.LetterStays
 	leaveToAPerson  = ledgertest.LeaveToAPerson
 	slotsOf         = ledgertest.SlotsOf

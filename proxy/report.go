@@ -45,8 +45,8 @@ func (d *delivery) finish() {
 
 // Arrivals store how events arrived that were not executed; *etcdlock.Ledger does.
 type Arrivals interface {
-	// Arrived must not block: the delivery is not over yet.
-	Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
+	// NoteArrival must not block: the delivery is not over yet.
+	NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
 }
 
 // noteArrival notes a delivery of a known event that was not executed. An executed one has its record, and needs no further write; one that was
@@ -60,7 +60,7 @@ func (d *delivery) noteArrival() {
 	}
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
-	d.h.o.Arrivals.Arrived(event, d.route.Name, d.names.EventID, idem.Arrival{
+	d.h.o.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
 		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution, Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 		Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))

@@ -68,7 +68,7 @@ func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route st
 		c.o.View.Parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
-		c.o.View.Parked.Owned(key, t.behind)
+		c.o.View.Parked.NoteOwner(key, t.behind)
 	}
 	return taken, err
 }

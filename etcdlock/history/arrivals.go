@@ -14,9 +14,9 @@ import (
 // MaxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
 const MaxEvents = 10_000
 
-// Arrived notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
+// NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
 // it, and for retention after it, or idem.RefusedKept if the event may be lost. When 10,000 events have arrivals that are not written yet, those of further events are shed.
-func (d *Duplicates) Arrived(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
+func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At = a.At.UTC().Round(time.Millisecond)
 	key := d.o.Layout.Arrivals(event)
 	var following idem.Following
@@ -72,8 +72,8 @@ func (d *Duplicates) Forgotten(ctx context.Context, e *idem.Entry, f idem.Forgot
 	return n, err
 }
 
-// Sent is called with the answer to the transaction with a note of Duplicates.
-func (d *Duplicates) Sent(n Note, err error) { d.leases.DropIfGone(n.Lease, err) }
+// EndNote is called with the answer to the transaction with a note of Duplicates.
+func (d *Duplicates) EndNote(n Note, err error) { d.leases.DropIfGone(n.Lease, err) }
 
 // Shed returns how many arrivals were not kept.
 func (d *Duplicates) Shed() int64 {

@@ -76,8 +76,8 @@ func (a *Audits) Note(ctx context.Context, one *idem.Audit) (n Note, err error) 
 	return n, err
 }
 
-// Sent is called with the answer to the transaction with a note of Audits: err is nil if it was applied or refused.
-func (a *Audits) Sent(n Note, err error) {
+// EndNote is called with the answer to the transaction with a note of Audits: err is nil if it was applied or refused.
+func (a *Audits) EndNote(n Note, err error) {
 	if a.leases.DropIfGone(n.Lease, err); strings.HasPrefix(n.Key, a.o.Layout.All(protocol.KindRefused)) {
 		a.afterLater()
 	}

@@ -85,8 +85,8 @@ func (d *Duplicates) followLocked(key string, r *refusal) {
 	d.followed[key] = r
 }
 
-// Orphaned has the refused events of ended processes followed: one has ended, or this process begins and knows its routes.
-func (d *Duplicates) Orphaned() { link.Wake(d.orphans) }
+// FollowOrphans has the refused events of ended processes followed: one has ended, or this process begins and knows its routes.
+func (d *Duplicates) FollowOrphans() { link.Wake(d.orphans) }
 
 // Follower finds the refused events that did not come again.
 type Follower struct {
@@ -103,7 +103,7 @@ func (f *Follower) Run(ctx context.Context) {
 		select {
 		case <-f.counts.orphans:
 			if f.Adopt(ctx) != nil {
-				f.counts.Orphaned()
+				f.counts.FollowOrphans()
 			}
 		default:
 		}

@@ -54,7 +54,7 @@ func (s *Reader) page(ctx context.Context, kind, cursor string, limit int, show 
 		if !read.More {
 			last = ""
 		}
-		keys.found(end, last, read.Count)
+		keys.advance(end, last, read.Count)
 	}
 	return "", revision, nil
 }

@@ -126,7 +126,7 @@ func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range history.MaxEvents + 7 {
-		s.Arrived(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "", idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "", idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
 	}
 	if n := s.ShedArrivals(); n != 7 {
 		t.Errorf("%d were shed", n)

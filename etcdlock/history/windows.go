@@ -48,8 +48,8 @@ func nextDigits(hex string, n int) string {
 	return ""
 }
 
-// found records that the window up to end was read: it has count keys, and last is the one to go on behind, "" if none is left in it.
-func (w *windows) found(end, last string, count int64) {
+// advance records that the window up to end was read: it has count keys, and last is the one to go on behind, "" if none is left in it.
+func (w *windows) advance(end, last string, count int64) {
 	for n := count; n > manyKeys && w.digits < hashDigits; n /= 16 {
 		w.digits++
 	}

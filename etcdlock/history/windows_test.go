@@ -31,7 +31,7 @@ func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []
 				last = some[len(some)-1]
 			}
 		}
-		w.found(end, last, int64(len(in)))
+		w.advance(end, last, int64(len(in)))
 	}
 	return got, reads, counted
 }

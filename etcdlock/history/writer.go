@@ -135,7 +135,7 @@ func (w *writer) Write(ctx context.Context) bool {
 		if err == nil {
 			err = w.send(ctx, batch)
 		}
-		w.sent(batch, err != nil)
+		w.endRequest(batch, err != nil)
 	}
 	if err == nil && after && w.after != nil {
 		err = w.after(ctx)
@@ -157,7 +157,7 @@ func (w *writer) take() (some []*note, after bool) {
 	return some, after
 }
 
-func (w *writer) sent(some []*note, again bool) {
+func (w *writer) endRequest(some []*note, again bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out -= len(some)

@@ -77,8 +77,8 @@ func MustResume(tb testing.TB, s Store, p idem.Pause) {
 	}
 }
 
-// RefusedAsPaused claims, which has to be refused for that pause.
-func RefusedAsPaused(tb testing.TB, s Store, l idem.Lock, by idem.Pause) {
+// MustBeRefusedAsPaused claims, which has to be refused for that pause.
+func MustBeRefusedAsPaused(tb testing.TB, s Store, l idem.Lock, by idem.Pause) {
 	tb.Helper()
 	held, seen, err := TryClaim(tb, s, l, 0)
 	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope || seen.Paused.Reason != by.Reason {
@@ -115,8 +115,8 @@ func StepsOf(steps []idem.Step) string {
 	return strings.Join(texts, ", ")
 }
 
-// NothingKept fails where something is left of parked executions.
-func NothingKept(tb testing.TB, e *etcdtest.Etcd) {
+// MustKeepNothing fails where something is left of parked executions.
+func MustKeepNothing(tb testing.TB, e *etcdtest.Etcd) {
 	tb.Helper()
 	for _, kind := range []string{protocol.KindRequests, protocol.KindParked, protocol.KindAges, protocol.KindLocks, protocol.KindQueue} {
 		if left := KeysBelow(tb, e, "/hooklock/v1/"+kind); len(left) > 0 {

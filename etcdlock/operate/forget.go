@@ -84,7 +84,7 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	f.says(string(found.Status()), "forgotten")
 	f.forgotten = found
 	_, applied, err := f.change(ctx, r)
-	f.o.Duplicates.Sent(shown, err)
+	f.o.Duplicates.EndNote(shown, err)
 	return applied, err
 }
 

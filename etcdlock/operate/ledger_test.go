@@ -36,12 +36,12 @@ var (
 	mustPause       = ledgertest.MustPause
 	mustResume      = ledgertest.MustResume
 	mustSettle      = ledgertest.MustSettle
-	nothingKept     = ledgertest.NothingKept
+	nothingKept     = ledgertest.MustKeepNothing
 	parkedLock      = ledgertest.ParkedLock
 	pauseOf         = ledgertest.PauseOf
 	pauseState      = ledgertest.PauseState
 	putRaw          = ledgertest.PutRaw
-	refusedAsPaused = ledgertest.RefusedAsPaused
+	refusedAsPaused = ledgertest.MustBeRefusedAsPaused
 	stepsOf         = ledgertest.StepsOf
 	stopped         = ledgertest.Stopped
 	success         = ledgertest.Success

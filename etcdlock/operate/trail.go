@@ -56,7 +56,7 @@ func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Re
 	note(r, n)
 	t.step(r)
 	answer, applied, err = t.send(ctx, r)
-	t.o.Audits.Sent(n, err)
+	t.o.Audits.EndNote(n, err)
 	if s := t.audit.Step; s != nil && err == nil {
 		switch {
 		case applied:
@@ -129,7 +129,7 @@ func (t *trail) writeAlone(ctx context.Context) error {
 			return false, err
 		}
 		_, applied, err := t.send(ctx, commit.NewRequest(n.Key, protocol.Note(n.Key, n.Leased), len(n.Value)))
-		t.o.Audits.Sent(n, err)
+		t.o.Audits.EndNote(n, err)
 		return applied, err
 	})
 }

@@ -27,7 +27,7 @@ func (a *adopting) run(life context.Context) {
 	case put != nil:
 		a.noteAdoption(put)
 	case err == nil:
-		a.h.taken()
+		a.h.stopAsLost()
 	}
 }
 
@@ -43,7 +43,7 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lo
 	k.Session, next.Alive, next.Holder = to.Key, protocol.SessionAlive(to.Name), to.Holder()
 	value, err := protocol.EncodeLock(&next)
 	if err != nil {
-		h.taken()
+		h.stopAsLost()
 		return nil, commit.Reply{}, errNotWanted
 	}
 	at := protocol.Seen{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}

@@ -121,8 +121,8 @@ func (h *Lock) Behind(line protocol.Line) {
 	h.line = line
 }
 
-// handedOver wakes the place that waits here for the lock that it has now.
-func (s *Locks) handedOver(next *handOver, created int64, answer commit.Reply) {
+// endHandOver wakes the place that waits here for the lock that it has now.
+func (s *Locks) endHandOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
 	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision
 	if next.keys.Mark != "" {

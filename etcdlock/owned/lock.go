@@ -179,12 +179,12 @@ func (h *Lock) lookAgain(life context.Context) {
 	case h.mine(st):
 		h.See(st.Lock)
 	default:
-		h.taken()
+		h.stopAsLost()
 	}
 }
 
-// taken is called when another process has the lock, or has ended it. The end of a delivery finds that out, and forgets the lock; a resting one has no end.
-func (h *Lock) taken() {
+// stopAsLost is called when another process has the lock, or has ended it. The end of a delivery finds that out, and forgets the lock; a resting one has no end.
+func (h *Lock) stopAsLost() {
 	if h.Lock().Parked == nil {
 		h.Stop(idem.ErrLockLost)
 		return

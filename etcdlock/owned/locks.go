@@ -132,9 +132,9 @@ func (s *Locks) All() []*Lock {
 	return slices.Collect(maps.Values(s.locks))
 }
 
-// Changed reads the lock of an execution that this process may run, after another process has changed it. If this process does not hold it yet, it is read when
+// Reread reads the lock of an execution that this process may run, after another process has changed it. If this process does not hold it yet, it is read when
 // it does.
-func (s *Locks) Changed(id idem.ExecutionID) {
+func (s *Locks) Reread(id idem.ExecutionID) {
 	now := s.o.Clock.Now()
 	s.mu.Lock()
 	h := s.locks[id]

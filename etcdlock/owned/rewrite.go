@@ -29,7 +29,7 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 		h.mu.Lock()
 		h.since = began
 		h.mu.Unlock()
-		h.o.Parked.Tried(l.Execution)
+		h.o.Parked.NoteTry(l.Execution)
 	}
 	return err
 }

@@ -127,7 +127,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	case next != nil:
 		r.Size += len(next.value.Value)
 		h.handing, c.handsOn = true, true
-		r.OnApplied = func(answer commit.Reply) { h.locks.handedOver(next, l.Created, answer) }
+		r.OnApplied = func(answer commit.Reply) { h.locks.endHandOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
 		h.o.Queues.NoteHandOff(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool

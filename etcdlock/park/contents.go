@@ -53,7 +53,7 @@ func (c *contents) put(e *entry) (first bool) {
 	c.bytes += e.Bytes
 	if e.State == idem.ParkDeadLetter {
 		c.deadLetters++
-		c.left(e)
+		c.dropFromQueue(e)
 		return false
 	}
 	q := c.queues[e.lock]
@@ -88,11 +88,11 @@ func (c *contents) drop(id idem.ExecutionID) {
 	}
 	c.uncount(e)
 	delete(c.entries, id)
-	c.left(e)
+	c.dropFromQueue(e)
 }
 
-// left is called for an execution that is not in its queue any more, and drops a queue that is empty now.
-func (c *contents) left(e *entry) {
+// dropFromQueue is called for an execution that is not in its queue any more, and drops a queue that is empty now.
+func (c *contents) dropFromQueue(e *entry) {
 	c.o.OnLeftQueue(e.Execution)
 	if q := c.queues[e.lock]; q != nil && q.n == 0 {
 		q.ready = false

@@ -91,10 +91,10 @@ func (f *follower) Watches(from int64) []link.Watch {
 			changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
 		}}
 	}
-	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.entryChanged), watch(f.index.o.Layout.All(protocol.KindAges), f.ageChanged)}
+	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.applyEntry), watch(f.index.o.Layout.All(protocol.KindAges), f.applyAge)}
 }
 
-func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {
+func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.mu.Lock()
 	if e.Type == clientv3.EventTypeDelete {
 		f.index.known.drop(id)
@@ -109,8 +109,8 @@ func (f *follower) entryChanged(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.o.OnParkedChange(id)
 }
 
-// ageChanged is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
-func (f *follower) ageChanged(id idem.ExecutionID, e *clientv3.Event) {
+// applyAge is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
+func (f *follower) applyAge(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.mu.Lock()
 	defer f.index.mu.Unlock()
 	in := f.index.known.entries[id]

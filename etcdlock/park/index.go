@@ -160,8 +160,8 @@ func (x *Index) TooOld(id idem.ExecutionID, young bool) bool {
 	return !young && (e == nil || !e.spared)
 }
 
-// Tried notes that a try of an execution has begun.
-func (x *Index) Tried(id idem.ExecutionID) {
+// NoteTry notes that a try of an execution has begun.
+func (x *Index) NoteTry(id idem.ExecutionID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.known.entries[id]; e != nil {
@@ -263,9 +263,9 @@ func (x *Index) EndLook(lock string) {
 	}
 }
 
-// Owned notes what proves the owner of a lock alive; "" = nothing does. If that session is not known to be alive, the queue is ready again after a second:
+// NoteOwner notes what proves the owner of a lock alive; "" = nothing does. If that session is not known to be alive, the queue is ready again after a second:
 // its beginning or its end may not have been reported yet, and an end before this call is not reported to this queue.
-func (x *Index) Owned(lock, alive string) {
+func (x *Index) NoteOwner(lock, alive string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	q := x.known.queues[lock]

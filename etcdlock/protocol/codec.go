@@ -49,8 +49,8 @@ func (c *codec) fail(err error) {
 	}
 }
 
-// fixed writes or expects these bytes.
-func (c *codec) fixed(b []byte) {
+// literal writes or expects these bytes.
+func (c *codec) literal(b []byte) {
 	if !c.reads {
 		c.b = append(c.b, b...)
 		return
@@ -76,7 +76,7 @@ func (c *codec) number(n *int64) {
 	*n, c.b = v, c.b[size:]
 }
 
-func (c *codec) unsigned(n *uint64) {
+func (c *codec) uint(n *uint64) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, *n)
 		return
@@ -106,7 +106,7 @@ func (c *codec) flags(flags ...*bool) {
 			bits |= 1 << i
 		}
 	}
-	c.unsigned(&bits)
+	c.uint(&bits)
 	for i, flag := range flags {
 		*flag = bits>>i&1 == 1
 	}
@@ -123,7 +123,7 @@ func (c *codec) duration(d *time.Duration) {
 	}
 	c.number(&whole)
 	rest := uint64(nanos) //nolint:gosec // it is not negative
-	if c.unsigned(&rest); rest >= uint64(time.Second) {
+	if c.uint(&rest); rest >= uint64(time.Second) {
 		c.fail(errors.New("more than a second of nanoseconds"))
 		return
 	}
@@ -139,7 +139,7 @@ func (c *codec) duration(d *time.Duration) {
 func (c *codec) time(t *time.Time, base time.Time) {
 	since, nanos := t.Unix()-base.Unix(), uint64(t.Nanosecond()) //nolint:gosec // it is not negative
 	c.number(&since)
-	if c.unsigned(&nanos); nanos >= uint64(time.Second) {
+	if c.uint(&nanos); nanos >= uint64(time.Second) {
 		c.fail(errors.New("more than a second of nanoseconds"))
 		return
 	}
@@ -200,7 +200,7 @@ func (c *codec) text(s *string) {
 		i++
 	}
 	n := uint64(len(*s)*len(forms) + i) //nolint:gosec // neither is negative
-	if c.unsigned(&n); c.reads {
+	if c.uint(&n); c.reads {
 		*s = forms[n%uint64(len(forms))].unpack(c, n/uint64(len(forms)))
 		return
 	}
@@ -279,7 +279,7 @@ func word[T ~string](c *codec, s *T, words []T) {
 			}
 		}
 	}
-	switch c.unsigned(&n); {
+	switch c.uint(&n); {
 	case n > uint64(len(words)):
 		c.fail(errors.New("a word is not known"))
 	case n > 0:
@@ -306,7 +306,7 @@ func (c *codec) json(fields ...any) {
 		}
 	}
 	n := uint64(len(text))
-	c.unsigned(&n)
+	c.uint(&n)
 	if !c.reads {
 		c.b = append(c.b, text...)
 		return

@@ -152,7 +152,7 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}
 	if l.Parked != nil {
-		endParked(r, l)
+		setEndOfParked(r, l)
 	}
 	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
 	r.Steps = l.EndSteps(r.Status, r.FinishedAt)

@@ -65,14 +65,14 @@ func (c *codec) chunk(chunk *CountChunk) {
 			r = &CountedRoute{Steps: map[int]*idem.Counts{}}
 			chunk.Routes[name] = r
 		}
-		c.counted(r, chunk.At)
+		c.route(r, chunk.At)
 		if c.err != nil {
 			return
 		}
 	}
 }
 
-func (c *codec) counted(r *CountedRoute, base time.Time) {
+func (c *codec) route(r *CountedRoute, base time.Time) {
 	some := !r.Last.IsZero()
 	if c.flags(&some); some {
 		c.time(&r.Last, base)
@@ -104,14 +104,14 @@ func (c *codec) sparse(numbers []uint64) {
 			c.fail(errors.New("a count is not known"))
 			return
 		}
-		c.unsigned(&numbers[i])
+		c.uint(&numbers[i])
 	}
 }
 
 // each returns what a loop writes, or as many zero values as it has to read.
 func each[T any](c *codec, all []T) []T {
 	n := uint64(len(all))
-	if c.unsigned(&n); !c.reads {
+	if c.uint(&n); !c.reads {
 		return all
 	}
 	if n > uint64(len(c.b)) { // each takes a byte at least

@@ -43,9 +43,9 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 // CodeSkipped is the error code of an execution that was skipped.
 const CodeSkipped = "skipped"
 
-// endParked makes the record one of a parked execution. A skipped one was not cancelled: it may run
+// setEndOfParked makes the record one of a parked execution. A skipped one was not cancelled: it may run
 // again.
-func endParked(r *idem.Record, l *idem.Lock) {
+func setEndOfParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
 	r.FailedTries = l.Parked.FailuresWith(r.Tried)
 	if r.Abort != nil && r.Abort.Skip {

@@ -205,10 +205,10 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 		c.labels(&e.Labels)
 	}
 	if printed {
-		c.fixed(e.Fingerprint[:])
+		c.literal(e.Fingerprint[:])
 	}
 	if parted {
-		c.fixed(e.Parts[:])
+		c.literal(e.Parts[:])
 	}
 	c.text(&e.Credentials)
 	c.text(&e.CallbackHash)
@@ -244,7 +244,7 @@ func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
 		textOf(c, &e.Execution)
 		return
 	}
-	if c.fixed(random[:]); c.reads {
+	if c.literal(random[:]); c.reads {
 		e.Execution = idem.NewExecutionID(e.Workflow, e.Key, random)
 	}
 }

@@ -139,7 +139,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
 			if r.OnApplied == nil { // else it knows
 				e.p.entry.Revision = answer.Revision
 			}
-			e.replacing.done()
+			e.replacing.reportEnd()
 			return nil, nil
 		case e.forgot(answer.Err):
 			continue

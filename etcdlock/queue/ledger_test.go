@@ -41,7 +41,7 @@ var (
 	mustSettle     = ledgertest.MustSettle
 	newestLock     = ledgertest.NewestLock
 	newestParked   = ledgertest.NewestParked
-	nothingKept    = ledgertest.NothingKept
+	nothingKept    = ledgertest.MustKeepNothing
 	parkedNow      = ledgertest.ParkedNow
 	pauseOf        = ledgertest.PauseOf
 	slotsOf        = ledgertest.SlotsOf

@@ -250,7 +250,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	held, seen, err := p.o.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
 	switch {
 	case held != nil:
-		p.turn.taken()
+		p.turn.leaveLine()
 		p.o.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
 		p.o.View.Queues.Unlearn(p.o.Layout.Lock(l.Scope)) // should another one be before it after all, it has to read that

@@ -133,9 +133,9 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	return err
 }
 
-// done is after the transaction was applied. Of one that waited with its sender, that delivery
+// reportEnd is after the transaction was applied. Of one that waited with its sender, that delivery
 // tells.
-func (r *replacing) done() {
+func (r *replacing) reportEnd() {
 	if r != nil && r.seen.Parked {
 		r.o.Own.OnEnded(r.record, true)
 	}

@@ -70,8 +70,8 @@ func (t *slotTurn) leave() {
 	}
 }
 
-// taken is called when the lock was taken, and the turn with it.
-func (t *slotTurn) taken() {
+// leaveLine is called when the lock was taken, and the turn with it.
+func (t *slotTurn) leaveLine() {
 	if t != nil {
 		t.place.o.View.Slots.Leave(t.place.entry.Execution)
 	}

@@ -33,7 +33,7 @@ var (
 	mustSettle      = ledgertest.MustSettle
 	parkedLock      = ledgertest.ParkedLock
 	pauseOf         = ledgertest.PauseOf
-	refusedAsPaused = ledgertest.RefusedAsPaused
+	refusedAsPaused = ledgertest.MustBeRefusedAsPaused
 	restNow         = ledgertest.RestNow
 	slotsOf         = ledgertest.SlotsOf
 	success         = ledgertest.Success

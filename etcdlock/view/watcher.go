@@ -246,7 +246,7 @@ func (w *watched) Watches(from int64) []link.Watch {
 	h.mu.Unlock()
 	gone := func(e *clientv3.Event) {
 		h.WakeFor(string(e.Kv.Key), e.Kv.ModRevision)
-		h.v.Parked.Gone(string(e.Kv.Key))
+		h.v.Parked.MarkBehind(string(e.Kv.Key))
 	}
 	entries := func(events []*clientv3.Event) {
 		var came []*mvccpb.KeyValue

@@ -133,7 +133,7 @@ func (r *reloader) end(read reading) {
 		r.asked = nil
 		return
 	}
-	s.Store.Audited(auditOfReload(s.replica, r.path+" ("+r.cause+")", result, time.Now()))
+	s.Store.AuditRefusal(auditOfReload(s.replica, r.path+" ("+r.cause+")", result, time.Now()))
 }
 
 // auditOfReload returns the audit of a reload that was not asked for over the API. from is the file, and why it was read.
