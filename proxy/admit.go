@@ -37,7 +37,7 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 			d.report.Outcome = a.Record.Outcome
 		}
 		if a.Decision == idem.DecisionAborted {
-			d.cancelled(a.Record.Abort)
+			d.logCancel(a.Record.Abort)
 		}
 	}
 	return d.refused(&a)

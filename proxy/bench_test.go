@@ -25,8 +25,8 @@ func (refuser) Admit(context.Context, *idem.Request) guard.Admission {
 
 type deaf struct{}
 
-func (deaf) Delivered(*Report)        {}
-func (deaf) Passed(*Report)           {}
+func (deaf) OnDelivered(*Report)      {}
+func (deaf) OnPassed(*Report)         {}
 func (deaf) Event(EventName, *Report) {}
 
 func loopback(b *testing.B) net.Listener {

@@ -83,7 +83,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 }
 
 func (p *deliveryPool) put(d *delivery) {
-	defer p.ended()
+	defer p.countEnd()
 	if d.broken {
 		d.call.cut()
 	}
@@ -97,7 +97,7 @@ func (p *deliveryPool) put(d *delivery) {
 	p.pool.Put(d)
 }
 
-func (p *deliveryPool) ended() {
+func (p *deliveryPool) countEnd() {
 	if p.out.Add(-1) > 0 {
 		return
 	}

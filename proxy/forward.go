@@ -168,7 +168,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.Reader.Read(p)
-	r.pacer.Moved(n, time.Since(began))
+	r.pacer.Count(n, time.Since(began))
 	r.call.progress()
 	return n, err
 }

@@ -140,27 +140,27 @@ const (
 
 // Observer receives the reports of deliveries. A Report is valid during the call only.
 type Observer interface {
-	// Delivered: a delivery on a route has ended, or one was rejected.
-	Delivered(*Report)
-	// Passed: a request that no route took has passed through, or could not.
-	Passed(*Report)
+	// OnDelivered: a delivery on a route has ended, or one was rejected.
+	OnDelivered(*Report)
+	// OnPassed: a request that no route took has passed through, or could not.
+	OnPassed(*Report)
 	Event(EventName, *Report)
 }
 
 // Observers passes everything to several observers.
 type Observers []Observer
 
-// Delivered implements Observer.
-func (all Observers) Delivered(r *Report) {
+// OnDelivered implements Observer.
+func (all Observers) OnDelivered(r *Report) {
 	for _, o := range all {
-		o.Delivered(r)
+		o.OnDelivered(r)
 	}
 }
 
-// Passed implements Observer.
-func (all Observers) Passed(r *Report) {
+// OnPassed implements Observer.
+func (all Observers) OnPassed(r *Report) {
 	for _, o := range all {
-		o.Passed(r)
+		o.OnPassed(r)
 	}
 }
 

@@ -45,8 +45,8 @@ func TestTheEndOfAnExecutionThatABugCutShortIsReported(t *testing.T) {
 // mute is an Observer with a bug: it panics at the end of each delivery.
 type mute struct{ *events }
 
-func (mute) Delivered(*Report) { panic("a bug") }
-func (mute) Passed(*Report)    { panic("a bug") }
+func (mute) OnDelivered(*Report) { panic("a bug") }
+func (mute) OnPassed(*Report)    { panic("a bug") }
 
 // TestABugInTheObserverOfADeliveryEndsNothing: the delivery is over by then, and its sender has its answer.
 func TestABugInTheObserverOfADeliveryEndsNothing(t *testing.T) {

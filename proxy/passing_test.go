@@ -19,8 +19,8 @@ import (
 
 type silent struct{}
 
-func (silent) Delivered(*Report)        {}
-func (silent) Passed(*Report)           {}
+func (silent) OnDelivered(*Report)      {}
+func (silent) OnPassed(*Report)         {}
 func (silent) Event(EventName, *Report) {}
 
 // TestWhatPassesThroughEndsWithTheProcess: what is under way then may have run, and what comes later reaches nobody.

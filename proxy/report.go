@@ -33,9 +33,9 @@ func (d *delivery) finish() {
 	case d.accepted:
 		d.h.o.Observer.Event(EventTried, &d.report)
 	case d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError:
-		d.h.o.Observer.Delivered(&d.report)
+		d.h.o.Observer.OnDelivered(&d.report)
 	default:
-		d.h.o.Observer.Passed(&d.report)
+		d.h.o.Observer.OnPassed(&d.report)
 	}
 	d.noteArrival()
 	if d.report.Trace != nil {

@@ -117,7 +117,7 @@ type events struct {
 	names   []EventName
 }
 
-func (e *events) Delivered(r *Report) {
+func (e *events) OnDelivered(r *Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reports = append(e.reports, *r)
@@ -136,7 +136,7 @@ func (e *events) heard(name EventName) bool {
 	return slices.Contains(e.names, name)
 }
 
-func (e *events) Passed(*Report) {}
+func (e *events) OnPassed(*Report) {}
 
 func newReplica(t *testing.T, etcd *etcdtest.Etcd, up *service, change func(*idem.Policy)) *replica {
 	t.Helper()

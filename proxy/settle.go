@@ -24,7 +24,7 @@ func (a *attempt) settle() *ending {
 	}
 	body := a.takeAnswer()
 	end := a.finishCall(&idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body}, false)
-	a.settled(end)
+	a.reportEnd(end)
 	if end.On != "" {
 		return a.parkedAs(a.report.Execution, end.On)
 	}
@@ -102,7 +102,7 @@ func (a *attempt) settleUnanswered() *ending {
 	case a.why.decision == idem.DecisionStoreUnavailable:
 		mayForward = true
 	}
-	a.settled(end)
+	a.reportEnd(end)
 	told := a.tell(a.why, a.sent)
 	told.refusal.execution, told.unrecorded = a.report.Execution, !end.Recorded
 	switch {
@@ -154,8 +154,8 @@ func stopOf(cause error, sent bool) failure {
 	return failureOf(idem.DecisionLockLost, idem.DecisionLockLost.Row().Detail)
 }
 
-// settled records for the report, and logs, how the execution ended.
-func (d *delivery) settled(end guard.Ending) {
+// reportEnd records for the report, and logs, how the execution ended.
+func (d *delivery) reportEnd(end guard.Ending) {
 	x, r := d.execution, &d.report
 	if end.Parked { // nothing has ended
 		if end.On == "" {
@@ -188,7 +188,7 @@ func (d *delivery) settled(end guard.Ending) {
 		d.h.o.Observer.Event(EventReleased, r)
 	}
 	if end.Cancelled {
-		d.cancelled(x.Lock().Cancel)
+		d.logCancel(x.Lock().Cancel)
 	}
 	if r.Loss != "" {
 		d.h.o.Observer.Event(EventLost, r)
@@ -201,8 +201,8 @@ func (d *delivery) settled(end guard.Ending) {
 	}
 }
 
-// cancelled logs that an execution ended because of a cancel; by is nil if the ledger does not say by whom.
-func (d *delivery) cancelled(by *idem.Cancel) {
+// logCancel logs that an execution ended because of a cancel; by is nil if the ledger does not say by whom.
+func (d *delivery) logCancel(by *idem.Cancel) {
 	if by != nil {
 		d.report.By = by.By
 	}
@@ -225,6 +225,6 @@ func lossOf(cause error, end guard.Ending) Loss {
 // abandon ends an execution that was not settled, on whatever way the delivery ended.
 func (d *delivery) abandon() {
 	if x := d.execution; x != nil && !x.Ended() {
-		d.settled(x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}}))
+		d.reportEnd(x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}}))
 	}
 }

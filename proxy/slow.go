@@ -143,7 +143,7 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 // send writes the answer and closes the connection. The call and what follows it do not wait for the sender.
 func (e *earlyAnswer) send(answer []byte) {
 	conn, sent := e.ctx.Conn(), make(chan struct{})
-	wire.Answered(e.ctx, sent)
+	wire.SuppressResponse(e.ctx, sent)
 	wire.LingerOnClose(conn) // a sender may have sent its next request
 	e.d.h.leaving.Go(func() {
 		defer close(sent)

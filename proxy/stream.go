@@ -189,7 +189,7 @@ func (s *answerStream) settle(cut error) {
 			s.d.report.Decision = idem.DecisionAborted
 		}
 	}
-	s.d.settled(end)
+	s.d.reportEnd(end)
 	s.x = nil
 }
 

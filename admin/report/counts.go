@@ -31,13 +31,13 @@ func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
 	return some
 }
 
-// delivered counts a delivery by its result.
-func (r *route) delivered(d *Delivery, shown time.Time) {
+// countDelivery counts a delivery by its result.
+func (r *route) countDelivery(d *Delivery, shown time.Time) {
 	counts := &r.untaken.Counts
 	if !d.Counted {
 		counts[idem.CountDeliveries]++
 		r.untaken.Last = shown
-		r.called(d.Result, d.Service)
+		r.countCall(d.Result, d.Service)
 	}
 	if d.Changed && d.Carried {
 		counts[idem.CountChanged]++
@@ -56,8 +56,8 @@ func (r *route) delivered(d *Delivery, shown time.Time) {
 	}
 }
 
-// called counts a request to the service, if there was one.
-func (r *route) called(result Result, took time.Duration) {
+// countCall counts a request to the service, if there was one.
+func (r *route) countCall(result Result, took time.Duration) {
 	if result == 0 {
 		return
 	}

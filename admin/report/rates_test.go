@@ -14,7 +14,7 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Result: Failed})
 	clock.at = clock.at.Add(4 * time.Minute)
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
-	tally.Tried("stripe", Succeeded, time.Second, Failure{}, false)
+	tally.CountTry("stripe", Succeeded, time.Second, Failure{}, false)
 	if r := tally.Rates()[0].Results; r[Succeeded] != 1 || r[Failed] != 1 || r[Broken] != 0 {
 		t.Errorf("results %v", r)
 	}

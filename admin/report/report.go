@@ -144,14 +144,14 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
-// Tried counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. counted: not
+// CountTry counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. counted: not
 // for Take, because it is counted with its outcome. One of an unknown route is not counted.
-func (t *Tally) Tried(name string, result Result, took time.Duration, why Failure, counted bool) {
+func (t *Tally) CountTry(name string, result Result, took time.Duration, why Failure, counted bool) {
 	t.with(name, func(r *route) {
 		now := t.clock()
 		r.recent.add("", result, now)
 		if !counted {
-			r.called(result, took)
+			r.countCall(result, took)
 		}
 		r.spell.add(result, why, now)
 	})
@@ -219,7 +219,7 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.all.add(at)
 	r.recent.add(d.Decision, d.Result, now.at)
 	r.newest = now.shown
-	r.delivered(d, now.shown)
+	r.countDelivery(d, now.shown)
 	r.spell.add(d.Result, d.Failure, now.at)
 	r.noteSender(d, failed, now)
 	k := kind(d.Decision.Row().Class)

@@ -136,7 +136,7 @@ func (x *Execution) complete(t *Tried) {
 	case t.Answer == nil:
 	default:
 		if w := x.guard.worker; w != nil {
-			w.Reached()
+			w.OnReached()
 		}
 		if !t.Challenge {
 			t.RetryAfter = retryAfter(t.Answer, x.guard.o.Now())

@@ -152,7 +152,7 @@ func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.Execut
 type idle struct{}
 
 func (idle) TakeOver(*ParkedExecution, Tried) {}
-func (idle) Reached()                         {}
+func (idle) OnReached()                       {}
 
 // TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
 func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {

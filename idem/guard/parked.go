@@ -11,8 +11,8 @@ import (
 type Worker interface {
 	// TakeOver runs an execution from now on that was parked while its delivery ran. t is how that try ended. It does not block.
 	TakeOver(x *ParkedExecution, t Tried)
-	// Reached is called when the upstream has answered any delivery: it is not away.
-	Reached()
+	// OnReached is called when the upstream has answered any delivery: it is not away.
+	OnReached()
 }
 
 // SetWorker sets the park worker, before the Guard admits anything. Without one nothing may be parked.

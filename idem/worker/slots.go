@@ -271,7 +271,7 @@ func (s *slots) serveIn(wait time.Duration) {
 // outcome records whether a try reached the upstream.
 func (s *slots) outcome(reached bool) {
 	if reached {
-		s.reached()
+		s.noteReached()
 		return
 	}
 	s.mu.Lock()
@@ -282,7 +282,7 @@ func (s *slots) outcome(reached bool) {
 	}
 }
 
-func (s *slots) reached() {
+func (s *slots) noteReached() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.missed == 0 {

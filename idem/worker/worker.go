@@ -133,9 +133,9 @@ func (w *Worker) look(s idem.Scope) {
 	}
 }
 
-// Reloaded has to be called when the routes or the limits have changed: a route may have been
+// OnReload has to be called when the routes or the limits have changed: a route may have been
 // added, and there may be more slots.
-func (w *Worker) Reloaded() {
+func (w *Worker) OnReload() {
 	w.slots.serve()
 	w.o.Ledger.MarkReady(idem.Scope{})
 	w.mu.Lock()
@@ -145,10 +145,10 @@ func (w *Worker) Reloaded() {
 	}
 }
 
-// Reached implements guard.Worker.
-func (w *Worker) Reached() {
+// OnReached implements guard.Worker.
+func (w *Worker) OnReached() {
 	if w.slots.seemsAway.Load() {
-		w.slots.reached()
+		w.slots.noteReached()
 	}
 }
 

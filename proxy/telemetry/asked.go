@@ -11,8 +11,8 @@ import (
 // outcomesAsked are the outcomes that a question can have.
 var outcomesAsked = []string{string(idem.Executed), string(idem.NotExecuted), string(idem.Unknown)}
 
-// Asked counts and logs that the service was asked what became of an event of unknown outcome.
-func (t *Telemetry) Asked(e asking.Event) {
+// OnAsked counts and logs that the service was asked what became of an event of unknown outcome.
+func (t *Telemetry) OnAsked(e asking.Event) {
 	t.is.asked.add(resultKey{t.knownRoute(e.Route), string(e.Said.Outcome)})
 	attrs := []slog.Attr{slog.String("route", e.Route)}
 	if r := e.Record; r != nil {

@@ -32,7 +32,7 @@ func deliver(b *testing.B, r *rig) {
 		}
 		r.Event(proxy.EventAcquired, d)
 		r.Event(proxy.EventReleased, d)
-		r.Delivered(d)
+		r.OnDelivered(d)
 		r.log.Reset()
 	}
 }

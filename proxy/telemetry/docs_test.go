@@ -57,14 +57,14 @@ func families(page string) []*family {
 func everything(t *testing.T) *rig {
 	t.Helper()
 	r := open(t)
-	r.Delivered(full())
+	r.OnDelivered(full())
 	failed := executed()
 	failed.Decision, failed.Status, failed.UpstreamStatus, failed.Scheme, failed.Signature = idem.DecisionUpstreamFailed, 502, 0, "stripe", "valid"
 	failed.Stages.Wait = proxy.Stretch{From: began, For: time.Second}
-	r.Delivered(failed)
+	r.OnDelivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
-	r.Asked(asking.Event{Route: "stripe", Said: idem.Asked{Outcome: idem.Executed}})
+	r.OnAsked(asking.Event{Route: "stripe", Said: idem.Asked{Outcome: idem.Executed}})
 	zero := func() (int, time.Time) { return 0, time.Time{} }
 	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0),
 		Paused: func() []idem.PauseState {

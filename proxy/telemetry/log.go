@@ -93,7 +93,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	ctx := contextOf(r)
 	level := slog.LevelInfo
 	if name == proxy.EventTried {
-		t.tried(r)
+		t.countTry(r)
 	}
 	if name == proxy.EventExhausted {
 		t.is.exhausted.add(r.Route)

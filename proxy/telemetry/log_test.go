@@ -53,7 +53,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	rejected.Code = "body_too_large"
 	redirected := full()
 	redirected.Status, redirected.UpstreamStatus, redirected.Path = 302, 302, "/elsewhere"
-	lines := map[string]func(){"delivery": func() { r.Delivered(redirected) }}
+	lines := map[string]func(){"delivery": func() { r.OnDelivered(redirected) }}
 	for _, name := range []proxy.EventName{
 		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled,
 	} {
@@ -63,7 +63,7 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 		Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1",
 		Attempt: 1, Holder: "h", StartedAt: began,
 	}
-	lines["lock.expired"] = func() { r.Reaped(&idem.Lock{Entry: entry}) }
+	lines["lock.expired"] = func() { r.OnReaped(&idem.Lock{Entry: entry}) }
 	lines["record.reduced"] = func() { r.OnReduced(&idem.Record{Entry: entry}, 40_000) }
 	for event, write := range lines {
 		write()
@@ -98,7 +98,7 @@ func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 	for _, row := range idem.Decisions() {
 		report := executed()
 		report.Decision = row.Decision
-		r.Delivered(report)
+		r.OnDelivered(report)
 		want := "INFO"
 		switch {
 		case slices.Contains(warned, row.Decision):
@@ -112,18 +112,18 @@ func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 	}
 	redirected := executed()
 	redirected.Status, redirected.UpstreamStatus = 302, 302
-	r.Delivered(redirected)
+	r.OnDelivered(redirected)
 	if line := r.last(t); line["level"] != "WARN" || line["redirected"] != true {
 		t.Errorf("the service answered with a redirect: %v", line)
 	}
 	redirected.Status = 202 // it is parked: its sender sees no redirect
-	r.Delivered(redirected)
+	r.OnDelivered(redirected)
 	if line := r.last(t); line["level"] != "INFO" || line["redirected"] != nil {
 		t.Errorf("a redirect that no sender sees: %v", line)
 	}
 	forwarded := executed()
 	forwarded.Decision, forwarded.Would = idem.DecisionBypassed, idem.DecisionStoreUnavailable
-	r.Delivered(forwarded)
+	r.OnDelivered(forwarded)
 	if level := r.last(t)["level"]; level != "WARN" {
 		t.Errorf("forwarded because etcd is away: %v", level)
 	}
@@ -132,7 +132,7 @@ func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 func TestTheEventIDIsLeftOutWhereReadersMayNotKnowIt(t *testing.T) {
 	r := open(t)
 	tell := func() map[string]any {
-		r.Delivered(full())
+		r.OnDelivered(full())
 		return r.last(t)
 	}
 	if tell()["event_id"] != "evt_1" {
@@ -165,7 +165,7 @@ func TestSamplingDropsOnlyWhatWentWell(t *testing.T) {
 		"observed": {stopped, true},
 	} {
 		r.log.Reset()
-		r.Delivered(c.report)
+		r.OnDelivered(c.report)
 		if said := r.log.Len() > 0; said != c.said {
 			t.Errorf("%s: %v", name, said)
 		}
@@ -248,7 +248,7 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
 	r := open(t)
 	l := &idem.Lock{Entry: idem.Entry{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
-	r.ParkedEvent(worker.Event{What: worker.EventDeadLetter, Lock: l, Code: "replaced"})
+	r.OnParkedEvent(worker.Event{What: worker.EventDeadLetter, Lock: l, Code: "replaced"})
 	if age := r.last(t)["age_ms"]; age != 0.0 {
 		t.Errorf("age_ms is %v", age)
 	}

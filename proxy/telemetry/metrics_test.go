@@ -34,7 +34,7 @@ func TestRareSeriesAreShownFromTheStart(t *testing.T) {
 
 func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
 	r := open(t)
-	r.Delivered(executed())
+	r.OnDelivered(executed())
 	page := r.page(t, "")
 	for line, times := range map[string]int{
 		`hooklock_lock_hold_duration_seconds_count{route="plain"} `: 1, `hooklock_lock_hold_duration_seconds_count{route="observe"} 0`: 1,
@@ -76,7 +76,7 @@ func TestTheEndOfAHoldIsMeasuredAndLogged(t *testing.T) {
 
 func TestADeliveryIsMeasuredOnce(t *testing.T) {
 	r := open(t)
-	r.Delivered(executed())
+	r.OnDelivered(executed())
 	r.wants(t,
 		`hooklock_deliveries_total{decision="executed",route="plain",would=""} 1`,
 		`hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="0.001"} 0`,
@@ -97,7 +97,7 @@ func TestTheBucketsOfOverheadBeginAt50Microseconds(t *testing.T) {
 	r := open(t)
 	d := executed()
 	d.Total = d.Upstream + 49*time.Microsecond
-	r.Delivered(d)
+	r.OnDelivered(d)
 	r.wants(t, `hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="5e-05"} 1`)
 }
 
@@ -148,7 +148,7 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 	} {
 		t.Run(string(c.report.Decision)+string(c.report.Loss), func(t *testing.T) {
 			r := open(t)
-			r.Delivered(c.report)
+			r.OnDelivered(c.report)
 			r.wants(t, c.wants...)
 		})
 	}
@@ -158,7 +158,7 @@ func TestAFailedCallIsMeasuredByItsCause(t *testing.T) {
 	r := open(t)
 	d := executed()
 	d.Decision, d.Status, d.UpstreamStatus = idem.DecisionUpstreamTimeout, 504, 0
-	r.Delivered(d)
+	r.OnDelivered(d)
 	r.wants(t,
 		`http_client_request_duration_seconds_count{error_type="upstream_timeout",http_request_method="POST",network_protocol_version="1.1",server_address="upstream.example",server_port="8081"} 1`,
 		`http_server_request_duration_seconds_count{error_type="504",http_request_method="POST",http_response_status_code="504",http_route="/plain/{account}",network_protocol_version="1.1",url_scheme="http"} 1`,
@@ -169,7 +169,7 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 	r := open(t)
 	d := executed()
 	d.Route, d.Decision, d.Method = "", "", "_OTHER"
-	r.Passed(d)
+	r.OnPassed(d)
 	r.wants(t, `http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="200",network_protocol_version="1.1",url_scheme="http"} 1`)
 	if strings.Contains(r.page(t, ""), `hooklock_deliveries_total{decision="",`) {
 		t.Error("it is counted as a delivery")
@@ -190,9 +190,9 @@ func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	}
 	r.Operation("txn", "etcd-0", "2379", 3*time.Millisecond, "")
 	r.Operation("txn", "etcd-0", "2379", time.Second, "UNAVAILABLE")
-	r.Reloaded(false)
-	r.Reaped(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
-	r.Reaped(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
+	r.OnReload(false)
+	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
+	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
 	r.wants(t,
 		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
 		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`, `hooklock_audits_shed_total 6`,
@@ -216,10 +216,10 @@ func TestAFloodOfNamesMakesNoNewSeries(t *testing.T) {
 		d := executed()
 		d.Workflow, d.Key, d.Execution = fmt.Sprint("w", i), fmt.Sprintf("%016x", i), idem.ExecutionID(fmt.Sprint("exec_", i))
 		d.TraceID = fmt.Sprintf("%032x", i)
-		r.Delivered(d)
+		r.OnDelivered(d)
 		r.Event(proxy.EventAcquired, d)
 		d.Route, d.Decision = "", ""
-		r.Passed(d)
+		r.OnPassed(d)
 	}
 	flood(0)
 	before := strings.Count(r.page(t, ""), "\n")
@@ -233,14 +233,14 @@ func TestAFloodOfNamesMakesNoNewSeries(t *testing.T) {
 
 func TestAReloadAddsRoutesAndKeepsCounts(t *testing.T) {
 	r := open(t)
-	r.Delivered(executed())
+	r.OnDelivered(executed())
 	r.SetRoutes([]*proxy.Route{route(t, "plain"), route(t, "new")})
 	r.wants(t, `hooklock_deliveries_total{decision="executed",route="plain",would=""} 1`, `hooklock_deliveries_total{decision="executed",route="new",would=""} 0`)
 }
 
 func TestADisabledSDKMeasuresNothing(t *testing.T) {
 	r := open(t, "OTEL_SDK_DISABLED", "true", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	r.Delivered(executed())
+	r.OnDelivered(executed())
 	if page := r.page(t, ""); page != "" || r.Tracer() != nil {
 		t.Errorf("%s", page)
 	}
@@ -267,7 +267,7 @@ func TestAnUpstreamMakesNoSeriesWithStatusesThatAreNone(t *testing.T) {
 	for status := 600; status < 1000; status++ {
 		d := executed()
 		d.Status, d.UpstreamStatus = status, status
-		r.Delivered(d)
+		r.OnDelivered(d)
 	}
 	r.wants(t,
 		`http_server_request_duration_seconds_count{error_type="_OTHER",http_request_method="POST",http_route="/plain/{account}",network_protocol_version="1.1",url_scheme="http"} 400`,
@@ -283,7 +283,7 @@ func TestARouteWithoutLocksAcquiresNone(t *testing.T) {
 	ran, down := executed(), met(idem.DecisionStoreUnavailable, 503)
 	for _, d := range []*proxy.Report{ran, down} {
 		d.Route, d.Locks = "unlocked", false
-		r.Delivered(d)
+		r.OnDelivered(d)
 	}
 	r.wants(t, `hooklock_executions_total{outcome="executed",route="unlocked"} 1`, `hooklock_lock_acquisitions_total{result="store_unavailable",route="unlocked"} 1`)
 	if page := r.page(t, ""); strings.Contains(page, `hooklock_lock_acquisitions_total{result="acquired",route="unlocked"}`) {

@@ -14,8 +14,8 @@ import (
 	"hooklock/proxy"
 )
 
-// Delivered implements proxy.Observer.
-func (t *Telemetry) Delivered(r *proxy.Report) {
+// OnDelivered implements proxy.Observer.
+func (t *Telemetry) OnDelivered(r *proxy.Report) {
 	ctx := contextOf(r)
 	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
@@ -34,8 +34,8 @@ func (t *Telemetry) Delivered(r *proxy.Report) {
 	t.logDelivery(ctx, r)
 }
 
-// Passed implements proxy.Observer.
-func (t *Telemetry) Passed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
+// OnPassed implements proxy.Observer.
+func (t *Telemetry) OnPassed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
 
 // countNames counts how the parts of the name were found.
 func (t *Telemetry) countNames(r *proxy.Report) {

@@ -64,7 +64,7 @@ func TestMetricsTravelOverHTTPAndGRPCWithTheirOwnNames(t *testing.T) {
 	for protocol, url := range map[string]string{"http/protobuf": overHTTP.URL, "grpc": "http://" + ln.Addr().String()} {
 		r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_EXPORTER_OTLP_PROTOCOL", protocol, "OTEL_TRACES_EXPORTER", "none",
 			"OTEL_SERVICE_NAME", "our-hooks", "OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=prod")
-		r.Delivered(executed())
+		r.OnDelivered(executed())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := r.Close(ctx); err != nil { // which sends what is left

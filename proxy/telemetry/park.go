@@ -35,8 +35,8 @@ var parkLines = map[worker.EventKind]struct {
 	worker.EventLost:       {proxy.EventCarried, slog.LevelWarn},
 }
 
-// ParkedEvent counts and logs an event of a parked execution that no delivery reports any more.
-func (t *Telemetry) ParkedEvent(e worker.Event) {
+// OnParkedEvent counts and logs an event of a parked execution that no delivery reports any more.
+func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	l := e.Lock
 	switch e.What {
 	case worker.EventRetry:
@@ -68,8 +68,8 @@ func (t *Telemetry) ParkedEvent(e worker.Event) {
 	t.o.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
 }
 
-// tried counts a call of the upstream for a parked execution.
-func (t *Telemetry) tried(r *proxy.Report) {
+// countTry counts a call of the upstream for a parked execution.
+func (t *Telemetry) countTry(r *proxy.Report) {
 	t.is.tries.add(resultKey{r.Route, tryResult(r)})
 }
 
@@ -153,8 +153,8 @@ const (
 	FetchRequest = "fetch"
 )
 
-// RequestFailed counts and logs that a request could not be stored or read.
-func (t *Telemetry) RequestFailed(operation string, id idem.ExecutionID, err error) {
+// OnRequestFailed counts and logs that a request could not be stored or read.
+func (t *Telemetry) OnRequestFailed(operation string, id idem.ExecutionID, err error) {
 	t.is.requestFails.add(operation)
 	t.o.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())
 }

@@ -11,8 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// Paused logs a pause that this process has learned of, or its end.
-func (t *Telemetry) Paused(p idem.Pause, over bool) {
+// OnPause logs a pause that this process has learned of, or its end.
+func (t *Telemetry) OnPause(p idem.Pause, over bool) {
 	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By), slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
 	if until := p.Until(); !until.IsZero() {
 		attrs = append(attrs, slog.Time("until", until.UTC()))

@@ -276,7 +276,7 @@ func TestOpenMetricsHasTheTraceAsAnExemplar(t *testing.T) {
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
 	d.Trace = r.Begin(d, idem.ParseTrace(sendersTrace), nil)
-	r.Delivered(d)
+	r.OnDelivered(d)
 	d.Trace.End(d)
 	page := r.page(t, "application/openmetrics-text; version=1.0.0")
 	for line := range strings.Lines(page) {
@@ -300,7 +300,7 @@ func TestADeadCollectorDelaysNothing(t *testing.T) {
 		d := executed()
 		d.Trace = r.Begin(d, idem.TraceContext{}, nil)
 		d.Trace.Call()
-		r.Delivered(d)
+		r.OnDelivered(d)
 		d.Trace.End(d)
 	}
 	if took := time.Since(since); took > 30*time.Second { // one export alone may take an hour

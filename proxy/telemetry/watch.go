@@ -243,8 +243,8 @@ func (t *Telemetry) operationLabels(k operationKey) []attribute.KeyValue {
 	return labels
 }
 
-// Reloaded counts a changed configuration that was taken over, or refused.
-func (t *Telemetry) Reloaded(taken bool) {
+// OnReload counts a changed configuration that was taken over, or refused.
+func (t *Telemetry) OnReload(taken bool) {
 	result := refused
 	if taken {
 		result = reloaded
@@ -253,8 +253,8 @@ func (t *Telemetry) Reloaded(taken bool) {
 	t.is.reloads.add(result)
 }
 
-// Notified counts a message about what needs attention: taken by its receiver, or not.
-func (t *Telemetry) Notified(isTaken bool) {
+// OnNotified counts a message about what needs attention: taken by its receiver, or not.
+func (t *Telemetry) OnNotified(isTaken bool) {
 	result := failed
 	if isTaken {
 		result = taken
@@ -262,9 +262,9 @@ func (t *Telemetry) Notified(isTaken bool) {
 	t.is.messages.add(result)
 }
 
-// Reaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
+// OnReaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
 // lock may be of another configuration.
-func (t *Telemetry) Reaped(l *idem.Lock) {
+func (t *Telemetry) OnReaped(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.knownRoute(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
@@ -302,8 +302,8 @@ func (t *Telemetry) OnEnded(record *idem.Record, recorded bool) {
 	}
 }
 
-// Lost counts and logs an event that was refused and did not come again in time.
-func (t *Telemetry) Lost(e idem.LostEvent) {
+// OnLost counts and logs an event that was refused and did not come again in time.
+func (t *Telemetry) OnLost(e idem.LostEvent) {
 	t.is.lost.add(t.knownRoute(e.Route))
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()), slog.String("trace_id", e.Arrival.TraceID),

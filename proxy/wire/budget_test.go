@@ -154,11 +154,11 @@ func TestABodyIsGatheredBeforeAConnectionIsTaken(t *testing.T) {
 func TestAPaceCountsOnlyTheTimeThatWasWaited(t *testing.T) {
 	p := Pace{Bytes: 100, Time: 10 * time.Second}.Begin()
 	now := time.Unix(1000, 0)
-	p.Moved(60, 4*time.Second)
+	p.Count(60, 4*time.Second)
 	if left := p.Deadline(now).Sub(now); left != 6*time.Second {
 		t.Errorf("after 60 bytes in 4 s, %s are left", left)
 	}
-	p.Moved(40, time.Second)
+	p.Count(40, time.Second)
 	if left := p.Deadline(now).Sub(now); left != 10*time.Second {
 		t.Errorf("after 100 bytes, %s are left", left)
 	}

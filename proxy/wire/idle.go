@@ -25,8 +25,8 @@ func Between(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// occupied takes c from the connections without a request.
-func (l *Listener) occupied(c *served) {
+// removeIdle takes c from the connections without a request.
+func (l *Listener) removeIdle(c *served) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.place != nil {
@@ -42,7 +42,7 @@ func (l *Listener) Serving(c net.Conn) bool {
 	if s == nil {
 		return true
 	}
-	l.occupied(s)
+	l.removeIdle(s)
 	return !s.evicted.Load()
 }
 
@@ -89,7 +89,7 @@ func (l *Listener) setAside(c *served) bool {
 
 // recall ends that c is set aside. It returns false if c was closed meanwhile.
 func (l *Listener) recall(c *served) bool {
-	l.occupied(c)
+	l.removeIdle(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.aside = false

@@ -25,8 +25,8 @@ func (p Pace) Begin() Pacer { return Pacer{pace: p} }
 // Deadline returns until when a wait for the peer that begins now may last.
 func (p *Pacer) Deadline(now time.Time) time.Time { return now.Add(p.pace.Time - p.waited) }
 
-// Moved notes that n bytes took so long.
-func (p *Pacer) Moved(n int, took time.Duration) {
+// Count notes that n bytes took so long.
+func (p *Pacer) Count(n int, took time.Duration) {
 	p.moved += n
 	p.waited += took
 	if p.moved >= p.pace.Bytes {
@@ -50,7 +50,7 @@ func (c *served) Write(b []byte) (n int, err error) {
 		}
 		m, err := c.Conn.Write(b[n:min(len(b), n+c.l.o.WritePace.Bytes)])
 		n += m
-		c.writing.Moved(m, time.Since(began))
+		c.writing.Count(m, time.Since(began))
 		if err != nil || n == len(b) {
 			return n, err
 		}
@@ -66,7 +66,7 @@ func (c *served) offer(b []byte) (taken int) {
 	c.offered = b
 	_ = c.raw.Control(c.doOffer)
 	taken, c.offered = len(b)-len(c.offered), nil
-	c.writing.Moved(taken, 0)
+	c.writing.Count(taken, 0)
 	return taken
 }
 

@@ -74,7 +74,7 @@ func (c *served) Read(p []byte) (int, error) {
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
 		if !c.l.o.Told {
-			c.l.occupied(c)
+			c.l.removeIdle(c)
 		}
 		if c.evicted.Load() { // just now: the answer would not be read
 			return 0, io.EOF
@@ -128,7 +128,7 @@ func (c *served) Close() error {
 	}
 	err := net.ErrClosed
 	c.once.Do(func() {
-		c.l.occupied(c)
+		c.l.removeIdle(c)
 		if c.linger.Load() {
 			c.drain()
 		}
@@ -180,9 +180,9 @@ func closeWrite(c net.Conn) bool {
 	return ok && half.CloseWrite() == nil
 }
 
-// Answered lets fasthttp write no answer when its handler returns, because another goroutine writes it and closes the connection. sent is closed
+// SuppressResponse lets fasthttp write no answer when its handler returns, because another goroutine writes it and closes the connection. sent is closed
 // after that.
-func Answered(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
+func SuppressResponse(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
 	if c := base(ctx.Conn()); c != nil {
 		c.apart.Store(true)
 	}

@@ -142,8 +142,8 @@ func (p *pump) copy(e *exchange) {
 // senderError is an error of the sender's connection, not of the upstream's.
 type senderError struct{ error }
 
-// finished says that the sender's body was read to its end; from here on no cancel may touch the sender's connection.
-func (p *pump) finished(e *exchange) {
+// markDrained says that the sender's body was read to its end; from here on no cancel may touch the sender's connection.
+func (p *pump) markDrained(e *exchange) {
 	_ = e.guard(nil)
 	p.drained.Store(true)
 }
@@ -152,7 +152,7 @@ func (p *pump) copyLength(e *exchange, buf []byte) error {
 	for left := e.source.Length; left > 0; {
 		n, err := e.source.Reader.Read(buf[:min(left, int64(len(buf)))])
 		if left -= int64(n); left == 0 {
-			p.finished(e)
+			p.markDrained(e)
 		} else if err != nil {
 			return &senderError{unexpected(err)}
 		}
@@ -175,7 +175,7 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 			}
 		}
 		if err == io.EOF {
-			p.finished(e)
+			p.markDrained(e)
 			err = e.c.write([]byte("0\r\n\r\n"), nil)
 			return err
 		}

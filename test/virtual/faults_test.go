@@ -104,7 +104,7 @@ func (w *world) reload() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.processes {
-		p.worker.Reloaded()
+		p.worker.OnReload()
 	}
 }
 

@@ -312,7 +312,7 @@ func (j *judge) listed(e *event, id idem.ExecutionID) (over bool) {
 	return true
 }
 
-// parkedEvent is what became of a parked event.
+// reportParkedEvent is what became of a parked event.
 func (j *judge) parkedEvent(t worker.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -84,7 +84,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	return p
 }
 
-// parkedEvent passes on what became of a parked event. What a killed process still does has no effect.
+// reportParkedEvent passes on what became of a parked event. What a killed process still does has no effect.
 func (p *process) parkedEvent(t worker.Event) {
 	if p.net.isDead() {
 		return

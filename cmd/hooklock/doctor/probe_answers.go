@@ -159,7 +159,7 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 			continue
 		}
 		for i := range keptTries {
-			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header, hangUpIfKept); len(came) > 1 {
+			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header, hangUpIfReused); len(came) > 1 {
 				again = append(again, fmt.Sprintf("%v is sent %d times if the connection breaks that it came on, and which the front had kept", &b, len(came)))
 				break
 			}

@@ -188,9 +188,9 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// hangUpIfKept hangs up on a request that is not the first one of its connection, and answers 200
+// hangUpIfReused hangs up on a request that is not the first one of its connection, and answers 200
 // to a first one.
-func hangUpIfKept(w http.ResponseWriter, r *http.Request) {
+func hangUpIfReused(w http.ResponseWriter, r *http.Request) {
 	if n, ok := r.Context().Value(requestsKey{}).(*atomic.Int32); ok && n.Load() > 1 {
 		hangUp(w, r)
 	}

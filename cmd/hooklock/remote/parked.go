@@ -199,7 +199,7 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 					return d.actOn(ctx, p, args[0], b.Reason)
 				}
 				d.moments(&b.Filter.Since, &b.Filter.Until)
-				fixed(time.Now(), &b.Filter.Since, &b.Filter.Until)
+				fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
 				if b.DryRun {
 					return d.dryRun(ctx, p.action, b)
 				}
@@ -262,8 +262,8 @@ func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error 
 	return d.Done(x.RawJSON(), said)
 }
 
-// fixed converts spans to times, because a bulk may take many requests.
-func fixed(now time.Time, times ...*string) {
+// fixTimes converts spans to times, because a bulk may take many requests.
+func fixTimes(now time.Time, times ...*string) {
 	for _, t := range times {
 		if span, err := time.ParseDuration(*t); err == nil && span >= 0 {
 			*t = now.Add(-span).UTC().Format(time.RFC3339Nano)

@@ -10,6 +10,6 @@ import (
 func (s *Service) newAsker(service asking.Service) *asking.Asker {
 	return asking.New(asking.Options{
 		Ledger: s.Store.Questions(), Service: service, Rule: s.handler.AskRule, Asks: s.handler.Asks, RequestTimeout: s.requestTimeout,
-		OnAnswer: s.telemetry.Asked, Now: time.Now,
+		OnAnswer: s.telemetry.OnAsked, Now: time.Now,
 	})
 }

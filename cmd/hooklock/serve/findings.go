@@ -13,8 +13,8 @@ import (
 // findings adds deliveries to the report.
 type findings struct{ *report.Tally }
 
-// Delivered implements proxy.Observer.
-func (f findings) Delivered(r *proxy.Report) {
+// OnDelivered implements proxy.Observer.
+func (f findings) OnDelivered(r *proxy.Report) {
 	d := report.Delivery{
 		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
@@ -30,13 +30,13 @@ func (f findings) Delivered(r *proxy.Report) {
 	f.Note(&d)
 }
 
-// Passed implements proxy.Observer.
-func (findings) Passed(*proxy.Report) {}
+// OnPassed implements proxy.Observer.
+func (findings) OnPassed(*proxy.Report) {}
 
 // Event implements proxy.Observer.
 func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
-		f.Tried(r.Route, resultOf(r), r.Upstream, failureOf(r), r.Counted)
+		f.CountTry(r.Route, resultOf(r), r.Upstream, failureOf(r), r.Counted)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // waits for the message that is being sent, so that it is not sent again after a restart.
 func (s *Service) openNotify(context.Context) error {
 	s.notifier = notify.New(&notify.Options{
-		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger, Told: s.telemetry.Notified,
+		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger, Told: s.telemetry.OnNotified,
 	})
 	s.notifier.SetSettings(notifySettings(s.config))
 	s.beside("notify", s.notifier.Run)

@@ -41,7 +41,7 @@ func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
 		Policy: s.handler.Policy, Running: func() int { return s.limits.Load().Parked.Running },
-		Try: s.handler.Try, Ask: ask, OnEvent: s.parkedEvent, Drop: s.dropRequest,
+		Try: s.handler.Try, Ask: ask, OnEvent: s.reportParkedEvent, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {
@@ -63,9 +63,9 @@ func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
 	}
 }
 
-// parkedEvent reports an event of a parked execution.
-func (s *Service) parkedEvent(e worker.Event) {
-	s.telemetry.ParkedEvent(e)
+// reportParkedEvent reports an event of a parked execution.
+func (s *Service) reportParkedEvent(e worker.Event) {
+	s.telemetry.OnParkedEvent(e)
 }
 
 // unrouted counts the accepted events of all replicas whose route this replica does not have, by route.

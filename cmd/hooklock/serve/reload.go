@@ -55,7 +55,7 @@ type reading struct {
 
 // begin starts a reload. The watcher is given the content, which it may not have seen.
 func (r *reloader) begin(cause string, asked chan reloadResult) {
-	r.supervisor.reloading()
+	r.supervisor.beginReload()
 	r.cause, r.asked = cause, asked
 	r.start(r.watcher.Read)
 }
@@ -107,7 +107,7 @@ func (r *reloader) end(read reading) {
 			r.look = time.After(secondLook)
 			return
 		}
-		r.supervisor.reloading()
+		r.supervisor.beginReload()
 	}
 	s, result := r.service, reloadResult{err: read.err}
 	r.lacking = nil
@@ -117,7 +117,7 @@ func (r *reloader) end(read reading) {
 	case read.text != nil:
 		r.lacking, r.look = read.text, time.After(secondLook)
 	}
-	s.telemetry.Reloaded(result.err == nil)
+	s.telemetry.OnReload(result.err == nil)
 	if result.err == nil {
 		s.Log.Info("config.reloaded", "changed", result.changed)
 	} else {
@@ -127,7 +127,7 @@ func (r *reloader) end(read reading) {
 		}
 		s.inForce.refuse(problems)
 	}
-	r.supervisor.reloaded(result.err == nil)
+	r.supervisor.endReload(result.err == nil)
 	if r.asked != nil {
 		r.asked <- result
 		r.asked = nil
@@ -216,6 +216,6 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	s.telemetry.SetSampling(loaded.Config.Log.Sample)
 	s.telemetry.SetEventIDs(loaded.Config.Log.EventID)
 	s.handler.SetRules(rules)
-	s.worker.Reloaded()
+	s.worker.OnReload()
 	return append(reload, s.warnUnrouted()...), nil
 }

@@ -91,7 +91,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-supervisor.Late:
 			supervisor.ready("serving; etcd has given no session yet")
 		case <-supervisor.Beat:
-			supervisor.alive()
+			supervisor.keepAlive()
 		case <-hangups:
 			again.begin("SIGHUP", nil)
 		case <-drains:
@@ -159,7 +159,7 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 // stopOrDie stops, unless a second signal ends the process at once: then running executions stay in the ledger, and are reaped as unknown after the
 // session has expired. since is the time of the first signal, or zero if there was none.
 func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *supervisor) error {
-	supervisor.stopping(s.patience())
+	supervisor.announceStop(s.patience())
 	done := make(chan error, 1)
 	go func() { done <- s.Stop() }()
 	for {
@@ -168,7 +168,7 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *
 			s.Log.Info("stopped")
 			return err
 		case <-supervisor.Beat:
-			supervisor.alive()
+			supervisor.keepAlive()
 		case sig := <-ends:
 			if time.Since(since) >= insistence {
 				return fmt.Errorf("ended at once by a second signal (%s); what still ran is unknown", sig)

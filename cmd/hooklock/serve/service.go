@@ -185,10 +185,10 @@ func (s *Service) openStore(context.Context) error {
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep, o.Erase = s.rekeep, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
-	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.Reaped, s.telemetry.OnEnded, s.telemetry.OnReduced
-	o.OnPause = s.telemetry.Paused
+	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.OnReaped, s.telemetry.OnEnded, s.telemetry.OnReduced
+	o.OnPause = s.telemetry.OnPause
 	o.Counted, o.Describe = s.report.Take, s.describe
-	o.Follow, o.OnLost = s.following, s.telemetry.Lost
+	o.Follow, o.OnLost = s.following, s.telemetry.OnLost
 	o.OnOperation = func(op link.Operation) {
 		s.contacts.operation(op)
 		s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code)
@@ -247,7 +247,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 		o.ReuseAfterBody = wire.ReuseKnown // what a stranger may send was not meant by that
 	}
 	unmatched := wire.NewUpstream(o)
-	o.ReuseAfterBody, o.OnReuseEnded = reuse, s.reuseEnded
+	o.ReuseAfterBody, o.OnReuseEnded = reuse, s.logReuseEnd
 	upstream := wire.NewUpstream(o)
 	s.upstream.Store(upstream)
 	if err := s.telemetry.WatchUpstream(upstream.ReuseState); err != nil {
@@ -260,7 +260,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetEventIDs(s.config.Log.EventID)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.RequestFailed}, Arrivals: s.Store.Ledger, Paused: s.Store.Ledger.Paused,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger, Paused: s.Store.Ledger.Paused,
 		NearLimit: s.report.NearLimit,
 		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
 	}, rules)
@@ -300,8 +300,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 	return nil
 }
 
-// reuseEnded logs once why connections to the upstream are not used again behind a body.
-func (s *Service) reuseEnded(why string) {
+// logReuseEnd logs once why connections to the upstream are not used again behind a body.
+func (s *Service) logReuseEnd(why string) {
 	s.Log.Warn("upstream.reuse_ended", "reason", "on a connection that had carried a request with a body before, the service "+why,
 		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; say that if it comes again after a restart")
 }

@@ -126,8 +126,8 @@ func (c *contacts) operation(op link.Operation) {
 	}
 }
 
-// called records a call of the upstream.
-func (c *contacts) called(r *proxy.Report) {
+// noteCall records a call of the upstream.
+func (c *contacts) noteCall(r *proxy.Report) {
 	switch {
 	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost: // there was none, or this process ended it
 	case r.UpstreamStatus != 0:
@@ -137,16 +137,16 @@ func (c *contacts) called(r *proxy.Report) {
 	}
 }
 
-// Delivered implements proxy.Observer.
-func (c *contacts) Delivered(r *proxy.Report) { c.called(r) }
+// OnDelivered implements proxy.Observer.
+func (c *contacts) OnDelivered(r *proxy.Report) { c.noteCall(r) }
 
-// Passed implements proxy.Observer.
-func (c *contacts) Passed(r *proxy.Report) { c.called(r) }
+// OnPassed implements proxy.Observer.
+func (c *contacts) OnPassed(r *proxy.Report) { c.noteCall(r) }
 
 // Event implements proxy.Observer.
 func (c *contacts) Event(name proxy.EventName, r *proxy.Report) {
 	if name == proxy.EventTried {
-		c.called(r)
+		c.noteCall(r)
 	}
 }
 

@@ -61,16 +61,16 @@ func (s *supervisor) ready(status string) {
 	s.tell(daemon.SdNotifyReady, "STATUS="+status)
 }
 
-// reloading begins a reload, unless the start is not over. The time is what Type=notify-reload compares with that of its signal, to tell this reload from an older one.
-func (s *supervisor) reloading() {
+// beginReload begins a reload, unless the start is not over. The time is what Type=notify-reload compares with that of its signal, to tell this reload from an older one.
+func (s *supervisor) beginReload() {
 	if !s.isReady {
 		return
 	}
 	s.tell(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
 }
 
-// reloaded ends a reload. A refused configuration is no failure of the process: the old one stays in force.
-func (s *supervisor) reloaded(taken bool) {
+// endReload ends a reload. A refused configuration is no failure of the process: the old one stays in force.
+func (s *supervisor) endReload(taken bool) {
 	status := "STATUS=serving; the changed configuration was taken over"
 	if !taken {
 		status = "STATUS=serving with the old configuration; the changed one was refused, see the log"
@@ -82,14 +82,14 @@ func (s *supervisor) reloaded(taken bool) {
 	s.tell(daemon.SdNotifyReady, status)
 }
 
-// stopping asks for the time that a graceful end may take, so that the unit's TimeoutStopSec need not know the configuration.
-func (s *supervisor) stopping(within time.Duration) {
+// announceStop asks for the time that a graceful end may take, so that the unit's TimeoutStopSec need not know the configuration.
+func (s *supervisor) announceStop(within time.Duration) {
 	s.Late = nil
 	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
 }
 
-// alive sends the watchdog's keep-alive.
-func (s *supervisor) alive() { s.tell(daemon.SdNotifyWatchdog) }
+// keepAlive sends the watchdog's keep-alive.
+func (s *supervisor) keepAlive() { s.tell(daemon.SdNotifyWatchdog) }
 
 // tell sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would block on a systemd that hangs, and signals with it.
 func (s *supervisor) tell(lines ...string) {
