@@ -98,6 +98,10 @@ func (s *S3) Put(ctx context.Context, execution idem.ExecutionID, b []byte) erro
 	if err != nil {
 		return err
 	}
+	return s.putObject(ctx, object, b)
+}
+
+func (s *S3) putObject(ctx context.Context, object string, b []byte) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	sum := sha256.Sum256(b)
@@ -118,6 +122,10 @@ func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	return s.getObject(ctx, object)
+}
+
+func (s *S3) getObject(ctx context.Context, object string) ([]byte, error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -166,6 +174,10 @@ func (s *S3) Delete(ctx context.Context, execution idem.ExecutionID) error {
 	if err != nil {
 		return err
 	}
+	return s.removeObject(ctx, object)
+}
+
+func (s *S3) removeObject(ctx context.Context, object string) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	return s.failed("delete a request from", s.client.Load().RemoveObject(ctx, s.options.Bucket, object, minio.RemoveObjectOptions{}))

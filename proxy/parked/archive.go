@@ -1,0 +1,431 @@
+package parked
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"sync"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/kept"
+)
+
+// Place is what tells where the Archive has the request of an execution: its record has both.
+type Place struct {
+	Execution idem.ExecutionID
+	// StartedAt is Entry.StartedAt of its lock or its record. The two may differ by the clocks of
+	// two processes, at most a minute.
+	StartedAt time.Time
+}
+
+// PlaceOf returns the place of the execution of e.
+func PlaceOf(e *idem.Entry) Place { return Place{e.Execution, e.StartedAt} }
+
+// Bounds of what waits in memory to be written.
+const (
+	maxUnwritten      = 4096
+	maxUnwrittenBytes = 32 << 20
+	unwrittenTimeout  = 10 * time.Second // of one write
+)
+
+// archiveMagic begins each request in the archive; a CRC-32C over the execution and what follows
+// comes next. It tells a file that a crash of the machine cut short.
+const archiveMagic = "HLK\x01"
+
+const archiveHead = len(archiveMagic) + crc32.Size
+
+// ArchiveOptions are what an Archive works with.
+type ArchiveOptions struct {
+	// Limits returns how many requests are kept, and how many bytes of them, over all processes.
+	Limits func() (events int, bytes int64)
+	// OnError is called with what could not be written or deleted. It must not block. nil: it is
+	// not told.
+	OnError func(error)
+	// Now returns the time by which requests become old; nil means time.Now.
+	Now func() time.Time
+}
+
+// ArchiveCounts are what an Archive of this process has done, and what there is over all processes,
+// as far as this one knows.
+type ArchiveCounts struct {
+	Written, Dropped int64 // of this process; dropped are those that found the queue full, or could not be written
+	Removed          int64 // by this process because of the limits, before their time
+	Events, Bytes    int64
+}
+
+// Archive keeps the requests of executions whether or not they have ended, for a while. They are
+// written behind: no delivery waits, and what a process that dies has not written is not there. It
+// is safe for concurrent use.
+//
+// A request is in the folder of the minute in which its execution began, below that of the time for
+// which it is kept. So an execution says where its request is, and what is old goes with its whole
+// folder. The names in the folder `counts` say how much each process has put where: nothing is
+// opened to be counted.
+type Archive struct {
+	keeper  *Keeper
+	area    area
+	writers int
+	o       ArchiveOptions
+	name    string // of this process, in the names of counts
+
+	queue chan *unwritten
+
+	mu      sync.Mutex
+	pending map[idem.ExecutionID]*unwritten
+	waiting int64 // bytes
+	counts  ArchiveCounts
+	since   tally           // what this process has written since the last look at all
+	own     map[shelf]tally // what it has written
+	said    map[shelf]tally // what the store says that it has written
+	full    chan struct{}   // has room for one: the limits are passed
+}
+
+// unwritten is a request that is not written yet.
+type unwritten struct {
+	at    Place
+	shelf shelf
+	plain []byte
+	taken bool          // it is being written
+	gone  bool          // it is not to be
+	done  chan struct{} // closed when it is written, or will not be
+}
+
+// NewArchive returns an archive in the store of k. It returns nil if there is none. Call Run.
+func NewArchive(k *Keeper, o ArchiveOptions) *Archive {
+	a := &Archive{
+		keeper: k, o: o, name: processName(),
+		queue: make(chan *unwritten, maxUnwritten), pending: map[idem.ExecutionID]*unwritten{},
+		own: map[shelf]tally{}, said: map[shelf]tally{}, full: make(chan struct{}, 1),
+	}
+	switch store := k.store.(type) {
+	case *Dir:
+		a.area, a.writers = dirArea{store}, 2
+	case *S3:
+		a.area, a.writers = s3Area{store}, 16
+	default:
+		return nil
+	}
+	if a.o.Now == nil {
+		a.o.Now = time.Now
+	}
+	if a.o.OnError == nil {
+		a.o.OnError = func(error) {}
+	}
+	return a
+}
+
+// Put has the request of an execution written, to be kept for so long. It copies r, and never
+// blocks: if too much waits to be written, r is dropped.
+func (a *Archive) Put(at Place, keep time.Duration, r *kept.Request) {
+	plain, err := r.Marshal()
+	if err != nil {
+		a.drop(err)
+		return
+	}
+	u := &unwritten{at: at, shelf: shelfOf(keep, at.StartedAt), plain: plain, done: make(chan struct{})}
+	if !a.enqueue(u) {
+		a.drop(errBehind)
+	}
+}
+
+// errBehind is told where the store does not take requests as fast as they come, or the limits are
+// passed faster than old ones go.
+var errBehind = errors.New("requests come faster than the store takes them, " +
+	"or than the oldest of them can be deleted: the newest are not kept")
+
+func (a *Archive) drop(err error) {
+	a.mu.Lock()
+	a.counts.Dropped++
+	a.mu.Unlock()
+	a.o.OnError(err)
+}
+
+func (a *Archive) enqueue(u *unwritten) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	size := int64(len(u.plain))
+	if a.waiting > 0 && a.waiting+size > maxUnwrittenBytes || a.overLocked(size) {
+		return false
+	}
+	select {
+	case a.queue <- u:
+	default:
+		return false
+	}
+	a.waiting += size
+	a.pending[u.at.Execution] = u
+	return true
+}
+
+// overLocked reports whether there is no room for so many bytes. A quarter more than the limits may
+// be there for a moment, while the oldest requests go.
+func (a *Archive) overLocked(size int64) bool {
+	events, most := a.o.Limits()
+	n, b := a.counts.Events+a.since.events+int64(len(a.pending))+1, a.counts.Bytes+a.since.bytes+a.waiting+size
+	if n > int64(events) || b > most {
+		select {
+		case a.full <- struct{}{}:
+		default:
+		}
+	}
+	return n > int64(events)+int64(events)/4+1 || b > most+most/4
+}
+
+// Run writes what Put is given, and deletes what is old, until ctx ends. Then it writes what is
+// still waiting, until rest ends, and returns.
+func (a *Archive) Run(ctx, rest context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for range a.writers {
+		all.Go(func() {
+			for {
+				select {
+				case u := <-a.queue:
+					a.write(rest, u)
+				case <-ctx.Done():
+					a.writeRest(rest)
+					return
+				}
+			}
+		})
+	}
+	a.tend(ctx)
+	all.Wait()
+	if err := a.sayCounts(rest); err != nil {
+		a.o.OnError(err)
+	}
+}
+
+// writeRest writes what is in the queue.
+func (a *Archive) writeRest(ctx context.Context) {
+	for {
+		select {
+		case u := <-a.queue:
+			a.write(ctx, u)
+		default:
+			return
+		}
+	}
+}
+
+func (a *Archive) write(ctx context.Context, u *unwritten) {
+	a.mu.Lock()
+	u.taken = !u.gone
+	a.mu.Unlock()
+	var err error
+	size := 0
+	if u.taken {
+		b := packed(u.at.Execution, a.keeper.keys.Load().Seal(u.at.Execution, u.plain))
+		size = len(b)
+		bounded, done := context.WithTimeout(ctx, unwrittenTimeout)
+		err = a.area.put(bounded, u.shelf.folder(), string(u.at.Execution), b)
+		done()
+	}
+	a.mu.Lock()
+	a.waiting -= int64(len(u.plain))
+	if a.pending[u.at.Execution] == u {
+		delete(a.pending, u.at.Execution)
+	}
+	switch {
+	case !u.taken:
+	case err != nil:
+		a.counts.Dropped++
+	default:
+		a.counts.Written++
+		one := tally{1, int64(size)}
+		a.since.add(one)
+		of := a.own[u.shelf]
+		of.add(one)
+		a.own[u.shelf] = of
+	}
+	a.mu.Unlock()
+	close(u.done)
+	if err != nil {
+		a.o.OnError(err)
+	}
+}
+
+// Fetch returns the request of an execution, also one that is not written yet. It returns
+// ErrNotKept, ErrTampered, ErrFormat, or why it cannot be read now.
+func (a *Archive) Fetch(ctx context.Context, at Place) (*kept.Request, error) {
+	if plain := a.unwritten(at.Execution); plain != nil {
+		return kept.Unmarshal(bytes.Clone(plain))
+	}
+	var b []byte
+	err := a.search(ctx, at, func(name string) (found bool, err error) {
+		b, err = a.area.get(ctx, name)
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := unpacked(at.Execution, b)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := a.keeper.keys.Load().Open(at.Execution, sealed)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Unmarshal(plain)
+}
+
+// unwritten returns the request of an execution that is not written yet; nil = there is none.
+func (a *Archive) unwritten(id idem.ExecutionID) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if u := a.pending[id]; u != nil && !u.gone {
+		return u.plain
+	}
+	return nil
+}
+
+// Has reports whether the request of an execution is there. It does not read it.
+func (a *Archive) Has(ctx context.Context, at Place) (bool, error) {
+	if a.unwritten(at.Execution) != nil {
+		return true, nil
+	}
+	err := a.search(ctx, at, func(name string) (bool, error) {
+		err := a.area.has(ctx, name)
+		return err == nil, err
+	})
+	if errors.Is(err, ErrNotKept) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Delete deletes the request of an execution. It returns nil if there is none.
+func (a *Archive) Delete(ctx context.Context, at Place) error {
+	a.mu.Lock()
+	u := a.pending[at.Execution]
+	if u != nil {
+		u.gone = true
+	}
+	taken := u != nil && u.taken
+	a.mu.Unlock()
+	if taken {
+		select {
+		case <-u.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	err := a.search(ctx, at, func(name string) (bool, error) { return false, a.area.remove(ctx, name) })
+	if errors.Is(err, ErrNotKept) {
+		return nil
+	}
+	return err
+}
+
+// Rekeep returns the request of one execution as the ledger's value for another one, as Keeper.Keep
+// does. That of the first one stays. It returns ErrNotKept, or an error of Fetch or of Keeper.Keep.
+func (a *Archive) Rekeep(ctx context.Context, from Place, to idem.ExecutionID) ([]byte, error) {
+	r, err := a.Fetch(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return a.keeper.Keep(ctx, to, r)
+}
+
+// search calls try with each name that the request of an execution may have, until it has found it.
+// The clock of another process may have said another minute.
+func (a *Archive) search(ctx context.Context, at Place, try func(name string) (found bool, err error)) error {
+	if _, err := name(at.Execution); err != nil {
+		return err
+	}
+	times, err := a.times(ctx)
+	if err != nil {
+		return err
+	}
+	for _, by := range []time.Duration{0, -time.Minute, time.Minute} {
+		for _, keep := range times {
+			found, err := try(shelfOf(keep, at.StartedAt.Add(by)).folder() + "/" + string(at.Execution))
+			if found || err != nil && !errors.Is(err, ErrNotKept) {
+				return err
+			}
+		}
+	}
+	return ErrNotKept
+}
+
+// times returns for how long requests are kept that are there.
+func (a *Archive) times(ctx context.Context) (all []time.Duration, err error) {
+	names, err := a.area.names(ctx, archiveFolder)
+	for _, name := range names {
+		if keep, ok := keepIn(name); ok {
+			all = append(all, keep)
+		}
+	}
+	return all, err
+}
+
+// packed returns the bytes of a file.
+func packed(execution idem.ExecutionID, sealed []byte) []byte {
+	b := make([]byte, 0, archiveHead+len(sealed))
+	b = append(b, archiveMagic...)
+	b = binary.BigEndian.AppendUint32(b, sumOf(execution, sealed))
+	return append(b, sealed...)
+}
+
+// unpacked returns what packed was given. A file that a crash cut short is not kept.
+func unpacked(execution idem.ExecutionID, b []byte) ([]byte, error) {
+	if len(b) < archiveHead || string(b[:len(archiveMagic)]) != archiveMagic ||
+		binary.BigEndian.Uint32(b[len(archiveMagic):]) != sumOf(execution, b[archiveHead:]) {
+		return nil, fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
+	}
+	return b[archiveHead:], nil
+}
+
+func sumOf(execution idem.ExecutionID, b []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli) // made once
+	return crc32.Update(crc32.Checksum([]byte(execution), table), table, b)
+}
+
+// shelf is one folder of requests.
+type shelf struct {
+	keep   time.Duration
+	minute int64 // since 1970
+}
+
+const (
+	archiveFolder = "kept"
+	countsFolder  = archiveFolder + "/counts"
+	minuteFormat  = "200601021504"
+)
+
+func shelfOf(keep time.Duration, at time.Time) shelf {
+	return shelf{keep.Truncate(time.Second), at.Unix() / 60}
+}
+
+func (s shelf) minuteName() string { return time.Unix(s.minute*60, 0).UTC().Format(minuteFormat) }
+
+func (s shelf) keepName() string { return strconv.FormatInt(int64(s.keep/time.Second), 10) }
+
+func (s shelf) folder() string { return archiveFolder + "/" + s.keepName() + "/" + s.minuteName() }
+
+// isOld reports whether all that it has is to go.
+func (s shelf) isOld(now time.Time) bool {
+	return !now.Before(time.Unix((s.minute+1)*60, 0).Add(s.keep))
+}
+
+// keepIn returns the time that keepName wrote.
+func keepIn(name string) (time.Duration, bool) {
+	n, err := strconv.ParseInt(name, 10, 64)
+	ok := err == nil && n > 0 && n <= int64(maxKeep/time.Second) && strconv.FormatInt(n, 10) == name
+	return time.Duration(n) * time.Second, ok
+}
+
+// maxKeep bounds the time for which a request is kept.
+const maxKeep = 366 * 24 * time.Hour
+
+// minuteIn returns the minute that minuteName wrote.
+func minuteIn(name string) (int64, bool) {
+	t, err := time.Parse(minuteFormat, name)
+	return t.Unix() / 60, err == nil
+}
