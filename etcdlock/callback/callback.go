@@ -51,7 +51,8 @@ func New(o *Options) *Callbacks { return &Callbacks{o: o} }
 // covers one event alone is given no token, because that would fence nothing, and need show none.
 func allowed(cb *idem.Callback, e *idem.Entry) error {
 	switch {
-	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(idem.HashCallbackKey(cb.Key)), []byte(e.CallbackHash)) != 1):
+	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(idem.HashCallbackKey(cb.Key)),
+		[]byte(e.CallbackHash)) != 1):
 		return idem.ErrCallbackKey
 	case cb.Workflow != "" && cb.Workflow != e.Workflow:
 		return idem.ErrNoExecution
@@ -147,7 +148,8 @@ func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Du
 
 // beat puts the hold of at on a new lease, for left at most. Without an answer, and after a
 // refusal, found is nil.
-func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found, err error) {
+func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found,
+	err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
@@ -155,7 +157,9 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 	if err != nil {
 		return nil, err
 	}
-	r := commit.NewRequest(at.Keys.Lock, protocol.Heartbeat(at.Keys, protocol.Seen{LockCreated: at.Lock.Created, Hold: at.Hold}, alive), len(alive.Value))
+	r := commit.NewRequest(at.Keys.Lock,
+		protocol.Heartbeat(at.Keys, protocol.Seen{LockCreated: at.Lock.Created, Hold: at.Hold}, alive),
+		len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
 	answer := s.o.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
@@ -197,7 +201,8 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 		record, err := s.o.Own.OnBehalf(*at.Lock, at.Keys).Complete(ctx, endOf(at.Lock, final, s.o.Clock.Now()))
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
-			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}, howItEnded(record)
+			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates},
+				howItEnded(record)
 		case err != nil:
 			found = nil
 		default:
@@ -216,7 +221,8 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 
 // endOf is the end of a held execution as its upstream tells it. Only SUCCESS settles the event.
 func endOf(l *idem.Lock, f idem.Final, now time.Time) idem.End {
-	end := idem.End{Status: f.Status, Outcome: idem.Executed, FinishedAt: now, Kept: f.Status == idem.Success, Error: f.Error}
+	end := idem.End{Status: f.Status, Outcome: idem.Executed, FinishedAt: now, Kept: f.Status == idem.Success,
+		Error: f.Error}
 	if f.Answer != nil {
 		a := *f.Answer
 		a.Bytes, a.Whole = int64(len(a.Body)), end.Kept && len(a.Body) <= l.ReplayBody
@@ -229,7 +235,8 @@ func endOf(l *idem.Lock, f idem.Final, now time.Time) idem.End {
 	case end.Kept && end.Answer == nil:
 		end.Answer = &idem.Answer{Status: 200, Whole: true}
 	case !end.Kept && end.Error == nil:
-		end.Error = &idem.Failure{Code: string(idem.DecisionUpstreamFailed), Detail: "the upstream said that it failed, and gave no reason"}
+		end.Error = &idem.Failure{Code: string(idem.DecisionUpstreamFailed),
+			Detail: "the upstream said that it failed, and gave no reason"}
 	}
 	if end.Kept {
 		end.Error = nil

@@ -16,12 +16,13 @@ func TestACallbackNeedsTheKeyTheWorkflowAndTheTokenOfItsExecution(t *testing.T) 
 		e    *idem.Entry
 		want error
 	}{
-		"all of it":                           {idem.Callback{Workflow: "w", Token: 5, Key: "key"}, &own, nil},
-		"no workflow":                         {idem.Callback{Token: 5, Key: "key"}, &own, nil},
-		"a token of the API":                  {idem.Callback{Token: 5, AnyKey: true}, &own, nil},
-		"another key":                         {idem.Callback{Token: 5, Key: "other"}, &own, idem.ErrCallbackKey},
-		"the key of none":                     {idem.Callback{Token: 5, Key: ""}, &keyless, idem.ErrCallbackKey},
-		"another workflow":                    {idem.Callback{Workflow: "v", Token: 5, Key: "key"}, &own, idem.ErrNoExecution},
+		"all of it":          {idem.Callback{Workflow: "w", Token: 5, Key: "key"}, &own, nil},
+		"no workflow":        {idem.Callback{Token: 5, Key: "key"}, &own, nil},
+		"a token of the API": {idem.Callback{Token: 5, AnyKey: true}, &own, nil},
+		"another key":        {idem.Callback{Token: 5, Key: "other"}, &own, idem.ErrCallbackKey},
+		"the key of none":    {idem.Callback{Token: 5, Key: ""}, &keyless, idem.ErrCallbackKey},
+		"another workflow": {idem.Callback{Workflow: "v", Token: 5, Key: "key"}, &own,
+			idem.ErrNoExecution},
 		"no token":                            {idem.Callback{Key: "key"}, &own, idem.ErrStaleToken},
 		"another token":                       {idem.Callback{Token: 4, Key: "key"}, &own, idem.ErrStaleToken},
 		"no token, of one that has none yet":  {idem.Callback{Key: "key"}, &waits, idem.ErrStaleToken},

@@ -12,7 +12,8 @@ func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 		var c lastSeen
 		room := maxLastSeen / (1 + steps/8)
 		for i := range room + 100 {
-			l := idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(fmt.Sprint(i)), Steps: make([]idem.Step, steps)}}
+			l := idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(fmt.Sprint(i)),
+				Steps: make([]idem.Step, steps)}}
 			c.put(&l)
 			if c.put(&l); c.get(l.Execution) != &l {
 				t.Fatal("the newest one was dropped")
@@ -26,7 +27,8 @@ func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 			weight += weigh(l)
 		}
 		if len(c.locks) != room || c.weight != weight {
-			t.Errorf("%d steps: %d locks, and not %d; they weigh %d, and not %d", steps, len(c.locks), room, weight, c.weight)
+			t.Errorf("%d steps: %d locks, and not %d; they weigh %d, and not %d", steps, len(c.locks), room, weight,
+				c.weight)
 		}
 	}
 }

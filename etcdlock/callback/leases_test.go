@@ -84,7 +84,8 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 				wg.Go(func() { _, _ = h.b.Heartbeat(within(t, patience), h.cb, 0) })
 			}
 			l := h.own.Lock()
-			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false), nil); err != nil {
+			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false),
+				nil); err != nil {
 				t.Error(err)
 			}
 			wg.Wait()
@@ -94,19 +95,23 @@ func TestAHoldThatHasEndedLeavesNoLease(t *testing.T) {
 				t.Error(err)
 			}
 			l := h.own.Lock()
-			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false), nil); err != nil {
+			if _, err := h.a.ForceRelease(within(t, patience), l.Scope.Workflow, l.Execution, byOps(false),
+				nil); err != nil {
 				t.Error(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, a, b := replicas(t)
-			warm := mustHold(t, a, withKey(lockFor("w", "warm")), time.Hour) // the shared leases of records and news come with it
-			if _, err := a.ForceRelease(within(t, patience), "w", warm.Lock().Execution, byOps(false), nil); err != nil {
+			// the shared leases of records and news come with it
+			warm := mustHold(t, a, withKey(lockFor("w", "warm")), time.Hour)
+			if _, err := a.ForceRelease(within(t, patience), "w", warm.Lock().Execution, byOps(false),
+				nil); err != nil {
 				t.Fatal(err)
 			}
 			other := mustHold(t, b, withKey(lockFor("w", "warm too")), time.Hour)
-			if _, err := b.ForceRelease(within(t, patience), "w", other.Lock().Execution, byOps(false), nil); err != nil {
+			if _, err := b.ForceRelease(within(t, patience), "w", other.Lock().Execution, byOps(false),
+				nil); err != nil {
 				t.Fatal(err)
 			}
 			before := 0

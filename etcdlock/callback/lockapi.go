@@ -41,7 +41,8 @@ func (s *Callbacks) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*id
 }
 
 // handOver moves a lock that was won in the queue from the session to a hold.
-func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRequest, callbackKey string) (*idem.Acquired, error) {
+func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.AcquireRequest,
+	callbackKey string) (*idem.Acquired, error) {
 	if err := h.Hold(ctx, q.TTL); err != nil {
 		_ = h.Release(ctx) // goes on by itself; where it was held after all that is the end of it
 		return nil, commit.Unavailable(err)
@@ -52,7 +53,8 @@ func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.Acquire
 
 // heldBy returns the holder now, after the time to wait is over; or else the holder before.
 func (s *Callbacks) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
-	st, err := history.Look(ctx, s.o.Pool, s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
+	st, err := history.Look(ctx, s.o.Pool,
+		s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}
@@ -101,7 +103,8 @@ func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*id
 }
 
 // claimForClient claims a lock that lives on a hold of its own.
-func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.Held, _ *idem.Seen, callbackKey string, _ error) {
+func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.Held, _ *idem.Seen,
+	callbackKey string, _ error) {
 	l, callbackKey := s.clientLock(q)
 	session, _, err := s.o.Claims.Prepare(&l)
 	if err != nil {

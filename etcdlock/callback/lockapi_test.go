@@ -20,7 +20,8 @@ import (
 func TestAnAcquireThatTimesOutNamesTheHolder(t *testing.T) {
 	e, a, _ := replicas(t)
 	running := mustClaim(t, a, lockFor("w", "one"), 0)
-	_, err := a.AcquireLock(within(t, patience), idem.AcquireRequest{Workflow: "w", TTL: time.Minute, Wait: 100 * time.Millisecond})
+	_, err := a.AcquireLock(within(t, patience),
+		idem.AcquireRequest{Workflow: "w", TTL: time.Minute, Wait: 100 * time.Millisecond})
 	var taken *idem.LockHeldError
 	if !errors.As(err, &taken) || taken.Holder == nil || taken.Holder.Execution != running.Lock().Execution {
 		t.Fatalf("got %v", err)
@@ -38,7 +39,8 @@ func TestALockThatWasCancelledLeavesARecord(t *testing.T) {
 	if err := a.ReleaseLock(within(t, patience), "w", client(got)); err != nil {
 		t.Fatal(err)
 	}
-	if r := mustFind(t, b, got.Lock.Execution).Record; r == nil || r.Status != idem.Aborted || r.Outcome != idem.Unknown || r.Abort.By != "ops" {
+	if r := mustFind(t, b, got.Lock.Execution).Record; r == nil || r.Status != idem.Aborted ||
+		r.Outcome != idem.Unknown || r.Abort.By != "ops" {
 		t.Fatalf("%+v", r)
 	}
 	mustAcquireLock(t, b, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
@@ -70,7 +72,8 @@ func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 	r, err := kv.Through.Commit(ctx, txn)
 	for i, op := range txn.Success {
 		for _, put := range op.GetRequestTxn().GetSuccess() {
-			if err == nil && r.Responses[i].GetResponseTxn().GetSucceeded() && bytes.Contains(put.GetRequestPut().GetKey(), []byte("/"+protocol.KindHolds)) {
+			if err == nil && r.Responses[i].GetResponseTxn().GetSucceeded() &&
+				bytes.Contains(put.GetRequestPut().GetKey(), []byte("/"+protocol.KindHolds)) {
 				kv.once.Do(func() {
 					close(kv.applied)
 					<-kv.goOn
@@ -86,9 +89,11 @@ func (kv *heldKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnRespon
 func TestAClientThatGoesWhileItsLockIsPutOnAHoldLeavesNothing(t *testing.T) {
 	e := etcdtest.Start(t)
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &heldKV{KV: client.KV, Through: etcdtest.ThroughOf(client), applied: make(chan struct{}), goOn: make(chan struct{})}
+	kv := &heldKV{KV: client.KV, Through: etcdtest.ThroughOf(client), applied: make(chan struct{}),
+		goOn: make(chan struct{})}
 	client.KV = kv
-	a, b := openStore(t, etcdlock.Options{Client: client}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Client: client}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, b, lockFor("w", "one"), 0)
 	ctx, leave := context.WithCancel(within(t, patience))
 	done := make(chan error, 1)

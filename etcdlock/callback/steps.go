@@ -25,7 +25,8 @@ const roomToEnd = 16 << 10
 // execution before: a read, or with a step a transaction. The error is idem.ErrCancelled or
 // idem.ErrFinished, with the execution; idem.ErrStaleToken, idem.ErrLockExpired, idem.ErrLockLost,
 // idem.ErrCallbackKey, idem.ErrTooManySteps, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found, err error) {
+func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found,
+	err error) {
 	l := s.lastSeenOf(cb.Execution)
 	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
 		l = nil // only etcd may refuse
@@ -62,13 +63,15 @@ func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []
 	}
 	value, err := protocol.EncodeLock(next)
 	switch {
-	case len(value) > protocol.MaxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps, errors.Is(err, protocol.ErrTooLarge):
+	case len(value) > protocol.MaxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps,
+		errors.Is(err, protocol.ErrTooLarge):
 		return nil, idem.ErrTooManySteps
 	case err != nil:
 		return nil, err
 	}
 	k := s.o.Layout.Keys(l)
-	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}), len(value))
+	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision},
+		protocol.Leased{Value: value}), len(value))
 	answer := s.o.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err

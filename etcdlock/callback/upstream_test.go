@@ -34,7 +34,8 @@ func TestGuardLetsTheHolderGoOnAtAnyReplicaAndRecordsItsSteps(t *testing.T) {
 			t.Errorf("%+v", step)
 		}
 	}
-	if found, err := b.Guard(within(t, patience), cb, "late", nil); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
+	if found, err := b.Guard(within(t, patience), cb, "late", nil); !errors.Is(err, idem.ErrFinished) ||
+		found.Status() != idem.Success {
 		t.Fatalf("after its end: %+v %v", found, err)
 	}
 }
@@ -65,13 +66,16 @@ func TestStepsAreBounded(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
 	cb := callbackOf(held.Lock())
-	if _, err := b.Guard(within(t, patience), cb, "one", []string{strings.Repeat("x", protocol.MaxLockBytes-roomToEnd)}); !errors.Is(err, idem.ErrTooManySteps) {
+	if _, err := b.Guard(within(t, patience), cb, "one",
+		[]string{strings.Repeat("x", protocol.MaxLockBytes-roomToEnd)}); !errors.Is(err, idem.ErrTooManySteps) {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := b.Guard(within(t, patience), cb, "one", make([]string, idem.MaxSteps)); !errors.Is(err, idem.ErrTooManySteps) {
+	if _, err := b.Guard(within(t, patience), cb, "one", make([]string, idem.MaxSteps)); !errors.Is(err,
+		idem.ErrTooManySteps) {
 		t.Fatalf("got %v", err)
 	}
-	mustCancel(t, b, cb.Execution, idem.Cancel{By: strings.Repeat("\x01", idem.MaxReason), Reason: strings.Repeat("\x01", idem.MaxReason), At: time.Now()})
+	mustCancel(t, b, cb.Execution, idem.Cancel{By: strings.Repeat("\x01", idem.MaxReason),
+		Reason: strings.Repeat("\x01", idem.MaxReason), At: time.Now()})
 }
 
 func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t *testing.T) {
@@ -80,17 +84,22 @@ func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t 
 		final idem.Final
 		want  string
 	}{
-		"with an answer":    {idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte("done")}}, "SUCCESS kept 201 4 true done"},
+		"with an answer": {idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201,
+			Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte("done")}},
+			"SUCCESS kept 201 4 true done"},
 		"without an answer": {idem.Final{Status: idem.Success}, "SUCCESS kept 200 0 true "},
-		"with a long answer": {idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Body: make([]byte, 2<<10)}},
+		"with a long answer": {idem.Final{Status: idem.Success,
+			Answer: &idem.Answer{Status: 201, Body: make([]byte, 2<<10)}},
 			"SUCCESS kept 201 2048 false "},
-		"failed":               {idem.Final{Status: idem.Failed, Error: &idem.Failure{Code: "no_stock", Detail: "sold out"}}, "FAILED no_stock"},
+		"failed": {idem.Final{Status: idem.Failed,
+			Error: &idem.Failure{Code: "no_stock", Detail: "sold out"}}, "FAILED no_stock"},
 		"failed, with no word": {idem.Final{Status: idem.Failed}, "FAILED upstream_failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := mustHold(t, a, withKey(lockFor(name, "one")), time.Minute)
 			cb := callbackOf(held.Lock())
-			if _, seen, err := tryClaim(t, a, lockFor(name, "one"), 0); err != nil || seen.Lock == nil || !seen.Lock.Held {
+			if _, seen, err := tryClaim(t, a, lockFor(name, "one"), 0); err != nil || seen.Lock == nil ||
+				!seen.Lock.Held {
 				t.Fatalf("a duplicate during the hold sees %+v %v", seen, err)
 			}
 			found, err := b.Complete(within(t, patience), cb, c.final)
@@ -111,10 +120,12 @@ func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t 
 			if got != c.want || r.Outcome != idem.Executed || r.Abort != nil {
 				t.Errorf("%s, want %s: %+v", got, c.want, r)
 			}
-			if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); !errors.Is(err, idem.ErrFinished) || found.Status() != r.Status {
+			if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); !errors.Is(err,
+				idem.ErrFinished) || found.Status() != r.Status {
 				t.Errorf("again: %+v %v", found, err)
 			}
-			if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrFinished) || found.Status() != r.Status {
+			if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrFinished) ||
+				found.Status() != r.Status {
 				t.Errorf("heartbeat: %+v %v", found, err)
 			}
 		})
@@ -141,7 +152,8 @@ func TestHeartbeatsKeepAHoldUntilMaxDuration(t *testing.T) {
 		return false
 	})
 	r := mustFind(t, b, cb.Execution).Record
-	if r.Status != idem.Aborted || r.Abort.By != "policy" || r.FinishedAt.Before(end.Add(-time.Second)) || r.FinishedAt.After(end.Add(30*time.Second)) || beats == 0 {
+	if r.Status != idem.Aborted || r.Abort.By != "policy" || r.FinishedAt.Before(end.Add(-time.Second)) ||
+		r.FinishedAt.After(end.Add(30*time.Second)) || beats == 0 {
 		t.Errorf("%+v after %d heartbeats, max_duration at %v", r, beats, end)
 	}
 }
@@ -163,7 +175,8 @@ func TestAHeartbeatLeavesNoLeaseBehind(t *testing.T) {
 		}
 	}
 	eventually(t, "the leases before are gone", func() bool { return leases() == before })
-	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()),
+		idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -179,14 +192,17 @@ func TestACancelReachesAHeldExecutionByItsNextCallback(t *testing.T) {
 	if found.Status() != idem.CancelRequested || !found.Lock.Held {
 		t.Fatalf("%+v", found)
 	}
-	if found, err := a.Guard(within(t, patience), cb, "two", nil); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+	if found, err := a.Guard(within(t, patience), cb, "two", nil); !errors.Is(err, idem.ErrCancelled) ||
+		found.Status() != idem.CancelRequested {
 		t.Fatalf("%+v %v", found, err)
 	}
-	if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+	if found, err := a.Heartbeat(within(t, patience), cb, 0); !errors.Is(err, idem.ErrCancelled) ||
+		found.Status() != idem.CancelRequested {
 		t.Fatalf("%+v %v", found, err)
 	}
 	// What was done was done, and the event never runs again all the same.
-	if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); err != nil || found.Status() != idem.Failed || !found.Record.Final {
+	if found, err := a.Complete(within(t, patience), cb, idem.Final{Status: idem.Failed}); err != nil ||
+		found.Status() != idem.Failed || !found.Record.Final {
 		t.Fatalf("%+v %v", found, err)
 	}
 }

@@ -30,7 +30,8 @@ type carrying struct {
 func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 	tb.Helper()
 	base, end := context.WithCancelCause(tb.Context())
-	p := &carrying{Store: openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}}), tries: make(chan time.Time, 10)}
+	p := &carrying{Store: openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		tries: make(chan time.Time, 10)}
 	p.worker = worker.New(worker.Options{
 		Guard:   guard.New(guard.Options{Ledger: p.Store, Parks: p.Store, Base: base, Cache: guard.NewCache(0)}),
 		Ledger:  p.Store,
@@ -39,7 +40,8 @@ func carries(tb testing.TB, e *etcdtest.Etcd, policy *idem.Policy) *carrying {
 		Try: func(x *guard.Execution, _ []byte) {
 			p.tries <- time.Now()
 			<-x.Context().Done()
-			x.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed", Detail: "Hooklock was shut down before the upstream answered"}})
+			x.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed",
+				Detail: "Hooklock was shut down before the upstream answered"}})
 		},
 	})
 	p.cutOff = func() {
@@ -134,7 +136,8 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 		written := mustFind(t, a, h.Lock().Execution).Lock.Parked
 		for what, p := range map[string]*idem.Parked{"taken over": taken.Held.Lock().Parked, "written": written} {
 			left := time.Until(p.NextAttempt)
-			if left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 || p.Tries != 1 {
+			if left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 ||
+				p.Tries != 1 {
 				t.Errorf("%s, %s: %v to the next try, %+v", c.name, what, left, p)
 			}
 		}
@@ -200,14 +203,16 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
 		_, err := h.DeadLetter(within(t, patience), idem.End{
-			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld},
+			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+			Error: &idem.Failure{Code: idem.CodeTooOld},
 		})
 		return err
 	}
 	answered := func(h idem.Held) error { // an earlier try was, and the answer to the last one got lost
 		mustAttempt(t, h)
 		_, err := h.DeadLetter(within(t, patience), idem.End{
-			Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "attempts_exhausted"},
+			Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+			Error: &idem.Failure{Code: "attempts_exhausted"},
 			Tried: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()},
 		})
 		return err
@@ -243,14 +248,15 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		held, seen, err := s.Claim(within(t, patience), lockFor(c.name, "next"), 0)
-		if closed := seen != nil && seen.Lock != nil && seen.Lock.Cooling; err != nil || closed != c.closed || closed == (held != nil) {
+		if closed := seen != nil && seen.Lock != nil && seen.Lock.Cooling; err != nil || closed != c.closed ||
+			closed == (held != nil) {
 			t.Errorf("%s: %+v %+v %v", c.name, held, seen, err)
 		}
 	}
 }
 
-// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: the process that takes over a try may have no
-// time left to hear of that, and gives it back as it was.
+// TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome: the process that takes over a try may
+// have no time left to hear of that, and gives it back as it was.
 func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)

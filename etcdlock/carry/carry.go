@@ -64,7 +64,8 @@ func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route st
 	defer t.over()
 	taken, err := t.take(ctx, mine)
 	switch {
-	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost): // another process has it, or a new look finds out
+	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost):
+		// another process has it, or a new look finds out
 		c.o.View.Parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
@@ -141,7 +142,8 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	case t.o.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
 		t.o.View.Slots.LeaveLine(head.Execution)
 		return nil, nil
-	case head.Parked == nil, t.o.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route): // its own process, another queue or other processes are for it
+	case head.Parked == nil, t.o.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route):
+		// its own process, another queue or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
@@ -165,10 +167,12 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 }
 
 // inLock carries on what is in the lock, if no process does.
-func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock, mine func(route string) bool) (*idem.Taken, error) {
+func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock,
+	mine func(route string) bool) (*idem.Taken, error) {
 	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
 	switch {
-	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution) || !mine(l.Route)): // it waits for a person, or for another process
+	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution) ||
+		!mine(l.Route)): // it waits for a person, or for another process
 		return nil, nil
 	case !l.IsParked(), t.o.Own.Has(l.Execution), t.o.View.Sessions.Has(l.Alive) && !own:
 		t.behind = l.Alive
@@ -182,7 +186,8 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held,
+		TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -194,7 +199,8 @@ type around struct {
 
 func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
 	k := t.o.Layout.Keys(l)
-	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()), clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
+	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()),
+		clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
 	if err != nil {
 		return a, commit.Unavailable(err)
 	}
@@ -239,7 +245,8 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+	return &idem.Taken{Held: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request},
+		nil
 }
 
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
@@ -271,7 +278,8 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 }
 
 // carryFor sends until the answer is definite.
-func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock, value []byte) (*owned.Lock, error) {
+func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock,
+	value []byte) (*owned.Lock, error) {
 	k, txn, adopts := t.o.Layout.Keys(l), protocol.Carry, l.Alive == next.Alive
 	if k.Session = session.Key; adopts {
 		txn = protocol.Adopt

@@ -12,7 +12,8 @@ import (
 
 func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	second, third := parkedLock("w", "second"), parkedLock("w", "third")
 	mustPark(t, a, second, first.Lock().Created)
@@ -33,7 +34,8 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 			t.Fatalf("%q %v", request, err)
 		}
 		mustAttempt(t, taken.Held)
-		if l := taken.Held.Lock(); l.Token <= token || l.Token != l.Revision || !l.Parked.Trying || l.Parked.Tries != 1 {
+		if l := taken.Held.Lock(); l.Token <= token || l.Token != l.Revision || !l.Parked.Trying ||
+			l.Parked.Tries != 1 {
 			t.Fatalf("after the attempt: %+v", l)
 		}
 		token = taken.Held.Lock().Token
@@ -53,7 +55,8 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 
 func TestAWaiterKeepsItsPositionWhenItIsParkedAndItsSessionIsGone(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, b, lockFor("w", "first"), 0)
 	l := lockFor("w", "second")
 	p := mustEnqueue(t, a, l)
@@ -76,7 +79,8 @@ func TestAWaiterKeepsItsPositionWhenItIsParkedAndItsSessionIsGone(t *testing.T) 
 
 func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, a, lockFor("w", "event"), 0)
 	p := parkedNow()
 	p.Tries, p.Trying = 1, true
@@ -86,7 +90,8 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 	token := held.Lock().Token
 	closeStore(t, a)
 	taken := takeNext(t, b)
-	if l := taken.Held.Lock(); l.Execution != held.Lock().Execution || l.Token <= token || !taken.Carried || !l.Parked.Trying {
+	if l := taken.Held.Lock(); l.Execution != held.Lock().Execution || l.Token <= token || !taken.Carried ||
+		!l.Parked.Trying {
 		t.Fatalf("%+v", l)
 	}
 	mustSettle(t, taken.Held)
@@ -94,7 +99,8 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 
 func TestAnExecutionThatAParkWorkerGivesUpAnotherOneTakes(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	one := takeNext(t, a)

@@ -62,7 +62,8 @@ func New(o *Options) *Claims { return &Claims{o} }
 // still arrives in etcd is given back.
 func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	session, err := s.assign(&l)
-	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil { // what was known stays in force
+	// what was known stays in force
+	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
 		return nil, &idem.Seen{Paused: pause}, nil
 	}
 	if err != nil {
@@ -121,7 +122,8 @@ func (c *claimer) transaction(at protocol.Seen) protocol.Op {
 
 // claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits
 // for the result any more.
-func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request, epoch int64) (result claimed) {
+func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request,
+	epoch int64) (result claimed) {
 	defer func() {
 		if result.held == nil {
 			c.unchoose()
@@ -169,7 +171,9 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 
 // next is what follows a claim that was not applied as far as is known, when things stand as in st.
 func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
-	return protocol.AfterClaim(st, &protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.other, Entry: c.q, Record: c.prev}, Answer: answer})
+	return protocol.AfterClaim(st,
+		&protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.other, Entry: c.q, Record: c.prev},
+			Answer: answer})
 }
 
 // blocked reports whether a refusal is explained by what stands in etcd.
@@ -265,11 +269,13 @@ type claimer struct {
 	keys    protocol.Keys
 	value   []byte // of the lock
 	prev    int64
-	other   int64            // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64            // the own place in the queue, 0 = it did not wait
-	pause   *idem.Pause      // why it was not sent; nil = it was
-	same    int              // refusals in a row after which the same slots were free
-	hold    *protocol.Leased // it takes the lock for a client of the lock API, which lives on this hold: this process does not keep it; nil = it does not
+	other   int64       // the revision of the lock under another strategy, which another event has; 0 = it is free
+	q       int64       // the own place in the queue, 0 = it did not wait
+	pause   *idem.Pause // why it was not sent; nil = it was
+	same    int         // refusals in a row after which the same slots were free
+	// it takes the lock for a client of the lock API, which lives on this hold: this process does
+	// not keep it; nil = it does not
+	hold *protocol.Leased
 }
 
 // claimed is the result of a claim: one of the three is set.
@@ -306,7 +312,9 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 	if help == nil {
 		help = c.o.Tasks.Help
 	}
-	result, err := commit.InTime(ctx, help, func(life context.Context) claimed { return c.claim(life, ctx.Done(), r, epoch) }, c.giveBack)
+	result, err := commit.InTime(ctx, help, func(life context.Context) claimed {
+		return c.claim(life, ctx.Done(), r, epoch)
+	}, c.giveBack)
 	switch {
 	case err != nil:
 		return nil, nil, commit.Unavailable(c.o.Pool.Because(err))
@@ -323,7 +331,9 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
-	r = commit.NewRequest(c.keys.Lock, c.transaction(protocol.Seen{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}), len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
+	r = commit.NewRequest(c.keys.Lock,
+		c.transaction(protocol.Seen{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}),
+		len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.hold != nil
 	c.o.Sender.Send(r)
 	return r, epoch
@@ -510,7 +520,8 @@ func (s *Claims) assign(l *idem.Lock) (*session.Session, error) {
 		return nil, commit.Unavailable(err)
 	}
 	if len(l.Scope.Workflow) > protocol.MaxWorkflowBytes {
-		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow), protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
+		return nil, commit.Unavailable(fmt.Errorf("workflow of %d bytes, at most %d: %w", len(l.Scope.Workflow),
+			protocol.MaxWorkflowBytes, protocol.ErrTooLarge))
 	}
 	if !utf8.ValidString(l.Scope.Workflow) { // its value could not spell it
 		return nil, commit.Unavailable(fmt.Errorf("workflow %q: give UTF-8", l.Scope.Workflow))

@@ -22,10 +22,10 @@ type Count struct {
 
 // Counter keeps the counts of this process. It is safe for concurrent use.
 type Counter interface {
-	// Carry is called before a request leaves that commits the outcomes of counts. It returns writes
-	// that travel with it, and what is called with its error, and with those of counts whose
-	// transactions etcd refused. apart: the writes are of no other counts, and are not applied if the
-	// transaction of these is refused. Nil writes: none travel, and the function is nil.
+	// Carry is called before a request leaves that commits the outcomes of counts. It returns
+	// writes that travel with it, and what is called with its error, and with those of counts whose
+	// transactions etcd refused. apart: the writes are of no other counts, and are not applied if
+	// the transaction of these is refused. Nil writes: none travel, and the function is nil.
 	Carry(counts []*Count, apart bool) (writes protocol.Writes, answered func(err error, refused []*Count))
 	// Release is called when no request carries counts any more. What is not counted yet is counted
 	// without its outcome, which is not in etcd.

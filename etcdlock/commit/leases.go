@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	// LeaseKeys bounds the keys on one lease. etcd removes all keys of a lease in one step, and everything else waits that
-	// long: measured, 5 ms for a thousand; and with RBAC each put checks every key on its lease.
+	// LeaseKeys bounds the keys on one lease. etcd removes all keys of a lease in one step, and
+	// everything else waits that long: measured, 5 ms for a thousand; and with RBAC each put checks
+	// every key on its lease.
 	LeaseKeys = 1000
 	// leaseLow: the next lease is requested when the current one takes no more keys than this.
 	leaseLow = 200
 )
 
-// Leases is the pool of leases that records, counts and audits are put on. Keys share a lease, because a lease costs etcd more than a key does.
+// Leases is the pool of leases that records, counts and audits are put on. Keys share a lease,
+// because a lease costs etcd more than a key does.
 type Leases struct {
 	grant Grant
 	list  List
@@ -38,18 +40,21 @@ type Leases struct {
 // Grant grants a lease that lives for ttl.
 type Grant func(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 
-// List writes down which keys are on leases, so that they can be found by their age and by what they are about.
+// List writes down which keys are on leases, so that they can be found by their age and by what
+// they are about.
 type List interface {
 	// ListLease is called before a lease takes the first key of that kind.
 	ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error
-	// IndexLease is called when a lease takes no more keys. What it cannot write, readers find by the keys themselves.
+	// IndexLease is called when a lease takes no more keys. What it cannot write, readers find by
+	// the keys themselves.
 	IndexLease(ctx context.Context, kind string, lease clientv3.LeaseID, rows []protocol.Row)
 }
 
-// NewLeases returns a pool whose leases come from grant, on behalf of running tasks. list is told of the leases of keys that are found by their
-// age; it may be nil if Take is always given "".
+// NewLeases returns a pool whose leases come from grant, on behalf of running tasks. list is told
+// of the leases of keys that are found by their age; it may be nil if Take is always given "".
 func NewLeases(grant Grant, list List, clock link.Clock, tasks *Tasks) *Leases {
-	return &Leases{grant: grant, list: list, clock: clock, tasks: tasks, current: map[class]*current{}, rows: map[clientv3.LeaseID][]protocol.Row{}}
+	return &Leases{grant: grant, list: list, clock: clock, tasks: tasks, current: map[class]*current{},
+		rows: map[clientv3.LeaseID][]protocol.Row{}}
 }
 
 // class names the keys that share leases.
@@ -58,7 +63,8 @@ type class struct {
 	listedAs  string // the kind of the keys if they are found by their age; "" = they are not
 }
 
-// current is the lease that keys of one class are put on now, and the next one while it is being granted.
+// current is the lease that keys of one class are put on now, and the next one while it is being
+// granted.
 type current struct {
 	lease    clientv3.LeaseID // 0 = none
 	left     int              // keys that it still takes
@@ -72,17 +78,20 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(link.LeaseSeconds(d)) * time.Second
 }
 
-// leaseOpen bounds for how long a lease takes keys. A list of the newest keys reads all that are on leases which still take some.
+// leaseOpen bounds for how long a lease takes keys. A list of the newest keys reads all that are on
+// leases which still take some.
 const leaseOpen = time.Hour
 
 // OpenFor returns for how long a lease for that retention takes keys.
 func OpenFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
 
-// NoticeLife is for how long a process can learn that it has to look at a lock or to drop a record. A process that learns nothing for so long has lost its
-// session, and with that all that it remembered.
+// NoticeLife is for how long a process can learn that it has to look at a lock or to drop a record.
+// A process that learns nothing for so long has lost its session, and with that all that it
+// remembered.
 const NoticeLife = time.Minute
 
-// Notice returns a value for a key whose presence says it all, on a lease that lives for life. It returns the error of the grant or of ctx.
+// Notice returns a value for a key whose presence says it all, on a lease that lives for life. It
+// returns the error of the grant or of ctx.
 func (b *Leases) Notice(ctx context.Context, life time.Duration) (protocol.Leased, error) {
 	lease, err := b.Take(ctx, life, "", nil)
 	return protocol.Leased{Value: notice, Lease: lease}, err
@@ -90,9 +99,11 @@ func (b *Leases) Notice(ctx context.Context, life time.Duration) (protocol.Lease
 
 var notice = []byte(`{"v":1}`)
 
-// Take returns the lease for one more key. It lives for the retention, and at most idem.Slack longer. listed is the kind of the key if it is to
-// be found by its age, and row by what else; listed "" = it is not, and row is nil. It returns the error of the grant or of ctx.
-func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string, row *protocol.Row) (clientv3.LeaseID, error) {
+// Take returns the lease for one more key. It lives for the retention, and at most idem.Slack
+// longer. listed is the kind of the key if it is to be found by its age, and row by what else;
+// listed "" = it is not, and row is nil. It returns the error of the grant or of ctx.
+func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string, row *protocol.Row) (clientv3.LeaseID,
+	error) {
 	of := class{wholeSeconds(retention), listed}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,8 +161,8 @@ func (b *Leases) nextLocked(c *current, of class) {
 	}
 }
 
-// index has the index of a lease written that takes no more keys. Once it is written, its rows are gone from here, and an index without them would hide what
-// is on the lease.
+// index has the index of a lease written that takes no more keys. Once it is written, its rows are
+// gone from here, and an index without them would hide what is on the lease.
 func (b *Leases) index(ctx context.Context, kind string, lease clientv3.LeaseID) {
 	rows := b.Rows(lease)
 	if rows == nil {
@@ -163,7 +174,8 @@ func (b *Leases) index(ctx context.Context, kind string, lease clientv3.LeaseID)
 	delete(b.rows, lease)
 }
 
-// Rows returns what is on a lease of this pool whose index is not written; nil = it is no such lease.
+// Rows returns what is on a lease of this pool whose index is not written; nil = it is no such
+// lease.
 func (b *Leases) Rows(lease clientv3.LeaseID) []protocol.Row {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 )
 
 func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
-	for _, retention := range []time.Duration{1, time.Second, 1500 * time.Millisecond, 10 * time.Minute, 168 * time.Hour} {
+	for _, retention := range []time.Duration{1, time.Second, 1500 * time.Millisecond, 10 * time.Minute,
+		168 * time.Hour} {
 		now := time.Unix(0, 0)
 		ends := map[clientv3.LeaseID]time.Time{}
 		grant := func(_ context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
@@ -37,7 +38,8 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			if coming != nil {
 				<-coming
 			}
-			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.Slack(retention)+time.Second {
+			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.Slack(retention)+
+				time.Second {
 				t.Errorf("retention %v: a record on lease %d lives for %v", retention, lease, left)
 			}
 			now = now.Add(OpenFor(retention) / 7)

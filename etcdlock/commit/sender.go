@@ -18,27 +18,34 @@ import (
 const MaxBatchBytes = 512 << 10
 
 const (
-	maxBatch    = 100 // etcd refuses more than 128 operations on one path; a transaction of ours has up to 6, and one more for each slot
-	maxInFlight = 2   // measured: the second request fills the pauses of the first, more give nothing
+	// etcd refuses more than 128 operations on one path; a transaction of ours has up to 6, and one
+	// more for each slot
+	maxBatch    = 100
+	maxInFlight = 2 // measured: the second request fills the pauses of the first, more give nothing
 )
 
 // Request is one transaction to be sent. Make it with NewRequest.
 type Request struct {
-	Txn       protocol.Op
-	Build     func() protocol.Op // makes Txn when the request leaves; nil = Txn is given
-	Lock      string             // key of the lock; one request about it is unanswered at a time, unless Side says otherwise
-	Side      Side
-	Slots     []string // other keys in conflict: slots that it takes or frees, slot waiters
-	Size      int      // bytes of its values and keys, at most
-	Contended bool     // other deliveries of this process wait for the lock: an enqueue request then waits for the next end
-	Unbatched bool     // it names a lease of its own: if that is missing, etcd refuses the whole batch
+	Txn   protocol.Op
+	Build func() protocol.Op // makes Txn when the request leaves; nil = Txn is given
+	// key of the lock; one request about it is unanswered at a time, unless Side says otherwise
+	Lock  string
+	Side  Side
+	Slots []string // other keys in conflict: slots that it takes or frees, slot waiters
+	Size  int      // bytes of its values and keys, at most
+	// other deliveries of this process wait for the lock: an enqueue request then waits for the
+	// next end
+	Contended bool
+	Unbatched bool // it names a lease of its own: if that is missing, etcd refuses the whole batch
 	Reply     chan Reply
-	// HoldUntil bounds for how long an enqueue request waits for the next end. A repeated request keeps the first value. Zero = it does not wait.
+	// HoldUntil bounds for how long an enqueue request waits for the next end. A repeated request
+	// keeps the first value. Zero = it does not wait.
 	HoldUntil time.Time
-	// Refusals counts earlier attempts that etcd refused. A repeated request passes the others, because what the refusal has read is soon outdated.
+	// Refusals counts earlier attempts that etcd refused. A repeated request passes the others,
+	// because what the refusal has read is soon outdated.
 	Refusals int
-	// OnApplied is called when the transaction was applied, before any other request about its lock leaves. It must not block. Nil = not
-	// called.
+	// OnApplied is called when the transaction was applied, before any other request about its lock
+	// leaves. It must not block. Nil = not called.
 	OnApplied   func(Reply)
 	Done        chan struct{}      // closed after the answer and OnApplied; nil = none
 	SharedLease clientv3.LeaseID   // of Leases; 0 = none
@@ -48,7 +55,8 @@ type Request struct {
 
 	// Counts are what its outcome adds to the counts of routes, once it is applied.
 	Counts []*Count
-	// CountsApart says that etcd often refuses it: what it counts does not travel with that of others.
+	// CountsApart says that etcd often refuses it: what it counts does not travel with that of
+	// others.
 	CountsApart bool
 
 	// The fields below are guarded by the sender's mutex.
@@ -56,8 +64,10 @@ type Request struct {
 	blockedBy int // its keys that other requests have
 }
 
-// Side says how a request shares its lock with others. Enqueue requests may travel together, and with the request that ends the holder: in any order,
-// each finds what it compares (test/model/batch.go). An enqueue request waits for an end that is under way, because the lock may change its owner.
+// Side says how a request shares its lock with others. Enqueue requests may travel together, and
+// with the request that ends the holder: in any order, each finds what it compares
+// (test/model/batch.go). An enqueue request waits for an end that is under way, because the lock
+// may change its owner.
 type Side uint8
 
 // How a request shares its lock.
@@ -85,7 +95,8 @@ type Reply struct {
 // Applied reports whether the answer says that the transaction was applied.
 func (r Reply) Applied() bool { return r.Err == nil && r.Succeeded }
 
-// NewRequest returns an Exclusive request about that lock. values is the size of the values in txn, in bytes.
+// NewRequest returns an Exclusive request about that lock. values is the size of the values in txn,
+// in bytes.
 func NewRequest(lock string, txn protocol.Op, values int) *Request {
 	return &Request{Txn: txn, Lock: lock, Size: values + keysPerTxn*len(lock), Reply: make(chan Reply, 1)}
 }
@@ -95,7 +106,8 @@ const (
 	keysPerSlot = 5  // keys with the name of the limit, for each slot
 )
 
-// AddSlots adds the slots that r takes or frees, and its slot waiters, to its conflicts. It returns r.
+// AddSlots adds the slots that r takes or frees, and its slot waiters, to its conflicts. It returns
+// r.
 func (r *Request) AddSlots(k protocol.Keys) *Request {
 	if len(k.Slots) > 0 {
 		r.Slots = make([]string, 0, len(k.Slots)+1)
@@ -112,8 +124,9 @@ func (r *Request) AddSlots(k protocol.Keys) *Request {
 	return r
 }
 
-// AddOtherLock adds the workflow's own lock to the conflicts of a request about a lock per event, if the route has lock.limit: a reload changes which of
-// the two a duplicate takes, and each transaction compares that the other one is free. It returns r.
+// AddOtherLock adds the workflow's own lock to the conflicts of a request about a lock per event,
+// if the route has lock.limit: a reload changes which of the two a duplicate takes, and each
+// transaction compares that the other one is free. It returns r.
 func (r *Request) AddOtherLock(k protocol.Keys, l *idem.Lock) *Request {
 	if l.Scope.PerEvent && l.OwnLimit() {
 		r.Slots = append(r.Slots, k.OtherLock)
@@ -121,12 +134,14 @@ func (r *Request) AddOtherLock(k protocol.Keys, l *idem.Lock) *Request {
 	return r
 }
 
-// Sender sends the transactions of deliveries. It groups those that arrive while earlier requests are under way, because a request costs etcd one commit
-// however many transactions are in it. None waits to be grouped, except for BatchWindow.
+// Sender sends the transactions of deliveries. It groups those that arrive while earlier requests
+// are under way, because a request costs etcd one commit however many transactions are in it. None
+// waits to be grouped, except for BatchWindow.
 //
-// etcd reads all compares of a request before its first write. So two transactions about one lock or slot must not travel in one request, nor in two that
-// are under way at once: the second waits for the answer to the first. Other locks are not held up. A request waits for its keys in the order of its
-// arrival, so no two requests wait for each other.
+// etcd reads all compares of a request before its first write. So two transactions about one lock
+// or slot must not travel in one request, nor in two that are under way at once: the second waits
+// for the answer to the first. Other locks are not held up. A request waits for its keys in the
+// order of its arrival, so no two requests wait for each other.
 type Sender struct {
 	pool  *link.Pool
 	tasks *Tasks
@@ -155,14 +170,16 @@ type conflict struct {
 
 // NewSender returns a sender of transactions to p, on behalf of running tasks.
 func NewSender(p *link.Pool, clock link.Clock, tasks *Tasks) *Sender {
-	s := &Sender{pool: p, clock: clock, tasks: tasks, departing: make(chan []*Request, maxInFlight), conflicts: map[string]*conflict{}}
+	s := &Sender{pool: p, clock: clock, tasks: tasks, departing: make(chan []*Request, maxInFlight),
+		conflicts: map[string]*conflict{}}
 	for range maxInFlight {
 		s.wg.Go(s.run)
 	}
 	return s
 }
 
-// Send queues r. Its answer always comes to r.Reply, within about the Txn of its pool's Limits after its departure.
+// Send queues r. Its answer always comes to r.Reply, within about the Txn of its pool's Limits
+// after its departure.
 func (s *Sender) Send(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +212,8 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	case at == nil:
 		s.conflicts[key] = &conflict{holders: 1, shared: r.Side == Enqueues}
 		return
-	case at.shared && r.Side == Enqueues && (at.shareable() && !r.HoldUntil.After(s.clock.Now()) || at.hold == nil && len(at.waiting) == 0):
+	case at.shared && r.Side == Enqueues && (at.shareable() && !r.HoldUntil.After(s.clock.Now()) ||
+		at.hold == nil && len(at.waiting) == 0):
 		at.holders++
 		return
 	case at.shared && r.Side == Ends && at.shareable():
@@ -214,19 +232,23 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	}
 }
 
-// shareable reports whether no exclusive request waits: it would wait for as long as one end follows the other.
+// shareable reports whether no exclusive request waits: it would wait for as long as one end
+// follows the other.
 func (at *conflict) shareable() bool { return len(at.waiting) == 0 || at.waiting[0].Side == Enqueues }
 
 const (
-	// endWindow is for how long enqueue requests wait for the next end after a hand-off in this process. They have to wait for the lock anyway; sent alone,
-	// they would only delay the end by one commit.
+	// endWindow is for how long enqueue requests wait for the next end after a hand-off in this
+	// process. They have to wait for the lock anyway; sent alone, they would only delay the end by
+	// one commit.
 	endWindow = time.Millisecond
-	// BatchWindow is for how long enqueue requests wait together if other deliveries of this process wait for the lock, which another process has. Their
-	// entries are then next to each other in the queue, and the lock leaves the process less often (docs/adr/0015-hand-off.md).
+	// BatchWindow is for how long enqueue requests wait together if other deliveries of this
+	// process wait for the lock, which another process has. Their entries are then next to each
+	// other in the queue, and the lock leaves the process less often (docs/adr/0015-hand-off.md).
 	BatchWindow = 50 * time.Millisecond
 )
 
-// ExpectEnd is called from OnApplied. It lets enqueue requests for that lock wait for the next end, which will come soon.
+// ExpectEnd is called from OnApplied. It lets enqueue requests for that lock wait for the next end,
+// which will come soon.
 func (s *Sender) ExpectEnd(lock string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +299,8 @@ func (s *Sender) admitEnqueuesLocked(at *conflict) {
 	}
 }
 
-// admitNextLocked gives the key to the first waiting request, which is ready if that was its last one.
+// admitNextLocked gives the key to the first waiting request, which is ready if that was its last
+// one.
 func (s *Sender) admitNextLocked(at *conflict) {
 	next := at.waiting[0]
 	at.waiting[0] = nil
@@ -294,7 +317,8 @@ func (s *Sender) Do(ctx context.Context, r *Request) Reply {
 	return s.Await(ctx, r)
 }
 
-// Await waits for the answer to r, which was sent. If ctx ends first, the answer is an error; it is definite if r has not left.
+// Await waits for the answer to r, which was sent. If ctx ends first, the answer is an error; it is
+// definite if r has not left.
 func (s *Sender) Await(ctx context.Context, r *Request) Reply {
 	select {
 	case answer := <-r.Reply:
@@ -333,7 +357,8 @@ func (s *Sender) dispatchLocked() {
 	}
 }
 
-// run sends one batch after the other. Its goroutine is kept, because a new one would have to grow its stack each time.
+// run sends one batch after the other. Its goroutine is kept, because a new one would have to grow
+// its stack each time.
 func (s *Sender) run() {
 	for batch := range s.departing {
 		s.deliver(batch)
@@ -416,8 +441,8 @@ func (s *Sender) deliver(batch []*Request) {
 	}
 }
 
-// answer hands out an answer, and ends the leases that it leaves unused: those of deleted holds, and the request's own ones if it never will be
-// applied.
+// answer hands out an answer, and ends the leases that it leaves unused: those of deleted holds,
+// and the request's own ones if it never will be applied.
 func (s *Sender) answer(r *Request, answer Reply) {
 	if r.OnApplied != nil && answer.Applied() {
 		r.OnApplied(answer)
@@ -441,8 +466,9 @@ func (s *Sender) answer(r *Request, answer Reply) {
 	r.Reply <- answer
 }
 
-// Drop ends a lease in the background that no key is on and that no transaction will use; 0 = there is none. Otherwise etcd would keep it until it
-// expires: for a lock that is taken every minute with a TTL of a day, a thousand of them.
+// Drop ends a lease in the background that no key is on and that no transaction will use; 0 = there
+// is none. Otherwise etcd would keep it until it expires: for a lock that is taken every minute
+// with a TTL of a day, a thousand of them.
 func (s *Sender) Drop(id clientv3.LeaseID) {
 	if id != 0 {
 		s.tasks.Help(func(life context.Context) { s.pool.Drop(life, id) })
@@ -487,7 +513,8 @@ func (s *Sender) Idle() bool {
 	return len(s.conflicts)+len(s.ready) == 0
 }
 
-// Hold lets nothing leave until release is called, so that a test knows what travels in one request.
+// Hold lets nothing leave until release is called, so that a test knows what travels in one
+// request.
 func (s *Sender) Hold() (release func()) {
 	out := func(n int) {
 		s.mu.Lock()

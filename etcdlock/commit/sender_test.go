@@ -15,7 +15,8 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// gateKV lets one request through for each token in gate, and says how many transactions were in it.
+// gateKV lets one request through for each token in gate, and says how many transactions were in
+// it.
 type gateKV struct {
 	clientv3.KV
 	etcdtest.Through
@@ -23,7 +24,8 @@ type gateKV struct {
 	sizes chan int
 }
 
-// Commit implements link.Committer. The time at the gate is the test's, and that of a busy machine: it counts against no limit.
+// Commit implements link.Committer. The time at the gate is the test's, and that of a busy machine:
+// it counts against no limit.
 func (kv *gateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	kv.sizes <- len(txn.Success)
 	<-kv.gate
@@ -41,7 +43,8 @@ func gatedSender(t *testing.T) (*Sender, *gateKV, *etcdtest.Etcd) {
 func gatedSenderAt(t *testing.T, e *etcdtest.Etcd) (*Sender, *gateKV, *etcdtest.Etcd) {
 	t.Helper()
 	client := etcdtest.Dial(t, e.Endpoint)
-	kv := &gateKV{KV: client.KV, Through: etcdtest.ThroughOf(client), gate: make(chan struct{}, 1000), sizes: make(chan int, 1000)}
+	kv := &gateKV{KV: client.KV, Through: etcdtest.ThroughOf(client), gate: make(chan struct{}, 1000),
+		sizes: make(chan int, 1000)}
 	client.KV = kv
 	p, err := link.OpenPool(&link.Target{Client: client})
 	if err != nil {
@@ -56,7 +59,8 @@ func putRequest(place, key string) *Request {
 	return NewRequest(place, protocol.Note(key, protocol.Leased{Value: []byte("v")}), 1)
 }
 
-// sendTogether sends requests between which no time passes for the sender: a place that is kept for an end is kept for all of them.
+// sendTogether sends requests between which no time passes for the sender: a place that is kept for
+// an end is kept for all of them.
 func sendTogether(s *Sender, all ...*Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +257,8 @@ func TestAnEnqueueOfAContendedWorkflowCommitsAloneWhereNoSettleComes(t *testing.
 }
 
 func TestAClaimWaitsForNoSettle(t *testing.T) {
-	for name, company := range map[string][]*Request{"alone": nil, "beside another enqueue": {comingRequest("w", "a")}} {
+	for name, company := range map[string][]*Request{"alone": nil,
+		"beside another enqueue": {comingRequest("w", "a")}} {
 		t.Run(name, func(t *testing.T) {
 			s, kv, _ := gatedSender(t)
 			s.mu.Lock()
@@ -306,7 +311,8 @@ func TestAMissingLeaseFailsItsMemberAlone(t *testing.T) {
 	}
 }
 
-// etcd refuses a request above --max-request-bytes, and gRPC one that is 512 KiB larger, in words of its own.
+// etcd refuses a request above --max-request-bytes, and gRPC one that is 512 KiB larger, in words
+// of its own.
 func TestAGroupThatIsRefusedForItsSizeRefusesNoNeighbour(t *testing.T) {
 	for name, size := range map[string]int{"by etcd": 33 << 10, "by gRPC": 600 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +325,8 @@ func TestAGroupThatIsRefusedForItsSizeRefusesNoNeighbour(t *testing.T) {
 			s.Send(bad)
 			var good []*Request
 			for i := range 7 {
-				r := NewRequest(fmt.Sprintf("w%d", i), protocol.Note(fmt.Sprintf("k%d", i), protocol.Leased{Value: make([]byte, 20<<10)}), 1)
+				r := NewRequest(fmt.Sprintf("w%d", i),
+					protocol.Note(fmt.Sprintf("k%d", i), protocol.Leased{Value: make([]byte, 20<<10)}), 1)
 				good = append(good, r)
 				s.Send(r)
 			}

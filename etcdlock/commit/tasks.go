@@ -12,7 +12,8 @@ import (
 // ErrClosed is returned once the Store is closed.
 var ErrClosed = errors.New("store is closed")
 
-// Tasks runs the goroutines that finish what was begun, even if the caller has stopped waiting for it.
+// Tasks runs the goroutines that finish what was begun, even if the caller has stopped waiting for
+// it.
 type Tasks struct {
 	Life context.Context // of all tasks
 	end  context.CancelFunc
@@ -33,7 +34,8 @@ func NewTasks() *Tasks {
 // Start runs f as a task of its own. It returns false after Close.
 func (t *Tasks) Start(f func(context.Context)) bool { return t.run(f, false) }
 
-// Help runs f on behalf of a running task, also during Close. It returns false when no task runs any more.
+// Help runs f on behalf of a running task, also during Close. It returns false when no task runs
+// any more.
 func (t *Tasks) Help(f func(context.Context)) bool { return t.run(f, true) }
 
 func (t *Tasks) run(f func(context.Context), helps bool) bool {
@@ -47,9 +49,11 @@ func (t *Tasks) run(f func(context.Context), helps bool) bool {
 	return true
 }
 
-// InTime runs f as a task, by Start or Help, and waits for its result until ctx ends. A later result goes to late, on the same goroutine; nil
-// drops it. It returns ErrClosed or the error of ctx.
-func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T, late func(life context.Context, result T)) (result T, err error) {
+// InTime runs f as a task, by Start or Help, and waits for its result until ctx ends. A later
+// result goes to late, on the same goroutine; nil drops it. It returns ErrClosed or the error of
+// ctx.
+func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f func(life context.Context) T,
+	late func(life context.Context, result T)) (result T, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	if !run(func(life context.Context) {
 		r := f(life)
@@ -72,7 +76,8 @@ func InTime[T any](ctx context.Context, run func(func(context.Context)) bool, f 
 	}
 }
 
-// Within returns a context for a caller that has entered. It also ends with the tasks' life, because Close waits for the caller.
+// Within returns a context for a caller that has entered. It also ends with the tasks' life,
+// because Close waits for the caller.
 func (t *Tasks) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(t.Life, func() { cancel(ErrClosed) })
@@ -112,8 +117,8 @@ func (t *Tasks) Leave() {
 	}
 }
 
-// Close lets no more tasks start and waits for the others. If ctx ends first, it ends their life and waits on; the error then says that something was
-// left undone.
+// Close lets no more tasks start and waits for the others. If ctx ends first, it ends their life
+// and waits on; the error then says that something was left undone.
 func (t *Tasks) Close(ctx context.Context) error {
 	t.mu.Lock()
 	if !t.shut && t.n == 0 {
@@ -132,9 +137,10 @@ func (t *Tasks) Close(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Repeat calls try until it is done, or until ctx or the tasks' life ends; what it did is then not known, and the next reader finds out. done false: things have
-// changed, and it is called again, after a pause if err is not nil. What is repeated compares what it changes. Repeat returns the error of a try that is
-// done, or idem.ErrStoreUnavailable.
+// Repeat calls try until it is done, or until ctx or the tasks' life ends; what it did is then not
+// known, and the next reader finds out. done false: things have changed, and it is called again,
+// after a pause if err is not nil. What is repeated compares what it changes. Repeat returns the
+// error of a try that is done, or idem.ErrStoreUnavailable.
 func (t *Tasks) Repeat(ctx context.Context, try func(ctx context.Context) (done bool, err error)) error {
 	if !t.Enter() {
 		return Unavailable(ErrClosed)

@@ -28,9 +28,12 @@ func TestTheClockIsJudgedByWhatASessionNeedsOfIt(t *testing.T) {
 			if c.noBoot {
 				boot = 0
 			}
-			end := watchClock(link.Clock{Now: func() time.Time { return now }, Boot: func() time.Duration { return boot }})
+			end := watchClock(link.Clock{Now: func() time.Time {
+				return now
+			}, Boot: func() time.Duration { return boot }})
 			now, boot = now.Add(c.passed), boot+c.boot
-			if f := end(); f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != OK && f.Advice == "") {
+			if f := end(); f.Result != c.result || !strings.Contains(f.Found, c.says) ||
+				(f.Result != OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
 			}
 		})

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// diagnoseTimeout bounds one step of a diagnosis. It is longer than the Store would wait, so that a slow member is told from a dead one.
+	// diagnoseTimeout bounds one step of a diagnosis. It is longer than the Store would wait, so
+	// that a slow member is told from a dead one.
 	diagnoseTimeout = 3 * time.Second
 	// diagnoseLease is how long the keys of a diagnosis live if they cannot be removed.
 	diagnoseLease = 10 * time.Second
@@ -24,9 +25,10 @@ const (
 	nearlyFull = 0.8
 )
 
-// Etcd checks the etcd that o names, as a Store would use it, and returns one finding for each check. It writes only below <prefix>/v1/doctor/,
-// on a lease of a few seconds, and removes it again. It takes no session and no lock, so it may run beside anything. o must name Endpoints. largest is the
-// largest value that is to be stored, in bytes; 0 = it is not tried.
+// Etcd checks the etcd that o names, as a Store would use it, and returns one finding for each
+// check. It writes only below <prefix>/v1/doctor/, on a lease of a few seconds, and removes it
+// again. It takes no session and no lock, so it may run beside anything. o must name Endpoints.
+// largest is the largest value that is to be stored, in bytes; 0 = it is not tried.
 func Etcd(ctx context.Context, o etcdlock.Options, largest int) []Finding {
 	d := newDiagnosis(o)
 	d.largest = largest
@@ -94,7 +96,8 @@ func (d *diagnosis) run(ctx context.Context) {
 	d.space()
 	d.members(ctx)
 	if len(d.voting) == 0 {
-		d.say("etcd use", Skipped, "only learners answer, and they take no writes", "name voting members in etcd.endpoints, or promote a learner")
+		d.say("etcd use", Skipped, "only learners answer, and they take no writes",
+			"name voting members in etcd.endpoints, or promote a learner")
 		return
 	}
 	d.use(ctx)
@@ -122,7 +125,8 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	d.answered = append(d.answered, answered{endpoint, c, s})
 	if s.IsLearner {
 		d.say(check, Warning, "is a learner, which takes no writes and no consistent reads: each attempt there is lost",
-			"promote it (etcdctl member promote "+strconv.FormatUint(s.Header.MemberId, 16)+"), or take it out of etcd.endpoints")
+			"promote it (etcdctl member promote "+strconv.FormatUint(s.Header.MemberId, 16)+
+				"), or take it out of etcd.endpoints")
 	} else {
 		d.voting = append(d.voting, d.answered[len(d.answered)-1])
 		d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
@@ -138,7 +142,8 @@ func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 func (d *diagnosis) leader() {
 	for _, a := range d.answered {
 		if a.status.Leader == 0 {
-			d.say("etcd leader", Failed, a.endpoint+" knows no leader", "start the members that are away: a majority of them must be there")
+			d.say("etcd leader", Failed, a.endpoint+" knows no leader",
+				"start the members that are away: a majority of them must be there")
 			return
 		}
 	}
@@ -160,7 +165,8 @@ func (d *diagnosis) alarms() {
 		return
 	}
 	d.say("etcd alarms", Failed, strings.Join(raised, ", ")+": etcd takes no new locks and records",
-		"NOSPACE: compact, defragment or raise the quota, then etcdctl alarm disarm. CORRUPT: replace the member, then disarm")
+		"NOSPACE: compact, defragment or raise the quota, then etcdctl alarm disarm. CORRUPT: replace the member, "+
+			"then disarm")
 }
 
 // space compares the fullest member with its quota.
@@ -173,13 +179,15 @@ func (d *diagnosis) space() {
 		d.say("etcd space", OK, found+"; this release does not tell its quota", "")
 	case float64(s.DbSize) > nearlyFull*float64(s.DbSizeQuota):
 		d.say("etcd space", Warning, found+", of a quota of "+size(s.DbSizeQuota),
-			"defragment where little is in use; else raise the quota (--quota-backend-bytes), or shorten idempotency.retention")
+			"defragment where little is in use; else raise the quota (--quota-backend-bytes), or shorten "+
+				"idempotency.retention")
 	default:
 		d.say("etcd space", OK, found+", of a quota of "+size(s.DbSizeQuota), "")
 	}
 }
 
-// members counts the members that are not configured. A hung member costs nothing if another one is configured.
+// members counts the members that are not configured. A hung member costs nothing if another one is
+// configured.
 func (d *diagnosis) members(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
@@ -189,7 +197,8 @@ func (d *diagnosis) members(ctx context.Context) {
 		d.say("etcd members", Skipped, "the list of members: "+err.Error(), "")
 	case n < len(list.Members):
 		d.say("etcd members", Warning, fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
-			"name them all, so that Hooklock can avoid one that hangs; ignore this if the endpoint balances over several")
+			"name them all, so that Hooklock can avoid one that hangs; ignore this if the endpoint balances over "+
+				"several")
 	default:
 		d.say("etcd members", OK, strconv.Itoa(len(list.Members)), "")
 	}

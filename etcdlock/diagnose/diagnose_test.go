@@ -105,7 +105,8 @@ func TestEachEndpointIsLookedAtByItself(t *testing.T) {
 	}()
 	hung := etcdtest.NewWire(t, e.Endpoint)
 	hung.Blackhole(true)
-	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint, mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}}, 0)
+	findings := Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint, "127.0.0.1:1", hung.Endpoint,
+		mute.Addr().String(), "https://" + e.Endpoint, other.Endpoint}}, 0)
 	wants(t, findings, "etcd "+e.Endpoint, OK, "answers after")
 	wants(t, findings, "etcd 127.0.0.1:1", Failed, "start this member, or correct etcd.endpoints")
 	wants(t, findings, "etcd "+hung.Endpoint, Failed, "it accepts connections and does not answer")
@@ -126,8 +127,8 @@ func TestWhenNoEndpointAnswersTheRestIsSkipped(t *testing.T) {
 	}
 }
 
-// A release that is too old is not to be had here (see version_test.go), nor a cluster without a leader that still answers: the
-// status is what a real member says, changed where it matters.
+// A release that is too old is not to be had here (see version_test.go), nor a cluster without a
+// leader that still answers: the status is what a real member says, changed where it matters.
 func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 	e := etcdtest.Start(t)
 	for _, c := range []struct {
@@ -137,16 +138,27 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 		result Result
 		says   string
 	}{
-		{"an old release", func(s *clientv3.StatusResponse) { s.Version = "3.4.30" }, "etcd release", Failed, "a lease that was revoked can be reported alive; reads can be stale"},
-		{"what to do about it", func(s *clientv3.StatusResponse) { s.Version = "3.6.1" }, "etcd release", Failed, "upgrade to 3.7.1, 3.6.14 or 3.5.33"},
+		{"an old release", func(s *clientv3.StatusResponse) {
+			s.Version = "3.4.30"
+		}, "etcd release", Failed, "a lease that was revoked can be reported alive; reads can be stale"},
+		{"what to do about it", func(s *clientv3.StatusResponse) {
+			s.Version = "3.6.1"
+		}, "etcd release", Failed, "upgrade to 3.7.1, 3.6.14 or 3.5.33"},
 		{"no leader", func(s *clientv3.StatusResponse) { s.Leader = 0 }, "etcd leader", Failed, "a majority"},
-		{"nearly full", func(s *clientv3.StatusResponse) { s.DbSize, s.DbSizeQuota = 90<<20, 100<<20 }, "etcd space", Warning, "90.0 MiB"},
-		{"no quota told", func(s *clientv3.StatusResponse) { s.DbSizeQuota = 0 }, "etcd space", OK, "does not tell its quota"},
-		{"a damaged member", func(s *clientv3.StatusResponse) { s.Errors = []string{"memberID:1 alarm:CORRUPT "} }, "etcd alarms", Failed, "CORRUPT"},
+		{"nearly full", func(s *clientv3.StatusResponse) {
+			s.DbSize, s.DbSizeQuota = 90<<20, 100<<20
+		}, "etcd space", Warning, "90.0 MiB"},
+		{"no quota told", func(s *clientv3.StatusResponse) {
+			s.DbSizeQuota = 0
+		}, "etcd space", OK, "does not tell its quota"},
+		{"a damaged member", func(s *clientv3.StatusResponse) {
+			s.Errors = []string{"memberID:1 alarm:CORRUPT "}
+		}, "etcd alarms", Failed, "CORRUPT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDiagnosis(etcdlock.Options{Endpoints: []string{e.Endpoint}})
-			d.status = func(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+			d.status = func(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse,
+				error) {
 				s, err := status(ctx, client, endpoint)
 				if err == nil {
 					c.change(s)
@@ -165,20 +177,23 @@ func TestEachMemberIsUsedAndALearnerIsNamed(t *testing.T) {
 	endpoints := []string{learner.Endpoint, members[0].Endpoint, members[1].Endpoint}
 	findings := Etcd(within(t), etcdlock.Options{Endpoints: endpoints}, 64<<10)
 	wants(t, findings, "etcd "+learner.Endpoint, Warning, "is a learner")
-	wants(t, findings, "etcd "+learner.Endpoint, Warning, "etcdctl member promote "+strconv.FormatUint(learner.ID(), 16))
+	wants(t, findings, "etcd "+learner.Endpoint, Warning, "etcdctl member promote "+
+		strconv.FormatUint(learner.ID(), 16))
 	for _, m := range members {
 		wants(t, findings, "etcd transaction "+m.Endpoint, OK, "nested transactions work")
 		wants(t, findings, "etcd request size "+m.Endpoint, OK, "64 KiB is taken")
 		found(t, findings, "etcd lease "+m.Endpoint)
 	}
 	wants(t, findings, "etcd cluster", OK, "one cluster")
-	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: endpoints[:1]}, 0), "etcd use", Skipped, "only learners answer")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: endpoints[:1]}, 0), "etcd use", Skipped,
+		"only learners answer")
 }
 
 func TestAnEtcdThatRefusesTheLargestAnswerIsFoundOut(t *testing.T) {
 	for _, size := range []int{33 << 10, 600 << 10} { // refused by etcd, and by gRPC
 		e := etcdtest.StartWithRequestBytes(t, 32<<10)
-		wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, size), "etcd request size", Warning, "raise --max-request-bytes of each member")
+		wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, size), "etcd request size", Warning,
+			"raise --max-request-bytes of each member")
 	}
 }
 
@@ -194,12 +209,14 @@ func TestAFullStoreIsFoundOut(t *testing.T) {
 func TestACompactedHistoryIsSeen(t *testing.T) {
 	e := etcdtest.Start(t)
 	e.Compact(t)
-	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, 0), "etcd compaction", OK, "it has been compacted")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{e.Endpoint}}, 0), "etcd compaction", OK,
+		"it has been compacted")
 }
 
 func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	e := etcdtest.StartWithUsers(t, "/locks")
-	right := etcdlock.Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password, Prefix: "/locks"}
+	right := etcdlock.Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password,
+		Prefix: "/locks"}
 	findings := Etcd(within(t), right, 0)
 	for _, f := range findings {
 		if f.Result != OK && f.Check != "etcd lease" { // which may be slow here
@@ -210,15 +227,18 @@ func TestUsersAndTheirPermissionsAreFoundOut(t *testing.T) {
 	elsewhere, guess, nobody := right, right, right
 	elsewhere.Prefix, guess.Password, nobody.Username, nobody.Password = "/other", "guess", "", ""
 	wants(t, Etcd(within(t), elsewhere, 0), "etcd transaction", Failed, "permission denied")
-	wants(t, Etcd(within(t), elsewhere, 0), "etcd permissions", Failed, "etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
+	wants(t, Etcd(within(t), elsewhere, 0), "etcd permissions", Failed,
+		"etcdctl role grant-permission ROLE readwrite --prefix=true /other/")
 	wants(t, Etcd(within(t), guess, 0), "etcd "+e.Endpoint, Failed, "correct etcd.username and its password")
-	wants(t, Etcd(within(t), nobody, 0), "etcd "+e.Endpoint, Failed, "set etcd.username and its password, or a client certificate")
+	wants(t, Etcd(within(t), nobody, 0), "etcd "+e.Endpoint, Failed,
+		"set etcd.username and its password, or a client certificate")
 }
 
 func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 	a, stranger := etcdtest.NewAuthority(t), etcdtest.NewAuthority(t)
 	e := etcdtest.StartWithCertificates(t, a, "/locks")
-	right := etcdlock.Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)), Prefix: "/locks", SessionTTL: 15 * time.Second}
+	right := etcdlock.Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)),
+		Prefix: "/locks", SessionTTL: 15 * time.Second}
 	for _, f := range Etcd(within(t), right, 0) {
 		if f.Result != OK && f.Check != "etcd lease" { // which may be slow here
 			t.Errorf("%+v", f)
@@ -247,5 +267,6 @@ func TestWhatIsWrongWithTLSIsSaidWithTheSettingToChange(t *testing.T) {
 		})
 	}
 	plain := etcdtest.Start(t)
-	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}, 0), "etcd https", Failed, "if this endpoint speaks no TLS, write http://")
+	wants(t, Etcd(within(t), etcdlock.Options{Endpoints: []string{"https://" + plain.Endpoint}, TLS: right.TLS}, 0),
+		"etcd https", Failed, "if this endpoint speaks no TLS, write http://")
 }

@@ -16,8 +16,8 @@ import (
 // preface is the beginning of an HTTP/2 connection (RFC 9113 §3.4), with an empty SETTINGS frame.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
-// probe connects to an endpoint up to the first bytes of HTTP/2. The etcd client would try until its time is up, and then know no more than
-// that.
+// probe connects to an endpoint up to the first bytes of HTTP/2. The etcd client would try until
+// its time is up, and then know no more than that.
 func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
@@ -25,7 +25,8 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, 
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return "start this member, or correct etcd.endpoints; where it runs, something between drops the connection", fmt.Errorf("connect: %w", err)
+		return "start this member, or correct etcd.endpoints; where it runs, something between drops the connection",
+			fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close()
 	deadline, _ := ctx.Deadline()
@@ -56,7 +57,8 @@ func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, 
 	case err == nil:
 		return "", nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "it accepts connections and does not answer: check whether the process is frozen or its disk hangs", fmt.Errorf("speak to it: %w", err)
+		return "it accepts connections and does not answer: check whether the process is frozen or its disk hangs",
+			fmt.Errorf("speak to it: %w", err)
 	case secure:
 		return adviceForTLS(err), fmt.Errorf("speak to it: %w", err)
 	}
@@ -70,7 +72,8 @@ func endpointAddress(endpoint string, haveTLS bool) (address string, secure bool
 		return endpoint, haveTLS
 	}
 	if u.Port() == "" {
-		return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), u.Scheme == "https"
+		return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme]),
+			u.Scheme == "https"
 	}
 	return u.Host, u.Scheme == "https"
 }
@@ -92,8 +95,10 @@ func adviceForTLS(err error) string {
 		return "renew etcd's certificate, or set this machine's clock"
 	case errors.As(err, &record), errors.Is(err, io.EOF):
 		return "if this endpoint speaks no TLS, write http://; else etcd's log says why it refused the connection"
-	case strings.Contains(err.Error(), "certificate required"), strings.Contains(err.Error(), "bad certificate"), strings.Contains(err.Error(), "unknown certificate authority"):
-		return "etcd wants a client certificate that its --trusted-ca-file has signed: set etcd.tls.cert_file and key_file"
+	case strings.Contains(err.Error(), "certificate required"), strings.Contains(err.Error(), "bad certificate"),
+		strings.Contains(err.Error(), "unknown certificate authority"):
+		return "etcd wants a client certificate that its --trusted-ca-file has signed: set etcd.tls.cert_file and " +
+			"key_file"
 	}
 	return "look at etcd's log: it says why it refused the connection"
 }

@@ -14,7 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// use does once each thing that a Store does all the time: through each member what a Store needs of it, and the rest through one.
+// use does once each thing that a Store does all the time: through each member what a Store needs
+// of it, and the rest through one.
 func (d *diagnosis) use(ctx context.Context) {
 	for i, a := range d.voting {
 		of := ""
@@ -27,7 +28,8 @@ func (d *diagnosis) use(ctx context.Context) {
 	d.compaction(ctx, d.voting[0].client)
 }
 
-// useMember does so through one member. of follows the names of its checks. The first member is asked for what is the same at all.
+// useMember does so through one member. of follows the names of its checks. The first member is
+// asked for what is the same at all.
 func (d *diagnosis) useMember(ctx context.Context, c *clientv3.Client, of string, first bool) {
 	granted := d.lease(ctx, c, "etcd lease"+of)
 	if granted == nil {
@@ -38,7 +40,10 @@ func (d *diagnosis) useMember(ctx context.Context, c *clientv3.Client, of string
 		return
 	}
 	defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
-		_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error { _, err := c.Revoke(ctx, granted.ID); return err })
+		_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error {
+			_, err := c.Revoke(ctx, granted.ID)
+			return err
+		})
 	}()
 	key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
 	passed := d.transaction(ctx, c, key, granted.ID, "etcd transaction"+of)
@@ -52,7 +57,8 @@ func (d *diagnosis) useMember(ctx context.Context, c *clientv3.Client, of string
 	d.permissions(ctx, c, key, granted.ID)
 }
 
-// size puts a value as large as the largest that a Store may put. Each member has a limit of its own.
+// size puts a value as large as the largest that a Store may put. Each member has a limit of its
+// own.
 func (d *diagnosis) size(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID, check string) {
 	if d.largest == 0 {
 		return
@@ -64,8 +70,10 @@ func (d *diagnosis) size(ctx context.Context, c *clientv3.Client, key string, le
 	of := fmt.Sprintf("a request with %s", size(int64(d.largest)))
 	switch {
 	case link.TooLarge(err):
-		d.say(check, Warning, of+" is refused: answers of that size are recorded as their status alone, and requests are not parked",
-			"raise --max-request-bytes of each member (1.5 MiB by default), or lower idempotency.replay_body and park_store.inline")
+		d.say(check, Warning, of+" is refused: answers of that size are recorded as their status alone, and "+
+			"requests are not parked",
+			"raise --max-request-bytes of each member (1.5 MiB by default), or lower idempotency.replay_body and "+
+				"park_store.inline")
 	case err != nil:
 		d.fail(check, of, err, "look at etcd's log")
 	default:
@@ -82,8 +90,10 @@ func step(ctx context.Context, f func(context.Context) error) (took time.Duratio
 	return time.Since(began), err
 }
 
-// lease measures the round trip of a lease. The lease that it returns is for the checks that follow; nil = there is none.
-func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client, check string) (granted *clientv3.LeaseGrantResponse) {
+// lease measures the round trip of a lease. The lease that it returns is for the checks that
+// follow; nil = there is none.
+func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client,
+	check string) (granted *clientv3.LeaseGrantResponse) {
 	asked := min(d.o.SessionTTL, diagnoseLease)
 	took := map[string]time.Duration{}
 	for _, try := range []struct {
@@ -110,11 +120,14 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client, check string)
 	switch {
 	case granted.TTL > link.LeaseSeconds(asked):
 		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
-			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay closed for %d s", granted.TTL))
+			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay "+
+				"closed for %d s", granted.TTL))
 	case renewal > most:
-		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v, a third of etcd.request_timeout: find out why etcd is slow (disk, network, CPU), or raise that", most))
+		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v, a third of etcd.request_timeout: "+
+			"find out why etcd is slow (disk, network, CPU), or raise that", most))
 	case renewal > most/2:
-		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd one hash, a client certificate none", most))
+		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd "+
+			"one hash, a client certificate none", most))
 	default:
 		d.say(check, OK, found, "")
 	}
@@ -136,8 +149,10 @@ func ifCreatedAt(revision int64, key string, lease clientv3.LeaseID) clientv3.Op
 		[]clientv3.Op{clientv3.OpPut(key, "doctor", clientv3.WithLease(lease))}, []clientv3.Op{clientv3.OpGet(key)})
 }
 
-// transaction sends two nested transactions in one request: the first must pass, and put the key, and the second must be refused.
-func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID, check string) (passed bool) {
+// transaction sends two nested transactions in one request: the first must pass, and put the key,
+// and the second must be refused.
+func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID,
+	check string) (passed bool) {
 	another := key + "-2"
 	var response *clientv3.TxnResponse
 	took, err := step(ctx, func(ctx context.Context) (err error) {
@@ -146,9 +161,12 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	})
 	switch {
 	case err != nil:
-		d.fail(check, "a nested transaction", err, "etcd must be reached without anything between that reads or changes requests")
-	case !response.Responses[0].GetResponseTxn().GetSucceeded() || response.Responses[1].GetResponseTxn().GetSucceeded():
-		d.say(check, Failed, "a nested transaction did what it must not", "is this etcd? Other stores with its protocol do not nest transactions")
+		d.fail(check, "a nested transaction", err,
+			"etcd must be reached without anything between that reads or changes requests")
+	case !response.Responses[0].GetResponseTxn().GetSucceeded() ||
+		response.Responses[1].GetResponseTxn().GetSucceeded():
+		d.say(check, Failed, "a nested transaction did what it must not",
+			"is this etcd? Other stores with its protocol do not nest transactions")
 	default:
 		d.say(check, OK, "nested transactions work, "+milliseconds(took), "")
 		return true
@@ -156,8 +174,8 @@ func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key str
 	return false
 }
 
-// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs prove less: clusters that were set up alike
-// have the same one.
+// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs
+// prove less: clusters that were set up alike have the same one.
 func (d *diagnosis) cluster(ctx context.Context, key string) {
 	const check = "etcd cluster"
 	first := d.voting[0]
@@ -172,7 +190,8 @@ func (d *diagnosis) cluster(ctx context.Context, key string) {
 			d.fail(check, "read through "+a.endpoint, err, "look at this member's log")
 			return
 		case len(got.Kvs) == 0:
-			d.say(check, Failed, "what is put through "+first.endpoint+" is not at "+a.endpoint+": each would have its own locks",
+			d.say(check, Failed, "what is put through "+first.endpoint+" is not at "+a.endpoint+
+				": each would have its own locks",
 				"name the endpoints of one cluster in etcd.endpoints")
 			return
 		}
@@ -232,7 +251,8 @@ func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease client
 	}
 }
 
-// outside reads, and writes nothing, outside of the prefix, which this user should not be allowed to.
+// outside reads, and writes nothing, outside of the prefix, which this user should not be allowed
+// to.
 func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	const check = "etcd outside the prefix"
 	_, err := step(ctx, func(ctx context.Context) error {
@@ -244,10 +264,13 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 		d.say(check, OK, "denied, as it should be", "")
 	case err != nil:
 		d.say(check, Skipped, err.Error(), "")
-	case d.o.Username == "" && (d.o.TLS == nil || d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
-		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records unless etcd asks for users", "")
+	case d.o.Username == "" && (d.o.TLS == nil ||
+		d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
+		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records "+
+			"unless etcd asks for users", "")
 	default:
-		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the prefix alone is enough", "")
+		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the "+
+			"prefix alone is enough", "")
 	}
 }
 
@@ -262,7 +285,8 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 		got, err = c.Get(ctx, d.layout.Root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
 		return err
 	})
-	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or its history grows until it is full"
+	const advice = "start etcd with --auto-compaction-mode=periodic --auto-compaction-retention=5m, or its history " +
+		"grows until it is full"
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		d.say(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A shell's ulimit -v, or LimitAS= of systemd, is below what etcd asks of the kernel for its database: etcd would panic on a goroutine of its own.
+// A shell's ulimit -v, or LimitAS= of systemd, is below what etcd asks of the kernel for its
+// database: etcd would panic on a goroutine of its own.
 func TestSaysWhichLimitIsTooLowForTheDatabasesAddresses(t *testing.T) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

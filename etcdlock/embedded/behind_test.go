@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A disk that lost what it had said it kept, or a copy of the files of a process that ran, can have a database that is newer than the log.
+// A disk that lost what it had said it kept, or a copy of the files of a process that ran, can have
+// a database that is newer than the log.
 func TestSaysThatTheLogEndsBeforeTheDatabase(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -44,8 +45,8 @@ func TestSaysThatTheLogEndsBeforeTheDatabase(t *testing.T) {
 	}
 }
 
-// A log comes back in parts, and a machine that is busy takes its time between them, or is stopped itself: whoever took that for a loss would advise to replace
-// records that are there.
+// A log comes back in parts, and a machine that is busy takes its time between them, or is stopped
+// itself: whoever took that for a loss would advise to replace records that are there.
 func TestALogThatStillComesBackIsNotBehindItsDatabase(t *testing.T) {
 	log := &catchUp{kept: 100, first: 10}
 	for has := uint64(10); has <= 101; has += 7 {

@@ -13,15 +13,17 @@ import (
 )
 
 // whatToDo is the advice for files that cannot be used.
-const whatToDo = "bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows no earlier event"
+const whatToDo = "bring a backup back with hooklock embedded restore, or set data_dir to a new place, which knows " +
+	"no earlier event"
 
 const (
 	opening   = time.Second // how long other programs may have the database open to look at it, as hooklock doctor
 	lookAgain = 20 * time.Millisecond
 )
 
-// intact finds a database or a log that was cut short or is gone. etcd would die of it without a message: it maps the database into memory, so
-// the system ends the process at a page that is missing, and its panic cannot be recovered.
+// intact finds a database or a log that was cut short or is gone. etcd would die of it without a
+// message: it maps the database into memory, so the system ends the process at a page that is
+// missing, and its panic cannot be recovered.
 func intact(dir string) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {
@@ -55,7 +57,8 @@ func intact(dir string) error {
 	return nil
 }
 
-// find says what is in a directory before it is used. The lock file outlives its process, so it tells a folder that was emptied from a new one.
+// find says what is in a directory before it is used. The lock file outlives its process, so it
+// tells a folder that was emptied from a new one.
 func find(dir string) Found {
 	for _, path := range data(dir) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -68,16 +71,19 @@ func find(dir string) Found {
 	return Nothing
 }
 
-// unused returns an error if another program has the database open, as a tool that looks at it: etcd would wait for that one for ever.
+// unused returns an error if another program has the database open, as a tool that looks at it:
+// etcd would wait for that one for ever.
 func unused(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("open its database: %w; is this the user that hooklock runs as?", err)
 	}
 	defer f.Close() // and with it the lock
-	for began := time.Now(); errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK); time.Sleep(lookAgain) {
+	for began := time.Now(); errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB),
+		unix.EWOULDBLOCK); time.Sleep(lookAgain) {
 		if time.Since(began) > opening {
-			return fmt.Errorf("another program has its database %s open (fuser, lsof or lslocks name it): end that one, and start again", path)
+			return fmt.Errorf("another program has its database %s open (fuser, lsof or lslocks name it): end that "+
+				"one, and start again", path)
 		}
 	}
 	return nil

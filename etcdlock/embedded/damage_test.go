@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A copy that was cut short, a disk that was full or that lost something, a hand that cleared up: none of it may end in the system's signal or etcd's panic.
+// A copy that was cut short, a disk that was full or that lost something, a hand that cleared up:
+// none of it may end in the system's signal or etcd's panic.
 func TestSaysWhatToDoAboutFilesThatAreDamaged(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "data")
 	s := startIn(t, whole)
@@ -39,15 +40,17 @@ func TestSaysWhatToDoAboutFilesThatAreDamaged(t *testing.T) {
 		return func(dir string) error { return os.RemoveAll(filepath.Join(dir, file)) }
 	}
 	for name, damage := range map[string]func(dir string) error{
-		"half of the database is there":     cut(database, 1<<20),
-		"a page of the database is there":   cut(database, 4096),
-		"the database is empty":             cut(database, 0),
-		"the database is gone":              gone(database),
-		"all beside the log is gone":        gone(filepath.Dir(database)),
-		"the log is empty":                  cut(log, 0),
-		"the log is gone":                   gone(log),
-		"all beside the database is gone":   gone(filepath.Dir(log)),
-		"the database was never a database": func(dir string) error { return os.WriteFile(filepath.Join(dir, database), make([]byte, 1<<20), 0o600) },
+		"half of the database is there":   cut(database, 1<<20),
+		"a page of the database is there": cut(database, 4096),
+		"the database is empty":           cut(database, 0),
+		"the database is gone":            gone(database),
+		"all beside the log is gone":      gone(filepath.Dir(database)),
+		"the log is empty":                cut(log, 0),
+		"the log is gone":                 gone(log),
+		"all beside the database is gone": gone(filepath.Dir(log)),
+		"the database was never a database": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, database), make([]byte, 1<<20), 0o600)
+		},
 		"the log is another": func(dir string) error {
 			f, err := os.OpenFile(filepath.Join(dir, log), os.O_WRONLY, 0)
 			if err != nil {
@@ -102,7 +105,8 @@ func TestSaysThatAnotherProgramHasItsDatabaseOpen(t *testing.T) {
 			}
 			_, seen := Look(dir)
 			for _, err := range []error{err, seen} {
-				if err == nil || !strings.Contains(err.Error(), "another program") || strings.Contains(err.Error(), "restore") {
+				if err == nil || !strings.Contains(err.Error(), "another program") ||
+					strings.Contains(err.Error(), "restore") {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -110,9 +114,11 @@ func TestSaysThatAnotherProgramHasItsDatabaseOpen(t *testing.T) {
 	}
 }
 
-// A hand that cleared up, or a service that clears temporary folders, may do so while the process runs.
+// A hand that cleared up, or a service that clears temporary folders, may do so while the process
+// runs.
 func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
-	for name, deleted := range map[string]string{"all": "", "its data": "member", "its log": filepath.Join("member", "wal"), "its lock": lockName} {
+	for name, deleted := range map[string]string{"all": "", "its data": "member",
+		"its log": filepath.Join("member", "wal"), "its lock": lockName} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			s, log := small(t, dir, never)
@@ -130,7 +136,8 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := log.String(); strings.Count(got, "etcd.deleted") != 1 || !strings.Contains(got, "hooklock embedded backup") || !strings.Contains(got, "admin.tokens") {
+			if got := log.String(); strings.Count(got, "etcd.deleted") != 1 ||
+				!strings.Contains(got, "hooklock embedded backup") || !strings.Contains(got, "admin.tokens") {
 				t.Errorf("it said %q", got)
 			}
 			if space := s.Space(); !space.Deleted || !strings.Contains(space.String(), "its files were deleted") {
@@ -150,7 +157,8 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 
 // A hand that brings a backup back by copying files does not stop the process first.
 func TestSaysThatItsFilesWereReplaced(t *testing.T) {
-	for name, replaced := range map[string]string{"its database": filepath.Join("member", "snap", "db"), "its log": filepath.Join("member", "wal")} {
+	for name, replaced := range map[string]string{"its database": filepath.Join("member", "snap", "db"),
+		"its log": filepath.Join("member", "wal")} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			s, log := small(t, dir, never)
@@ -167,7 +175,8 @@ func TestSaysThatItsFilesWereReplaced(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.tidier.look(within(t)); err != nil || !s.Space().Deleted || strings.Count(log.String(), "etcd.deleted") != 1 {
+			if err := s.tidier.look(within(t)); err != nil || !s.Space().Deleted ||
+				strings.Count(log.String(), "etcd.deleted") != 1 {
 				t.Errorf("%v %q", err, log)
 			}
 		})

@@ -15,7 +15,8 @@ import (
 // lockName is the file whose lock marks the directory as in use.
 const lockName = "lock"
 
-// prepare makes the directory and locks it for this process. etcd itself would wait for another process for ever.
+// prepare makes the directory and locks it for this process. etcd itself would wait for another
+// process for ever.
 func prepare(dir string) (*os.File, error) {
 	if dir == "" {
 		return nil, errors.New("embedded etcd: no directory given; set data_dir")
@@ -31,7 +32,8 @@ func prepare(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("data_dir %s is not a directory", dir)
 	case info.Mode().Perm()&0o077 != 0:
 		if err := os.Chmod(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("others may read the data directory, and it could not be changed: %w; chmod 700 %s", err, dir)
+			return nil, fmt.Errorf("others may read the data directory, and it could not be changed: %w; chmod 700 %s",
+				err, dir)
 		}
 	}
 	return lockDir(dir)
@@ -40,7 +42,8 @@ func prepare(dir string) (*os.File, error) {
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("write to the data directory: %w; this user needs write access to %s, and the disk free space", err, dir)
+		return nil, fmt.Errorf("write to the data directory: %w; this user needs write access to %s, and the disk "+
+			"free space", err, dir)
 	}
 	// The lock belongs to the open file: it ends with the process, however that ends.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -53,7 +56,8 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	_ = f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("data directory %s is in use by another hooklock: stop it, or give this one its own data_dir", dir)
+		return nil, fmt.Errorf("data directory %s is in use by another hooklock: stop it, or give this one its own "+
+			"data_dir", dir)
 	}
 	return nil, fmt.Errorf("lock the data directory %s: %w; a local file system is needed", dir, err)
 }
@@ -64,7 +68,8 @@ type files struct {
 	data []os.FileInfo // the database and the log, as last seen; nil of one that could not be read
 }
 
-// note records which files the database and the log are: a defragmentation puts another database there.
+// note records which files the database and the log are: a defragmentation puts another database
+// there.
 func (f *files) note() {
 	f.data = nil
 	for _, path := range data(filepath.Dir(f.lock.Name())) {
@@ -73,7 +78,8 @@ func (f *files) note() {
 	}
 }
 
-// inPlace reports whether the directory of the lock is still the one that was locked, with its data. It returns false only if that is certain.
+// inPlace reports whether the directory of the lock is still the one that was locked, with its
+// data. It returns false only if that is certain.
 func (f *files) inPlace() bool {
 	mine, err := f.lock.Stat()
 	if err != nil {
@@ -113,8 +119,9 @@ func writable(f *os.File) error {
 	return nil
 }
 
-// addressable finds a limit of the process's address space before etcd does, whose panic cannot be recovered. etcd reserves the database's
-// addresses at its start, so that it does not have to move it later. They take no memory.
+// addressable finds a limit of the process's address space before etcd does, whose panic cannot be
+// recovered. etcd reserves the database's addresses at its start, so that it does not have to move
+// it later. They take no memory.
 func addressable(quota int64) error {
 	size := int64(backend.InitialMmapSize)
 	if quota != etcdstorage.DefaultQuotaBytes {
@@ -122,7 +129,8 @@ func addressable(quota int64) error {
 	}
 	space, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return fmt.Errorf("%d MiB of addresses for the database: %w; raise the limit of this process's addresses (ulimit -v, LimitAS=)", size>>20, err)
+		return fmt.Errorf("%d MiB of addresses for the database: %w; raise the limit of this process's addresses "+
+			"(ulimit -v, LimitAS=)", size>>20, err)
 	}
 	return unix.Munmap(space)
 }

@@ -1,10 +1,12 @@
-// Package embedded runs a single etcd member inside this process, for one replica that needs no etcd of its own. It listens nowhere: the only
-// way in is the Client, so no other process can read or change its data. Every write is synced to disk before it is answered, so a killed
-// process loses nothing that was recorded.
+// Package embedded runs a single etcd member inside this process, for one replica that needs no
+// etcd of its own. It listens nowhere: the only way in is the Client, so no other process can read
+// or change its data. Every write is synced to disk before it is answered, so a killed process
+// loses nothing that was recorded.
 //
-// Words: a Server is the running member. To look is to read its directory without changing it, and the State is what is there. To save is to
-// write a snapshot into a file, to restore is to make the directory anew from one, and to export is to make the data of a cluster, for its
-// Members, from it.
+// Words: a Server is the running member. To look is to read its directory without changing it, and
+// the State is what is there. To save is to write a snapshot into a file, to restore is to make the
+// directory anew from one, and to export is to make the data of a cluster, for its Members, from
+// it.
 package embedded
 
 import (
@@ -29,12 +31,14 @@ import (
 type Options struct {
 	// Dir holds its data and nothing else. It is made with mode 0700, or set to it.
 	Dir string
-	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes until records have expired. History
-	// is dropped, and the file made smaller, before that and then.
+	// Quota bounds the database, in bytes; 0 = 2 GiB. When it is used up, etcd takes no more writes
+	// until records have expired. History is dropped, and the file made smaller, before that and
+	// then.
 	Quota int64
 	// Logger gets etcd's errors, and before etcd ends the process the reason; nil = slog.Default().
 	Logger *slog.Logger
-	// Flush writes out what the Logger has buffered; nil = it buffers nothing. It is called before etcd ends the process.
+	// Flush writes out what the Logger has buffered; nil = it buffers nothing. It is called before
+	// etcd ends the process.
 	Flush func()
 
 	tidyEvery   time.Duration // 0 = defaultTidyEvery
@@ -44,7 +48,8 @@ type Options struct {
 const (
 	defaultQuota = 2 << 30
 	startTimeout = 60 * time.Second // a large database is read whole
-	// The history is for etcd's watches; nothing here reads it. It is compacted after five minutes, or when it is long (maxHistory).
+	// The history is for etcd's watches; nothing here reads it. It is compacted after five minutes,
+	// or when it is long (maxHistory).
 	history = "5m"
 	// The member's name in its data. It is not seen outside.
 	memberName  = "hooklock"
@@ -100,7 +105,8 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
 	}
 	s := &Server{etcd: etcd, client: inProcess(etcd.Server), lock: lock, found: found}
-	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger, now: time.Now}
+	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger,
+		now: time.Now}
 	s.tidier.files.lock = lock
 	s.tidier.files.note()
 	s.tidier.measure() // Space is known from the start
@@ -108,7 +114,8 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// inProcess returns etcd's client without a connection, which also takes a transaction in its wire form, as link.Committer.
+// inProcess returns etcd's client without a connection, which also takes a transaction in its wire
+// form, as link.Committer.
 func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
 	c := v3client.New(s)
 	c.KV = &directKV{c.KV, v3rpc.NewQuotaKVServer(s)}
@@ -219,31 +226,36 @@ type catchUp struct {
 
 const (
 	lookEvery = 100 * time.Millisecond
-	// standstill is for how many looks the log must not advance to count as ended. It is read in parts of up to 1 MiB, and between two of them
-	// a busy machine, or a disk, may take its time. A process that was stopped meanwhile has not looked.
+	// standstill is for how many looks the log must not advance to count as ended. It is read in
+	// parts of up to 1 MiB, and between two of them a busy machine, or a disk, may take its time. A
+	// process that was stopped meanwhile has not looked.
 	standstill = 50
 )
 
-// behind returns an error if the log ends before the database. etcd applies nothing that the database seems to have, so it would wait for ever
-// for a log that goes on from an earlier position. On a slow disk the log advances late.
+// behind returns an error if the log ends before the database. etcd applies nothing that the
+// database seems to have, so it would wait for ever for a log that goes on from an earlier
+// position. On a slow disk the log advances late.
 func (c *catchUp) behind(has uint64) error {
 	if has != c.has {
 		c.has, c.looks = has, 0
 	}
 	if c.looks++; has > c.first && has < c.kept && c.looks >= standstill {
-		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these are files that were copied from "+
+		return fmt.Errorf("its log is older than its database (%d of %d): the disk lost what it had kept, or these "+
+			"are files that were copied from "+
 			"a process that ran; %s", has, c.kept, whatToDo)
 	}
 	return nil
 }
 
-// boot starts the member. If it cannot write its first files, on a full disk above all, etcd logs why and panics with a text.
+// boot starts the member. If it cannot write its first files, on a full disk above all, etcd logs
+// why and panics with a text.
 func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case string:
-			err = fmt.Errorf("etcd: %s (the line before says why); free space there, or set data_dir to another place", p)
+			err = fmt.Errorf("etcd: %s (the line before says why); free space there, or set data_dir to another place",
+				p)
 		default:
 			panic(p)
 		}
@@ -264,7 +276,8 @@ func config(o Options) *embed.Config {
 	c.TickMs, c.ElectionMs = 50, 500
 	c.QuotaBackendBytes = o.Quota
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, history
-	// The raft log is kept in memory; grouped transactions make its entries large, and no follower has to catch up.
+	// The raft log is kept in memory; grouped transactions make its entries large, and no follower
+	// has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 500, 100
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger, o.Flush))
 	return c

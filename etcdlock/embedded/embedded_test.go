@@ -105,7 +105,8 @@ func TestSaysWhyEtcdGaveUp(t *testing.T) {
 	log := newLogger(slog.New(slog.NewTextHandler(&out, nil)), func() { flushed++ }).With(zap.String("member", "m"))
 	log.Info("talk")
 	log.Error("disk failed", zap.Int("code", 5))
-	if got := out.String(); strings.Contains(got, "talk") || !strings.Contains(got, "disk failed") || !strings.Contains(got, "code=5") || !strings.Contains(got, "member=m") {
+	if got := out.String(); strings.Contains(got, "talk") || !strings.Contains(got, "disk failed") ||
+		!strings.Contains(got, "code=5") || !strings.Contains(got, "member=m") {
 		t.Fatalf("got %q", got)
 	}
 	if flushed != 0 {
@@ -120,7 +121,8 @@ func TestSaysWhyEtcdGaveUp(t *testing.T) {
 	}
 }
 
-// etcd looks every 30 s for old files to delete, and would end the process where their folder is gone: that is too soon to make a backup by hand.
+// etcd looks every 30 s for old files to delete, and would end the process where their folder is
+// gone: that is too soon to make a backup by hand.
 func TestFilesThatAreGoneAreNoReasonToGiveUpWhileTheyCanStillBeCopied(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(slog.New(slog.NewTextHandler(&out, nil)), nil)
@@ -139,8 +141,10 @@ func TestFilesThatAreGoneAreNoReasonToGiveUpWhileTheyCanStillBeCopied(t *testing
 	for _, other := range []struct {
 		message string
 		err     error
-	}{{"failed to purge wal file", fs.ErrPermission}, {"failed to create WAL", fs.ErrNotExist}, {"failed to purge wal file", nil}} {
-		if harmless(zapcore.Entry{Level: zapcore.FatalLevel, Message: other.message}, []zapcore.Field{zap.Error(other.err)}) {
+	}{{"failed to purge wal file", fs.ErrPermission}, {"failed to create WAL",
+		fs.ErrNotExist}, {"failed to purge wal file", nil}} {
+		if harmless(zapcore.Entry{Level: zapcore.FatalLevel, Message: other.message},
+			[]zapcore.Field{zap.Error(other.err)}) {
 			t.Errorf("%q with %v ends nothing any more", other.message, other.err)
 		}
 	}

@@ -14,8 +14,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger passes on etcd's errors, and nothing else, because etcd logs much. Before etcd ends the process (a disk that fails, a damaged file)
-// it logs why at level fatal; the process then exits with status 1 as etcd wants it, because its state is not to be trusted.
+// newLogger passes on etcd's errors, and nothing else, because etcd logs much. Before etcd ends the
+// process (a disk that fails, a damaged file) it logs why at level fatal; the process then exits
+// with status 1 as etcd wants it, because its state is not to be trusted.
 func newLogger(to *slog.Logger, flush func()) *zap.Logger {
 	return zap.New(&core{LevelEnabler: zapcore.ErrorLevel, to: to, flush: flush}, zap.WithFatalHook(end{}))
 }
@@ -31,13 +32,15 @@ func (end) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 	os.Exit(1)
 }
 
-// harmless reports whether etcd could not list old files, as it does every 30 s, because their folder is gone: the tidier has reported that.
-// The process must go on, so that an operator who reads the log has more than these seconds to make a backup.
+// harmless reports whether etcd could not list old files, as it does every 30 s, because their
+// folder is gone: the tidier has reported that. The process must go on, so that an operator who
+// reads the log has more than these seconds to make a backup.
 func harmless(e zapcore.Entry, fields []zapcore.Field) bool {
-	return e.Level == zapcore.FatalLevel && strings.HasPrefix(e.Message, "failed to purge ") && slices.ContainsFunc(fields, func(f zapcore.Field) bool {
-		err, _ := f.Interface.(error)
-		return errors.Is(err, fs.ErrNotExist)
-	})
+	return e.Level == zapcore.FatalLevel && strings.HasPrefix(e.Message, "failed to purge ") &&
+		slices.ContainsFunc(fields, func(f zapcore.Field) bool {
+			err, _ := f.Interface.(error)
+			return errors.Is(err, fs.ErrNotExist)
+		})
 }
 
 // core is a zapcore.Core over slog.
@@ -81,7 +84,8 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// level demotes an error that every new member logs at its start: it tries again, and then it works.
+// level demotes an error that every new member logs at its start: it tries again, and then it
+// works.
 func level(e zapcore.Entry) slog.Level {
 	if e.Message == "failed to update storage version" {
 		return slog.LevelDebug

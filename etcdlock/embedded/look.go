@@ -20,7 +20,8 @@ type State struct {
 	Free   int64 // bytes of the disk that this user may still write
 }
 
-// Look checks whether Start could use dir, without changing anything in it. ErrInUse comes with a valid State; any other error says what to do.
+// Look checks whether Start could use dir, without changing anything in it. ErrInUse comes with a
+// valid State; any other error says what to do.
 func Look(dir string) (State, error) {
 	var s State
 	there, err := nearest(dir)
@@ -54,7 +55,8 @@ func nearest(dir string) (string, error) {
 		case err == nil:
 			return dir, nil
 		case !errors.Is(err, fs.ErrNotExist) || parent == dir:
-			return "", fmt.Errorf("look at the data directory: %w; set data_dir to a directory that this user may use", err)
+			return "", fmt.Errorf("look at the data directory: %w; set data_dir to a directory that this user may use",
+				err)
 		default:
 			dir = parent
 		}

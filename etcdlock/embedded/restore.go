@@ -15,7 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// bump is by how much at least the revision grows when a snapshot is restored: more than can have been written since it was made.
+// bump is by how much at least the revision grows when a snapshot is restored: more than can have
+// been written since it was made.
 const bump = 1_000_000_000
 
 // RestoreOptions say what is restored, and where.
@@ -33,8 +34,9 @@ type Restored struct {
 	Kept     string // the folder to which the previous data was moved; "" if there was none
 }
 
-// Restore makes the embedded etcd's data anew from a snapshot. It changes nothing before the new data is whole. Fencing tokens are revisions, so
-// the revision goes up to beyond every one that was given out: tokens grow, also after a second restore of one snapshot.
+// Restore makes the embedded etcd's data anew from a snapshot. It changes nothing before the new
+// data is whole. Fencing tokens are revisions, so the revision goes up to beyond every one that was
+// given out: tokens grow, also after a second restore of one snapshot.
 func Restore(o RestoreOptions) (Restored, error) {
 	lock, err := prepare(o.Dir)
 	if err != nil {
@@ -64,7 +66,8 @@ func Restore(o RestoreOptions) (Restored, error) {
 		return Restored{}, fmt.Errorf("move the data before out of the way: %w", err)
 	}
 	if err := os.Rename(filepath.Join(fresh, "member"), member); err != nil {
-		return Restored{}, errors.Join(fmt.Errorf("put the restored data into its place: %w", err), putBack(done.Kept, member))
+		return Restored{}, errors.Join(fmt.Errorf("put the restored data into its place: %w", err),
+			putBack(done.Kept, member))
 	}
 	return done, nil
 }
@@ -91,7 +94,8 @@ func ParseMembers(texts []string) ([]Member, error) {
 		u, err := url.Parse(peer)
 		switch {
 		case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Port() == "", strings.Trim(u.Path, "/") != "":
-			return nil, fmt.Errorf("%q is no member: write NAME=URL, as etcd-0=https://10.0.0.1:2380, with the URL at which the other members reach it", text)
+			return nil, fmt.Errorf("%q is no member: write NAME=URL, as etcd-0=https://10.0.0.1:2380, with the URL "+
+				"at which the other members reach it", text)
 		case name == "", name != filepath.Base(name), strings.HasPrefix(name, "."):
 			return nil, fmt.Errorf("%q is no member: its name is the name of a folder, too", text)
 		case seen[name], seen[peer]:
@@ -106,12 +110,14 @@ func ParseMembers(texts []string) ([]Member, error) {
 	return members, nil
 }
 
-// Export makes the data of an etcd cluster with these members out of the embedded etcd's, a folder for each below to. The embedded etcd must
-// not run, so that nothing is recorded that the new cluster lacks; its data is not changed. It returns the new cluster's revision.
+// Export makes the data of an etcd cluster with these members out of the embedded etcd's, a folder
+// for each below to. The embedded etcd must not run, so that nothing is recorded that the new
+// cluster lacks; its data is not changed. It returns the new cluster's revision.
 func Export(ctx context.Context, from Options, to string, members []Member, now time.Time) (revision int64, err error) {
 	switch s, err := Look(from.Dir); {
 	case errors.Is(err, ErrInUse):
-		return 0, fmt.Errorf("data directory %s is %w: stop it first, or what it records meanwhile is lost to the new cluster", from.Dir, err)
+		return 0, fmt.Errorf("data directory %s is %w: stop it first, or what it records meanwhile is lost to the "+
+			"new cluster", from.Dir, err)
 	case err != nil:
 		return 0, err
 	case s.Size == 0:
@@ -122,7 +128,8 @@ func Export(ctx context.Context, from Options, to string, members []Member, now 
 	}
 	for _, m := range members {
 		if _, err := os.Stat(filepath.Join(to, m.Name)); err == nil {
-			return 0, fmt.Errorf("%s is there already; remove it, or export to another folder", filepath.Join(to, m.Name))
+			return 0, fmt.Errorf("%s is there already; remove it, or export to another folder",
+				filepath.Join(to, m.Name))
 		}
 	}
 	file := filepath.Join(to, "export.db")
@@ -171,7 +178,8 @@ func unpack(file, dir string, m Member, all []Member, now time.Time) (revision i
 	if err != nil {
 		return 0, fmt.Errorf("read the backup: %w", err)
 	}
-	// The time is used because one snapshot may be restored twice, with tokens given out between. No etcd writes a million revisions a second.
+	// The time is used because one snapshot may be restored twice, with tokens given out between.
+	// No etcd writes a million revisions a second.
 	revision = max(status.Revision+bump, now.UnixMicro())
 	var cluster []string
 	for _, member := range all {

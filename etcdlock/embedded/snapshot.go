@@ -11,8 +11,9 @@ import (
 	"sync"
 )
 
-// Snapshot returns a consistent copy of the database as of now, in the format of etcd's own snapshots, which etcdutl reads, too. Until it is
-// closed the database is not defragmented, and grows with what is written meanwhile, so read it swiftly. It ends with ctx.
+// Snapshot returns a consistent copy of the database as of now, in the format of etcd's own
+// snapshots, which etcdutl reads, too. Until it is closed the database is not defragmented, and
+// grows with what is written meanwhile, so read it swiftly. It ends with ctx.
 func (s *Server) Snapshot(ctx context.Context) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.tidier.copying.RLock()
@@ -37,7 +38,8 @@ func (c *copied) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Save writes a snapshot into file, with mode 0600. An existing file is replaced when the new one is whole and safe on disk, not before.
+// Save writes a snapshot into file, with mode 0600. An existing file is replaced when the new one
+// is whole and safe on disk, not before.
 func Save(file string, fill func(io.Writer) error) (size int64, err error) {
 	part, err := os.OpenFile(file+".part", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {

@@ -79,7 +79,8 @@ func TestWhatABackupHasIsThereAfterARestoreAndRevisionsGrow(t *testing.T) {
 	}
 	last := put(t, s, "k", "after the backup")
 	stop(t, s)
-	if _, err := Restore(RestoreOptions{File: file, Dir: dir, Now: someday}); err == nil || !strings.Contains(err.Error(), "has data") {
+	if _, err := Restore(RestoreOptions{File: file, Dir: dir, Now: someday}); err == nil ||
+		!strings.Contains(err.Error(), "has data") {
 		t.Fatalf("over data: %v", err)
 	}
 	done := restore(t, RestoreOptions{File: file, Dir: dir, Replace: true, Now: someday})
@@ -132,7 +133,8 @@ func TestTheSecondRestoreOfOneBackupGoesBeyondWhatTheFirstGaveOut(t *testing.T) 
 func TestAClockThatIsBehindDoesNotTakeRevisionsBack(t *testing.T) {
 	s := startIn(t, filepath.Join(t.TempDir(), "data"))
 	before := put(t, s, "k", "v")
-	done := restore(t, RestoreOptions{File: backup(t, s), Dir: filepath.Join(t.TempDir(), "data"), Now: time.Unix(0, 0)})
+	done := restore(t, RestoreOptions{File: backup(t, s), Dir: filepath.Join(t.TempDir(), "data"),
+		Now: time.Unix(0, 0)})
 	if done.Revision != before+bump {
 		t.Errorf("%d after %d", done.Revision, before)
 	}
@@ -143,7 +145,8 @@ func TestARestoreFromADamagedBackupChangesNothing(t *testing.T) {
 	s := startIn(t, dir)
 	put(t, s, "k", "v")
 	file := backup(t, s)
-	if _, err := Restore(RestoreOptions{File: file, Dir: dir, Replace: true, Now: someday}); err == nil || !strings.Contains(err.Error(), "in use by another hooklock") {
+	if _, err := Restore(RestoreOptions{File: file, Dir: dir, Replace: true, Now: someday}); err == nil ||
+		!strings.Contains(err.Error(), "in use by another hooklock") {
 		t.Errorf("while it runs: %v", err)
 	}
 	stop(t, s)
@@ -153,14 +156,16 @@ func TestARestoreFromADamagedBackupChangesNothing(t *testing.T) {
 	}
 	flipped := append([]byte(nil), good...)
 	flipped[len(flipped)/2] ^= 1
-	for what, content := range map[string][]byte{"cut off": good[:len(good)-512], "damaged": flipped, "checksum is missing": []byte("no backup"), "": nil} {
+	for what, content := range map[string][]byte{"cut off": good[:len(good)-512], "damaged": flipped,
+		"checksum is missing": []byte("no backup"), "": nil} {
 		bad := filepath.Join(t.TempDir(), "bad.db")
 		if content != nil {
 			if err := os.WriteFile(bad, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Restore(RestoreOptions{File: bad, Dir: dir, Replace: true, Now: someday}); err == nil || !strings.Contains(err.Error(), "backup") {
+		if _, err := Restore(RestoreOptions{File: bad, Dir: dir, Replace: true, Now: someday}); err == nil ||
+			!strings.Contains(err.Error(), "backup") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -267,7 +272,8 @@ func TestMembersAreReadStrictly(t *testing.T) {
 		t.Errorf("%v %v", got, err)
 	}
 	for _, bad := range [][]string{
-		nil, {""}, {"etcd-0"}, {"etcd-0="}, {"=http://a:1"}, {"a/b=http://a:1"}, {"..=http://a:1"}, {"a=a:2380"}, {"a=http://a"}, {"a=http://a:1/x"},
+		nil, {""}, {"etcd-0"}, {"etcd-0="}, {"=http://a:1"}, {"a/b=http://a:1"}, {"..=http://a:1"}, {"a=a:2380"},
+		{"a=http://a"}, {"a=http://a:1/x"},
 		{"a=http://a:1", "a=http://b:1"}, {"a=http://a:1", "b=http://a:1"},
 	} {
 		if got, err := ParseMembers(bad); err == nil {

@@ -20,15 +20,19 @@ import (
 
 // Space is how full the database is.
 type Space struct {
-	Size  int64 // of its file, bytes; etcd compares this with the quota
-	InUse int64 // bytes of the file that hold something; the rest is used again, and only a defragmentation gives it back
+	Size int64 // of its file, bytes; etcd compares this with the quota
+	// bytes of the file that hold something; the rest is used again, and only a defragmentation
+	// gives it back
+	InUse int64
 	Quota int64 // bytes
-	// Growth is by how many bytes an hour what is in use grew in the last day, or since the start; GrowthKnown is false in the first 20 minutes.
+	// Growth is by how many bytes an hour what is in use grew in the last day, or since the start;
+	// GrowthKnown is false in the first 20 minutes.
 	Growth      float64
 	GrowthKnown bool
 	// Full says that etcd takes no more writes: its alarm NOSPACE is raised.
 	Full bool
-	// Deleted says that its files were deleted or replaced: what is recorded, and what still will be, is lost when this process ends.
+	// Deleted says that its files were deleted or replaced: what is recorded, and what still will
+	// be, is lost when this process ends.
 	Deleted bool
 }
 
@@ -43,7 +47,8 @@ func (s Space) String() string {
 		text += "; it is full, and nothing new is taken until records have expired or etcd.embedded.quota is raised"
 	}
 	if s.Deleted {
-		text += "; its files were deleted, and what is recorded is lost when this process ends: hooklock embedded backup copies it now"
+		text += "; its files were deleted, and what is recorded is lost when this process ends: hooklock embedded " +
+			"backup copies it now"
 	}
 	return text
 }
@@ -54,8 +59,9 @@ func (s Space) reclaimable() int64 { return s.Size - s.InUse }
 // crowded reports whether the file has so little room left that history has to go at once.
 func (s Space) crowded() bool { return s.Size >= s.Quota/4*3 }
 
-// worthwhile reports whether to defragment, during which etcd answers no request. Before the alarm it must be short, so little may be in use.
-// Under the alarm nothing can get worse, but it must help for a while.
+// worthwhile reports whether to defragment, during which etcd answers no request. Before the alarm
+// it must be short, so little may be in use. Under the alarm nothing can get worse, but it must
+// help for a while.
 func (s Space) worthwhile() bool {
 	return s.reclaimable() >= s.Quota/2 || s.Full && s.reclaimable() >= s.Quota/10
 }
@@ -65,21 +71,26 @@ func (s Space) roomy() bool { return s.Size <= s.Quota/10*9 }
 
 const (
 	defaultTidyEvery = time.Second
-	// tidyRest is the number of looks from one compaction to the next while there is room for writes: if the records themselves fill the quota,
-	// each compaction reads all of them and frees nothing.
+	// tidyRest is the number of looks from one compaction to the next while there is room for
+	// writes: if the records themselves fill the quota, each compaction reads all of them and frees
+	// nothing.
 	tidyRest = 30
-	// maxHistory is the number of revisions after which history goes: for a read of a workflow's queue, etcd looks at each entry that was
-	// removed since the last compaction, 0.1 µs each, and a hot workflow leaves a thousand a second.
+	// maxHistory is the number of revisions after which history goes: for a read of a workflow's
+	// queue, etcd looks at each entry that was removed since the last compaction, 0.1 µs each, and
+	// a hot workflow leaves a thousand a second.
 	maxHistory = 20_000
-	// A compaction reads all that is in use, so a large database needs one revision for each inUsePerRevision bytes first: with a million
-	// records a compaction takes seconds of CPU, and those of etcd itself, every five minutes, have to do.
+	// A compaction reads all that is in use, so a large database needs one revision for each
+	// inUsePerRevision bytes first: with a million records a compaction takes seconds of CPU, and
+	// those of etcd itself, every five minutes, have to do.
 	inUsePerRevision = 8 << 10
-	// recentLooks is for how many looks, at least, history is kept for watches that are behind: a watch whose history is gone begins anew.
+	// recentLooks is for how many looks, at least, history is kept for watches that are behind: a
+	// watch whose history is gone begins anew.
 	recentLooks = 10
 )
 
-// tidier makes room in a database that only this process can reach: near the quota, and if history is long, it compacts what etcd's own
-// compaction would keep for some minutes, defragments, and disarms the alarm when there is room again.
+// tidier makes room in a database that only this process can reach: near the quota, and if history
+// is long, it compacts what etcd's own compaction would keep for some minutes, defragments, and
+// disarms the alarm when there is room again.
 type tidier struct {
 	server  *etcdserver.EtcdServer
 	client  *clientv3.Client
@@ -95,7 +106,8 @@ type tidier struct {
 	rest      int   // looks until the next compaction
 	compacted int64 // revision of the last one
 
-	// copying is held for reading by snapshots: a defragmentation waits for them, and everything else for the defragmentation.
+	// copying is held for reading by snapshots: a defragmentation waits for them, and everything
+	// else for the defragmentation.
 	copying sync.RWMutex
 
 	now func() time.Time
@@ -124,7 +136,8 @@ func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// look does what is needed now. A compaction frees pages in the background; the looks after it find them.
+// look does what is needed now. A compaction frees pages in the background; the looks after it find
+// them.
 func (t *tidier) look(ctx context.Context) error {
 	if t.lost() { // etcd would panic at the first file that it cannot create
 		return nil
@@ -151,8 +164,8 @@ func (t *tidier) look(ctx context.Context) error {
 	return nil
 }
 
-// lost reports, and logs once, that the directory was deleted or replaced. The open files work, on the disk as well, for as long as this
-// process lives, and no other process can ever read them.
+// lost reports, and logs once, that the directory was deleted or replaced. The open files work, on
+// the disk as well, for as long as this process lives, and no other process can ever read them.
 func (t *tidier) lost() bool {
 	switch {
 	case t.space().Deleted:
@@ -163,8 +176,10 @@ func (t *tidier) lost() bool {
 	t.mu.Lock()
 	t.last.Deleted = true
 	t.mu.Unlock()
-	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost when this process ends, which will be soon, "+
-		"so nothing is parked any more; hooklock embedded backup copies it now, and hooklock embedded restore brings it back; where admin.token was deleted, too, add a token with "+
+	t.log.Error("etcd.deleted", "advice", "its files were deleted or replaced under it: what is recorded is lost "+
+		"when this process ends, which will be soon, "+
+		"so nothing is parked any more; hooklock embedded backup copies it now, and hooklock embedded restore "+
+		"brings it back; where admin.token was deleted, too, add a token with "+
 		"the scopes read and write to admin.tokens, reload with SIGHUP, and name its file with --token-file")
 	return true
 }
@@ -191,7 +206,8 @@ func (t *tidier) space() Space {
 	return t.last
 }
 
-// alarms returns the alarms that stop writes. After a restore they are of the member that was backed up.
+// alarms returns the alarms that stop writes. After a restore they are of the member that was
+// backed up.
 func (t *tidier) alarms() []*pb.AlarmMember {
 	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
 }
@@ -211,14 +227,16 @@ func (t *tidier) compact(ctx context.Context, revision int64) error {
 	if revision == t.compacted || t.compacting() {
 		return nil
 	}
-	if _, err := t.client.Compact(ctx, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // by etcd itself
+	// by etcd itself
+	if _, err := t.client.Compact(ctx, revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact: %w", err)
 	}
 	t.rest, t.compacted = tidyRest, revision
 	return nil
 }
 
-// compacting reports whether the last compaction is still at work: another one would wait behind it, and read everything again.
+// compacting reports whether the last compaction is still at work: another one would wait behind
+// it, and read everything again.
 func (t *tidier) compacting() bool {
 	tx := t.server.Backend().ReadTx()
 	tx.RLock()
@@ -228,7 +246,8 @@ func (t *tidier) compacting() bool {
 	return finished < scheduled
 }
 
-// settle commits a change of nothing: a page that was freed is counted as free one commit later, and under the alarm there are no other writes.
+// settle commits a change of nothing: a page that was freed is counted as free one commit later,
+// and under the alarm there are no other writes.
 func (t *tidier) settle() {
 	backend := t.server.Backend()
 	tx := backend.BatchTx()
@@ -250,7 +269,8 @@ func (t *tidier) defragment() error {
 		return fmt.Errorf("defragment: %w; the disk needs as much free space as is in use, %d bytes", err, before.InUse)
 	}
 	t.files.note()
-	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measure().Size, "quota", t.quota, "took_ms", time.Since(began).Milliseconds())
+	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measure().Size, "quota", t.quota, "took_ms",
+		time.Since(began).Milliseconds())
 	return nil
 }
 

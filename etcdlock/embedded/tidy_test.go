@@ -39,11 +39,13 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// small starts an etcd with a small quota that looks after itself every so often, or never: then the test does.
+// small starts an etcd with a small quota that looks after itself every so often, or never: then
+// the test does.
 func small(t *testing.T, dir string, every time.Duration) (*Server, *lines) {
 	t.Helper()
 	log := &lines{}
-	s, err := Start(Options{Dir: dir, Quota: smallQuota, Logger: slog.New(slog.NewTextHandler(log, nil)), tidyEvery: every})
+	s, err := Start(Options{Dir: dir, Quota: smallQuota, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		tidyEvery: every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +147,8 @@ func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s, _ := small(t, dir, never)
 	ctx := within(t)
-	// What is written leaves gaps in the file, more of them where the machine is slow. Once a defragmentation has taken those, it is the
-	// records that fill it.
+	// What is written leaves gaps in the file, more of them where the machine is slow. Once a
+	// defragmentation has taken those, it is the records that fill it.
 	for round := 0; !s.Space().Full; round++ {
 		fill(t, s, func(n int) string { return fmt.Sprintf("record %d in round %d", n, round) })
 		for range 3 * tidyRest {
@@ -178,7 +180,8 @@ func TestARaisedQuotaEndsTheAlarm(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Start(Options{Dir: dir, Quota: 4 * smallQuota, Logger: slog.New(slog.DiscardHandler), tidyEvery: 50 * time.Millisecond})
+	s, err := Start(Options{Dir: dir, Quota: 4 * smallQuota, Logger: slog.New(slog.DiscardHandler),
+		tidyEvery: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

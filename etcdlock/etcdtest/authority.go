@@ -35,8 +35,10 @@ func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb, dir: tb.TempDir(), key: newKey(tb)}
 	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
 	if err != nil {
@@ -46,8 +48,8 @@ func NewAuthority(tb testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate for 127.0.0.1 and the host name, whose common name is name: good for a server, and for the client that etcd takes for the
-// user of that name.
+// Issue signs a certificate for 127.0.0.1 and the host name, whose common name is name: good for a
+// server, and for the client that etcd takes for the user of that name.
 func (a *Authority) Issue(name string) Certificate {
 	a.tb.Helper()
 	key := newKey(a.tb)
@@ -56,8 +58,10 @@ func (a *Authority) Issue(name string) Certificate {
 		a.tb.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:  []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
@@ -71,7 +75,8 @@ func (a *Authority) Issue(name string) Certificate {
 	return Certificate{a.write(name+".pem", "CERTIFICATE", der), a.write(name+".key", "PRIVATE KEY", private)}
 }
 
-// Client is what a client needs that trusts this authority and shows c; the zero Certificate shows none.
+// Client is what a client needs that trusts this authority and shows c; the zero Certificate shows
+// none.
 func (a *Authority) Client(c Certificate) *tls.Config {
 	a.tb.Helper()
 	t := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}

@@ -1,4 +1,5 @@
-// Package etcdtest gives tests a real etcd that is ready in a tenth of a second, and a connection to it that can be disturbed.
+// Package etcdtest gives tests a real etcd that is ready in a tenth of a second, and a connection
+// to it that can be disturbed.
 package etcdtest
 
 import (
@@ -42,7 +43,8 @@ func StartCluster(tb testing.TB, n int) []*Etcd {
 	configs, names := make([]*embed.Config, n), make([]string, n)
 	for i := range configs {
 		cfg := newConfig(tb)
-		cfg.Name, cfg.TickMs, cfg.ElectionMs = fmt.Sprintf("m%d", i), 50, 500 // apart from each other, members need more time for an election
+		// apart from each other, members need more time for an election
+		cfg.Name, cfg.TickMs, cfg.ElectionMs = fmt.Sprintf("m%d", i), 50, 500
 		cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
 		cfg.AdvertisePeerUrls = cfg.ListenPeerUrls
 		cfg.ListenClientUrls = []url.URL{{Scheme: "http", Host: freeAddress(tb)}}
@@ -101,7 +103,8 @@ func freeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// Start runs an etcd for tb, on a fresh directory. It does not sync to disk: do not use it to measure, or to test a power cut.
+// Start runs an etcd for tb, on a fresh directory. It does not sync to disk: do not use it to
+// measure, or to test a power cut.
 func Start(tb testing.TB) *Etcd { tb.Helper(); return start(tb, func(*embed.Config) {}, nil) }
 
 // StartSynced is Start with a disk that is synced, for benchmarks.
@@ -128,7 +131,8 @@ func StartWithRequestBytes(tb testing.TB, n uint) *Etcd {
 	return start(tb, func(c *embed.Config) { c.MaxRequestBytes = n }, nil)
 }
 
-// start runs a member with what change makes of its configuration. t is what clients need for it, nil where it is plain.
+// start runs a member with what change makes of its configuration. t is what clients need for it,
+// nil where it is plain.
 func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()
 	cfg := newConfig(tb)
@@ -189,7 +193,8 @@ func dial(tb testing.TB, c clientv3.Config) *clientv3.Client {
 	return client
 }
 
-// MakeRoom ends a NOSPACE alarm as an operator would: it deletes the key "fill", compacts, defragments and disarms the alarm.
+// MakeRoom ends a NOSPACE alarm as an operator would: it deletes the key "fill", compacts,
+// defragments and disarms the alarm.
 func (e *Etcd) MakeRoom(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -224,7 +229,8 @@ func (e *Etcd) MakeRoom(tb testing.TB) {
 	}
 }
 
-// RaiseCorrupt raises the alarm CORRUPT of a member, as etcd does when its data differs from that of the others, and returns what disarms it.
+// RaiseCorrupt raises the alarm CORRUPT of a member, as etcd does when its data differs from that
+// of the others, and returns what disarms it.
 func (e *Etcd) RaiseCorrupt(tb testing.TB) (disarm func()) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -237,7 +243,8 @@ func (e *Etcd) RaiseCorrupt(tb testing.TB) (disarm func()) {
 		tb.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		if _, err := e.Client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: alarm.MemberID, Alarm: alarm.Alarm}); err != nil {
+		if _, err := e.Client.AlarmDisarm(ctx,
+			&clientv3.AlarmMember{MemberID: alarm.MemberID, Alarm: alarm.Alarm}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -292,7 +299,8 @@ func (e *Etcd) Expire(tb testing.TB, prefix string) {
 		return err == nil && len(found.Kvs) > 0
 	})
 	for _, kv := range found.Kvs {
-		if _, err := e.Client.Revoke(ctx, clientv3.LeaseID(kv.Lease)); err != nil && (kv.Lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound)) {
+		if _, err := e.Client.Revoke(ctx, clientv3.LeaseID(kv.Lease)); err != nil &&
+			(kv.Lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound)) {
 			tb.Fatal(err)
 		}
 	}

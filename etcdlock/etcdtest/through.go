@@ -7,7 +7,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Through sends a transaction that a test has taken hold of. A type that replaces a client's KV embeds one, because link.Commit bypasses the KV.
+// Through sends a transaction that a test has taken hold of. A type that replaces a client's KV
+// embeds one, because link.Commit bypasses the KV.
 type Through struct{ remote pb.KVClient }
 
 // ThroughOf returns a Through that sends by c.

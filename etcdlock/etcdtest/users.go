@@ -10,7 +10,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// User and Password are who may touch the keys below the prefix that StartWithUsers was given, and nothing else.
+// User and Password are who may touch the keys below the prefix that StartWithUsers was given, and
+// nothing else.
 const (
 	User     = "hooklock"
 	Password = "correct horse"
@@ -30,8 +31,8 @@ func StartWithUsers(tb testing.TB, prefix string) *Etcd {
 	return e
 }
 
-// StartWithCertificates runs an etcd that takes the common name of a client's certificate for the user; User may touch the keys below
-// prefix, and nothing else.
+// StartWithCertificates runs an etcd that takes the common name of a client's certificate for the
+// user; User may touch the keys below prefix, and nothing else.
 func StartWithCertificates(tb testing.TB, a *Authority, prefix string) *Etcd {
 	tb.Helper()
 	server := a.Issue("etcd")
@@ -56,7 +57,8 @@ func (e *Etcd) addUsers(tb testing.TB, prefix string) {
 		func() error { _, err := c.UserGrantRole(ctx, root, root); return err },
 		func() error { _, err := c.RoleAdd(ctx, User); return err },
 		func() error {
-			_, err := c.RoleGrantPermission(ctx, User, prefix+"/", clientv3.GetPrefixRangeEnd(prefix+"/"), clientv3.PermissionType(clientv3.PermReadWrite))
+			_, err := c.RoleGrantPermission(ctx, User, prefix+"/", clientv3.GetPrefixRangeEnd(prefix+"/"),
+				clientv3.PermissionType(clientv3.PermReadWrite))
 			return err
 		},
 		func() error { _, err := c.UserAdd(ctx, User, Password); return err },
@@ -69,7 +71,8 @@ func (e *Etcd) addUsers(tb testing.TB, prefix string) {
 	}
 }
 
-// ForgetTokens makes etcd refuse all tokens of User that it has given out, as a restart does, or five minutes without a request.
+// ForgetTokens makes etcd refuse all tokens of User that it has given out, as a restart does, or
+// five minutes without a request.
 func (e *Etcd) ForgetTokens(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -17,8 +17,8 @@ const (
 	gone         // they are lost; the connection looks healthy
 )
 
-// Wire carries TCP connections to one address and disturbs them when it is told to. A connection that has lost bytes is of no more
-// use: Cut it before opening the Wire again.
+// Wire carries TCP connections to one address and disturbs them when it is told to. A connection
+// that has lost bytes is of no more use: Cut it before opening the Wire again.
 type Wire struct {
 	// Endpoint is where it listens, host:port.
 	Endpoint string
@@ -64,7 +64,8 @@ func NewWireAt(tb testing.TB, at, target string) *Wire {
 	return w
 }
 
-// Blackhole holds all bytes back while on; new connections are taken and get no further. What was sent meanwhile arrives afterwards.
+// Blackhole holds all bytes back while on; new connections are taken and get no further. What was
+// sent meanwhile arrives afterwards.
 func (w *Wire) Blackhole(on bool) {
 	p := open
 	if on {
@@ -115,10 +116,12 @@ func (w *Wire) Reset() {
 	}
 }
 
-// SwallowRequest springs when a request with marker in it comes by: it and everything after it is lost. The channel is then closed.
+// SwallowRequest springs when a request with marker in it comes by: it and everything after it is
+// lost. The channel is then closed.
 func (w *Wire) SwallowRequest(marker string) <-chan struct{} { return w.lay(marker, gone, open) }
 
-// SwallowAnswer springs when a request with marker in it comes by: it goes through, and every answer from then on is lost.
+// SwallowAnswer springs when a request with marker in it comes by: it goes through, and every
+// answer from then on is lost.
 func (w *Wire) SwallowAnswer(marker string) <-chan struct{} { return w.lay(marker, open, gone) }
 
 // HoldRequest is SwallowRequest, but what was held arrives after Blackhole(false).

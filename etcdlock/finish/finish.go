@@ -18,7 +18,8 @@ const (
 	CodeLockLost    = string(idem.DecisionLockLost) // its process is dead
 )
 
-// Policy is the name under which an execution is aborted at its max_duration, or because a newer one replaces it.
+// Policy is the name under which an execution is aborted at its max_duration, or because a newer
+// one replaces it.
 const Policy = "policy"
 
 // Finisher makes the transactions that end executions. It is safe for concurrent use.
@@ -30,16 +31,19 @@ type Finisher struct {
 	Sender *commit.Sender
 }
 
-// Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free afterwards.
+// Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free
+// afterwards.
 type Ending func(record protocol.Leased, cool *protocol.Cooling) protocol.Op
 
 // Ended is an execution that ends.
 type Ended struct {
 	Lock *idem.Lock
-	// RestsSince is a revision that says of a parked execution that its latest try has ended; 0: none does.
+	// RestsSince is a revision that says of a parked execution that its latest try has ended; 0:
+	// none does.
 	RestsSince int64
 	Record     *idem.Record
-	// Writer marks the record: a caller that has to recognise its own record gives a writer of its own.
+	// Writer marks the record: a caller that has to recognise its own record gives a writer of its
+	// own.
 	Writer string
 }
 
@@ -72,9 +76,10 @@ func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol
 	return request, nil
 }
 
-// Reduce leaves out of r and of l, with which it is written, what they can do without. refusals is how often etcd has refused them for their size: after the
-// first refusal duplicates get the status alone of the answer, after the next ones what only tells of the execution is missing too. It changes r, and returns
-// l or a copy of it.
+// Reduce leaves out of r and of l, with which it is written, what they can do without. refusals is
+// how often etcd has refused them for their size: after the first refusal duplicates get the status
+// alone of the answer, after the next ones what only tells of the execution is missing too. It
+// changes r, and returns l or a copy of it.
 func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 	if refusals > 0 && r.Answer != nil {
 		r.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes}
@@ -91,8 +96,9 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 	return &small
 }
 
-// record returns the record as it is stored, with the leases that it is on. An answer that does not settle its event stays in the record, which the next attempt
-// replaces: apart, those of a hundred attempts would be there at a time.
+// record returns the record as it is stored, with the leases that it is on. An answer that does not
+// settle its event stays in the record, which the next attempt replaces: apart, those of a hundred
+// attempts would be there at a time.
 func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
 	l, r, writer := e.Lock, e.Record, e.Writer
 	var answer []byte
@@ -118,7 +124,8 @@ func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased
 	if answer == nil {
 		return stored, nil
 	}
-	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindAnswers, r.Execution), Leased: protocol.Leased{Value: answer}}
+	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindAnswers, r.Execution),
+		Leased: protocol.Leased{Value: answer}}
 	stored.Apart.Lease, err = f.Leases.Take(ctx, l.ReplayFor, "", nil)
 	return stored, err
 }
@@ -127,7 +134,8 @@ func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased
 // parked is asked about by the worker that runs it, and an end by a person is not corrected.
 func (e *Ended) leavesQuestion() bool {
 	by := e.Record.Abort
-	return e.Lock.Question != nil && e.Lock.Parked == nil && e.Record.Outcome == idem.Unknown && (by == nil || by.By == Policy)
+	return e.Lock.Question != nil && e.Lock.Parked == nil && e.Record.Outcome == idem.Unknown &&
+		(by == nil || by.By == Policy)
 }
 
 // delay returns for how long the lock stays closed after the end; 0 = it is free at once.
@@ -141,10 +149,10 @@ func (f *Finisher) delay(e *Ended) time.Duration {
 	return 0
 }
 
-// mayStillRun reports whether the upstream may still work on an execution that ends. For a parked one
-// its latest try says so: the record has the outcome of all of them. If it rests between tries, the
-// age of what etcd says of that counts, and not Last.At: a clock that is an hour ahead would open the
-// lock while the upstream is at work.
+// mayStillRun reports whether the upstream may still work on an execution that ends. For a parked
+// one its latest try says so: the record has the outcome of all of them. If it rests between tries,
+// the age of what etcd says of that counts, and not Last.At: a clock that is an hour ahead would
+// open the lock while the upstream is at work.
 func (f *Finisher) mayStillRun(e *Ended) bool {
 	l, r, p := e.Lock, e.Record, e.Lock.Parked
 	switch {
@@ -158,23 +166,27 @@ func (f *Finisher) mayStillRun(e *Ended) bool {
 	return p.Last != nil && p.Last.Outcome == idem.Unknown && f.Pool.Age(e.RestsSince) < l.ReleaseDelay
 }
 
-// coolDown makes the cooling lock on a new lease. If its transaction gets no answer, the lease is left to run out: the transaction may yet use it.
+// coolDown makes the cooling lock on a new lease. If its transaction gets no answer, the lease is
+// left to run out: the transaction may yet use it.
 func (f *Finisher) coolDown(ctx context.Context, l *idem.Lock, delay time.Duration) (*protocol.Cooling, error) {
 	lease, err := f.Pool.NewLease(ctx, delay)
 	if err != nil {
 		return nil, err
 	}
 	cold := *l
-	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(delay).Round(time.Millisecond), protocol.HoldAlive(l.Execution)
+	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(delay).Round(time.Millisecond),
+		protocol.HoldAlive(l.Execution)
 	cold.Cancel, cold.Parked, cold.Limit = nil, nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Cooling{Lock: protocol.Leased{Value: value}, Hold: protocol.Leased{Value: protocol.EncodeHold(l.Holder, cold.CoolUntil), Lease: lease}}, nil
+	return &protocol.Cooling{Lock: protocol.Leased{Value: value},
+		Hold: protocol.Leased{Value: protocol.EncodeHold(l.Holder, cold.CoolUntil), Lease: lease}}, nil
 }
 
-// DeadLetter returns the index entry that stays of a parked execution that ended with r; nil = none.
+// DeadLetter returns the index entry that stays of a parked execution that ended with r; nil =
+// none.
 func DeadLetter(l *idem.Lock, r *idem.Record) *protocol.Leased {
 	if !r.RequestKept {
 		return nil

@@ -89,7 +89,8 @@ func LockFor(workflow, event string) idem.Lock {
 	return idem.Lock{
 		Entry: idem.Entry{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
-			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
+			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1,
+			StartedAt: time.Now(), Retention: time.Hour,
 		},
 	}
 }
@@ -136,7 +137,8 @@ func MustHold(tb testing.TB, s idem.Ledger, l idem.Lock, ttl time.Duration) *own
 }
 
 // TryEnqueue enqueues.
-func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.Place, seen *idem.Seen, err error) {
+func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.Place, seen *idem.Seen,
+	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
 	err = Applied(func() (err error) { place, seen, err = s.Enqueue(ctx, l, prev, behind); return err })
@@ -192,18 +194,21 @@ func InTurn(ctx context.Context, p *InQueue, l idem.Lock) (held idem.Held, err e
 func Success(body string) idem.End {
 	return idem.End{
 		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
-		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte(body)},
+		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true,
+			Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte(body)},
 	}
 }
 
 // Failure is an end after which the event may run again.
 func Failure() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
+	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_status"}}
 }
 
 // UnknownEnd is the end of a call that may have been executed.
 func UnknownEnd() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: string(idem.DecisionUpstreamFailed)}}
+	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: string(idem.DecisionUpstreamFailed)}}
 }
 
 // MustSettle settles with a success.
@@ -316,7 +321,8 @@ func CallbackOf(l *idem.Lock) idem.Callback {
 // KeysBelow lists the keys with a prefix.
 func KeysBelow(tb testing.TB, e *etcdtest.Etcd, prefix string) (keys []string) {
 	tb.Helper()
-	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), prefix, clientv3.WithPrefix(),
+		clientv3.WithKeysOnly())
 	if err != nil {
 		tb.Fatal(err)
 	}

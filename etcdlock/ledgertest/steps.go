@@ -81,7 +81,8 @@ func MustResume(tb testing.TB, s Store, p idem.Pause) {
 func MustBeRefusedAsPaused(tb testing.TB, s Store, l idem.Lock, by idem.Pause) {
 	tb.Helper()
 	held, seen, err := TryClaim(tb, s, l, 0)
-	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope || seen.Paused.Reason != by.Reason {
+	if err != nil || held != nil || seen == nil || seen.Paused == nil || seen.Paused.Scope != by.Scope ||
+		seen.Paused.Reason != by.Reason {
 		tb.Fatalf("claimed %v, saw %+v, %v", held, seen, err)
 	}
 }
@@ -118,7 +119,8 @@ func StepsOf(steps []idem.Step) string {
 // MustKeepNothing fails where something is left of parked executions.
 func MustKeepNothing(tb testing.TB, e *etcdtest.Etcd) {
 	tb.Helper()
-	for _, kind := range []string{protocol.KindRequests, protocol.KindParked, protocol.KindAges, protocol.KindLocks, protocol.KindQueue} {
+	for _, kind := range []string{protocol.KindRequests, protocol.KindParked, protocol.KindAges, protocol.KindLocks,
+		protocol.KindQueue} {
 		if left := KeysBelow(tb, e, "/hooklock/v1/"+kind); len(left) > 0 {
 			tb.Errorf("left behind: %v", left)
 		}
@@ -165,7 +167,8 @@ func LimitedLock(workflow, event string) idem.Lock {
 // TakenSlots are the keys of slots that are taken in etcd.
 func TakenSlots(tb testing.TB, e *etcdtest.Etcd) (keys []string) {
 	tb.Helper()
-	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), Layout.All(protocol.KindSlots), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), Layout.All(protocol.KindSlots),
+		clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -178,7 +181,8 @@ func TakenSlots(tb testing.TB, e *etcdtest.Etcd) (keys []string) {
 // CountKeys counts the keys with a prefix.
 func CountKeys(tb testing.TB, e *etcdtest.Etcd, prefix string) int {
 	tb.Helper()
-	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	r, err := e.Client.Get(etcdtest.Within(tb, etcdtest.Patience), prefix, clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -273,7 +277,8 @@ func MustAcquireLock(tb testing.TB, s Store, q idem.AcquireRequest) *idem.Acquir
 func PutRaw(t *testing.T, e *etcdtest.Etcd, values map[string][]byte) {
 	t.Helper()
 	for key, value := range values {
-		if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), "/hooklock/v1/"+key, string(value)); err != nil {
+		if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), "/hooklock/v1/"+key,
+			string(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,7 +300,8 @@ func SessionOf(tb testing.TB, e *etcdtest.Etcd, s Store) Session {
 	if err != nil || len(r.Kvs) != 1 {
 		tb.Fatalf("%s: %v", alive, err)
 	}
-	return Session{strings.TrimPrefix(Layout.Alive(alive), Layout.All(protocol.KindSessions)), clientv3.LeaseID(r.Kvs[0].Lease)}
+	return Session{strings.TrimPrefix(Layout.Alive(alive), Layout.All(protocol.KindSessions)),
+		clientv3.LeaseID(r.Kvs[0].Lease)}
 }
 
 // EndSession takes the lease of a session away, as etcd may.
@@ -350,14 +356,16 @@ func Left(tb testing.TB, e *etcdtest.Etcd) int64 {
 // Client is what a Client of the lock API shows: a token of the admin API stands for the callback
 // key.
 func Client(got *idem.Acquired) idem.Callback {
-	return idem.Callback{Execution: got.Lock.Execution, Workflow: got.Lock.Scope.Workflow, Token: got.Lock.Token, AnyKey: true}
+	return idem.Callback{Execution: got.Lock.Execution, Workflow: got.Lock.Scope.Workflow, Token: got.Lock.Token,
+		AnyKey: true}
 }
 
 // MustBeReplaced fails where l has not ended for by.
 func MustBeReplaced(tb testing.TB, s Store, l, by idem.Lock) {
 	tb.Helper()
 	r := MustFind(tb, s, l.Execution).Record
-	if r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Superseded() != by.Execution || !r.Final || r.RequestKept || r.Token != 0 {
+	if r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Superseded() != by.Execution ||
+		!r.Final || r.RequestKept || r.Token != 0 {
 		tb.Fatalf("%s: %+v, want superseded by %s", l.EventID, r, by.Execution)
 	}
 }

@@ -13,11 +13,14 @@ var advices = []struct {
 	answer error
 	advice string
 }{
-	{rpctypes.ErrNoSpace, "etcd is out of space: compact and defragment it or raise its quota, then disarm the NOSPACE alarm"},
+	{rpctypes.ErrNoSpace, "etcd is out of space: compact and defragment it or raise its quota, then disarm the " +
+		"NOSPACE alarm"},
 	{rpctypes.ErrCorrupt, "a member's data is damaged: replace that member, then disarm the CORRUPT alarm"},
-	{rpctypes.ErrPermissionDenied, "give the user a role with readwrite permission for the whole prefix: etcdctl role grant-permission ROLE readwrite --prefix=true PREFIX/"},
+	{rpctypes.ErrPermissionDenied, "give the user a role with readwrite permission for the whole prefix: etcdctl " +
+		"role grant-permission ROLE readwrite --prefix=true PREFIX/"},
 	{rpctypes.ErrAuthFailed, "correct etcd.username and its password, or set the password with etcdctl user passwd"},
-	{rpctypes.ErrUserEmpty, "etcd wants to know the user: set etcd.username and its password, or a client certificate whose common name is the user"},
+	{rpctypes.ErrUserEmpty, "etcd wants to know the user: set etcd.username and its password, or a client " +
+		"certificate whose common name is the user"},
 	{rpctypes.ErrUserNotFound, "etcd does not know this user: etcdctl user add, and user grant-role"},
 	{rpctypes.ErrNoLeader, "a majority of etcd's members is away"},
 }
@@ -40,7 +43,8 @@ func AdviceFor(err error) string {
 	return ""
 }
 
-// Says reports whether err is this answer of etcd. The reason why a watch was refused comes as a text alone.
+// Says reports whether err is this answer of etcd. The reason why a watch was refused comes as a
+// text alone.
 func Says(err, answer error) bool {
 	return err != nil && (errors.Is(err, answer) || strings.Contains(err.Error(), rpctypes.ErrorDesc(answer)))
 }

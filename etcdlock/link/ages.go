@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// ageStep bounds how much younger than it is a revision can seem, as long as the history is short.
+	// ageStep bounds how much younger than it is a revision can seem, as long as the history is
+	// short.
 	ageStep = 100 * time.Millisecond
 	// maxAges bounds the history: 32 KiB.
 	maxAges = 1024

@@ -8,7 +8,9 @@ import (
 func TestARevisionIsAsOldAsItsFirstSight(t *testing.T) {
 	var boot time.Duration
 	wall := time.Unix(1e9, 0)
-	p := &Pool{moved: make(chan struct{}), ages: ages{clock: Clock{Now: func() time.Time { return wall }, Boot: func() time.Duration { return boot }}}}
+	p := &Pool{moved: make(chan struct{}), ages: ages{clock: Clock{Now: func() time.Time {
+		return wall
+	}, Boot: func() time.Duration { return boot }}}}
 	expect := func(revision int64, want time.Duration) {
 		t.Helper()
 		if got := p.Age(revision); got != want {

@@ -6,7 +6,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// moment is what was known of etcd when a request was sent: the largest revision of an answer, and how often etcd had gone back before.
+// moment is what was known of etcd when a request was sent: the largest revision of an answer, and
+// how often etcd had gone back before.
 type moment struct {
 	revision int64
 	backs    int
@@ -18,9 +19,10 @@ func (p *Pool) now() moment {
 	return p.at
 }
 
-// compareRevision compares an answer with what was known before its request was sent. If its revision is smaller, etcd was set back to an earlier state:
-// restored without larger revisions (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so all of
-// them end.
+// compareRevision compares an answer with what was known before its request was sent. If its
+// revision is smaller, etcd was set back to an earlier state: restored without larger revisions
+// (docs/etcd.md). A watch from a revision that is yet to come again would be silent until then, so
+// all of them end.
 func (p *Pool) compareRevision(before moment, revision int64) {
 	p.mu.Lock()
 	if p.at.backs != before.backs { // another answer has reported it
@@ -44,7 +46,8 @@ func (p *Pool) compareRevision(before moment, revision int64) {
 	p.wakeOnMoveLocked()
 }
 
-// ofAll reports whether the answer has the revision of the cluster, and not just that of the member which was asked.
+// ofAll reports whether the answer has the revision of the cluster, and not just that of the member
+// which was asked.
 func ofAll(ops []*pb.RequestOp) bool {
 	return len(ops) > 0 && !ops[0].GetRequestRange().GetSerializable() // all of them are, or none
 }

@@ -13,14 +13,16 @@ const (
 	LastPause = time.Second
 )
 
-// Backoff makes the pauses between attempts: each about twice as long as the one before, with a random part, because all deliveries have the
-// same problem at the same moment.
+// Backoff makes the pauses between attempts: each about twice as long as the one before, with a
+// random part, because all deliveries have the same problem at the same moment.
 type Backoff struct{ next, most time.Duration }
 
-// NewBackoff returns a backoff that begins with a pause of about 20 ms and ends with pauses of about a second.
+// NewBackoff returns a backoff that begins with a pause of about 20 ms and ends with pauses of
+// about a second.
 func NewBackoff() *Backoff { return &Backoff{firstPause, LastPause} }
 
-// NewSessionBackoff returns the backoff for attempts to open a session: nothing runs before there is one.
+// NewSessionBackoff returns the backoff for attempts to open a session: nothing runs before there
+// is one.
 func NewSessionBackoff() *Backoff { return &Backoff{firstPause, sessionPause} }
 
 // Wait waits for the next pause. It returns the error of ctx if that ends first.
@@ -42,8 +44,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Wake puts a token into c, which has room for one, unless there is one already. Its receiver looks for all that has changed since the last
-// token.
+// Wake puts a token into c, which has room for one, unless there is one already. Its receiver looks
+// for all that has changed since the last token.
 func Wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -2,8 +2,9 @@ package link
 
 import "time"
 
-// Clock is how the Store sees time. An elapsed time is the larger of what two clocks say, because neither is enough: the
-// monotonic clock stands still while the machine is suspended (golang/go#24595), the boot clock does not exist everywhere.
+// Clock is how the Store sees time. An elapsed time is the larger of what two clocks say, because
+// neither is enough: the monotonic clock stands still while the machine is suspended
+// (golang/go#24595), the boot clock does not exist everywhere.
 type Clock struct {
 	Now  func() time.Time     // wall and monotonic
 	Boot func() time.Duration // since the machine started, with the time that it was suspended

@@ -14,11 +14,14 @@ type Committer interface {
 	Commit(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error)
 }
 
-// callOptions are those of etcd's own client: a request that its server would refuse for its size is not sent, and an answer may have any size.
-var callOptions = []grpc.CallOption{grpc.WaitForReady(true), grpc.MaxCallSendMsgSize(2 << 20), grpc.MaxCallRecvMsgSize(math.MaxInt32)}
+// callOptions are those of etcd's own client: a request that its server would refuse for its size
+// is not sent, and an answer may have any size.
+var callOptions = []grpc.CallOption{grpc.WaitForReady(true), grpc.MaxCallSendMsgSize(2 << 20),
+	grpc.MaxCallRecvMsgSize(math.MaxInt32)}
 
-// Commit sends a transaction that was not built of clientv3's Op and Cmp, which copy everything in them. Its errors are those of clientv3. The
-// KV of a client without a connection must be a Committer: OpenPool has checked that.
+// Commit sends a transaction that was not built of clientv3's Op and Cmp, which copy everything in
+// them. Its errors are those of clientv3. The KV of a client without a connection must be a
+// Committer: OpenPool has checked that.
 func Commit(ctx context.Context, c *clientv3.Client, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	if kv, ok := c.KV.(Committer); ok {
 		return kv.Commit(ctx, txn)

@@ -42,7 +42,9 @@ func TestTheSpaceSaysHowFastItGrowsAndWhenItIsFull(t *testing.T) {
 
 func TestAnEtcdThatDoesNotSayItsQuotaIsNotFullAtSomeTime(t *testing.T) {
 	s := Space{Size: 3 << 20, InUse: 1 << 20}
-	if got := s.Text() + s.GrowthText(1<<20); got != "3.0 MiB, 1.0 MiB of it in use, of a quota that it does not say; what is in use grows by 1.0 MiB an hour" || strings.Contains(got, "Inf") {
+	if got := s.Text() +
+		s.GrowthText(
+			1<<20); got != "3.0 MiB, 1.0 MiB of it in use, of a quota that it does not say; what is in use grows by 1.0 MiB an hour" || strings.Contains(got, "Inf") {
 		t.Errorf("%s", got)
 	}
 }

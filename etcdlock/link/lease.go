@@ -14,8 +14,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// GrantLease grants a lease once, with the ID that the caller chose, so that a repeated request finds the lease of the first one instead of leaving it
-// behind. An etcd in this process loses no answers and chooses the ID itself.
+// GrantLease grants a lease once, with the ID that the caller chose, so that a repeated request
+// finds the lease of the first one instead of leaving it behind. An etcd in this process loses no
+// answers and chooses the ID itself.
 func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
 	err := p.try(ctx, opGrant, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		if c.ActiveConnection() == nil {
@@ -25,7 +26,8 @@ func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Dur
 			}
 			return err
 		}
-		_, err := clientv3.RetryLeaseClient(c).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: LeaseSeconds(ttl)})
+		_, err := clientv3.RetryLeaseClient(c).LeaseGrant(ctx,
+			&pb.LeaseGrantRequest{ID: int64(id), TTL: LeaseSeconds(ttl)})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) {
 			return nil
 		}
@@ -36,10 +38,13 @@ func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Dur
 
 // Renew prolongs a lease once.
 func (p *Pool) Renew(ctx context.Context, id clientv3.LeaseID) error {
-	return p.try(ctx, opRenew, p.Attempt, func(ctx context.Context, c *clientv3.Client) error { return RenewLease(ctx, c, id) })
+	return p.try(ctx, opRenew, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+		return RenewLease(ctx, c, id)
+	})
 }
 
-// RenewLease prolongs a lease once over c. The client's own KeepAliveOnce repeats without a pause while nothing listens.
+// RenewLease prolongs a lease once over c. The client's own KeepAliveOnce repeats without a pause
+// while nothing listens.
 func RenewLease(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) error {
 	if c.ActiveConnection() == nil {
 		_, err := c.KeepAliveOnce(ctx, id)
@@ -93,8 +98,10 @@ func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseI
 	}
 }
 
-// Lease returns how long a lease lives on, and what o asks for. It repeats until etcd answers; it returns the error of ctx.
-func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.LeaseOption) (lease *clientv3.LeaseTimeToLiveResponse, err error) {
+// Lease returns how long a lease lives on, and what o asks for. It repeats until etcd answers; it
+// returns the error of ctx.
+func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID,
+	o ...clientv3.LeaseOption) (lease *clientv3.LeaseTimeToLiveResponse, err error) {
 	for pause := NewBackoff(); ; {
 		err := p.try(ctx, opTimeToLive, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
 			lease, err = c.TimeToLive(ctx, id, o...)
@@ -109,7 +116,8 @@ func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID, o ...clientv3.Lea
 	}
 }
 
-// EndLease ends a lease, and the keys that are on it, once. It is no error if there is no such lease.
+// EndLease ends a lease, and the keys that are on it, once. It is no error if there is no such
+// lease.
 func (p *Pool) EndLease(ctx context.Context, id clientv3.LeaseID) error {
 	return p.try(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)
@@ -120,5 +128,6 @@ func (p *Pool) EndLease(ctx context.Context, id clientv3.LeaseID) error {
 	})
 }
 
-// Drop ends a lease that no key is on any more and that no transaction names. If that fails, the lease expires.
+// Drop ends a lease that no key is on any more and that no transaction names. If that fails, the
+// lease expires.
 func (p *Pool) Drop(ctx context.Context, id clientv3.LeaseID) { _ = p.EndLease(ctx, id) }

@@ -14,17 +14,22 @@ import (
 
 // Operation is one request to etcd, as its caller saw it.
 type Operation struct {
-	Name string // as etcd's API calls it: txn, range, delete_range, lease_grant, lease_revoke, lease_keep_alive, lease_time_to_live or authenticate
+	// as etcd's API calls it: txn, range, delete_range, lease_grant, lease_revoke,
+	// lease_keep_alive, lease_time_to_live or authenticate
+	Name string
 	// Host and Port of the member as configured; empty for an etcd in this process.
 	Host, Port string
 	Took       time.Duration
-	// Code is how it failed, in the spelling of gRPC, as "DEADLINE_EXCEEDED"; empty when it did not.
+	// Code is how it failed, in the spelling of gRPC, as "DEADLINE_EXCEEDED"; empty when it did
+	// not.
 	Code string
-	// Why says in words why there was no answer, as "no connection to etcd at …: connection refused"; empty when there was one.
+	// Why says in words why there was no answer, as "no connection to etcd at …: connection
+	// refused"; empty when there was one.
 	Why string
 }
 
-// The Codes of a request that this process has cancelled itself, and of one about a lease that has ended, which is an answer like any other.
+// The Codes of a request that this process has cancelled itself, and of one about a lease that has
+// ended, which is an answer like any other.
 const (
 	CodeCancelled = "CANCELLED"
 	CodeNotFound  = "NOT_FOUND"

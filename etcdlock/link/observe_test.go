@@ -25,7 +25,8 @@ func TestAFailedRequestIsMeasuredWithACodeOfAClosedSet(t *testing.T) {
 }
 
 func TestOperationsAreNamedInSnakeCase(t *testing.T) {
-	for method, name := range map[string]string{"LeaseKeepAlive": "lease_keep_alive", "Txn": "txn", "DeleteRange": "delete_range"} {
+	for method, name := range map[string]string{"LeaseKeepAlive": "lease_keep_alive", "Txn": "txn",
+		"DeleteRange": "delete_range"} {
 		if got := snakeCase(method); got != name {
 			t.Errorf("%s: %s", method, got)
 		}

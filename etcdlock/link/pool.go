@@ -16,34 +16,41 @@ import (
 	grpcbackoff "google.golang.org/grpc/backoff"
 )
 
-// Limits bound single requests to etcd. A hung member must cost less than a session's life, and a far one must have the time to answer.
+// Limits bound single requests to etcd. A hung member must cost less than a session's life, and a
+// far one must have the time to answer.
 type Limits struct {
 	// Attempt bounds one renewal, grant or read.
 	Attempt time.Duration
-	// Txn bounds one transaction. It is longer: giving up too early makes an answer ambiguous that was merely late.
+	// Txn bounds one transaction. It is longer: giving up too early makes an answer ambiguous that
+	// was merely late.
 	Txn time.Duration
-	// connect bounds one attempt to connect: one that was begun while packets got lost is given up before the system's own pauses grow.
+	// connect bounds one attempt to connect: one that was begun while packets got lost is given up
+	// before the system's own pauses grow.
 	connect time.Duration
 }
 
-// LimitsFor returns the limits for a caller that waits for etcd for request in all; 0 = 2 s. They never get shorter than for 2 s, because a slow disk answers late
-// whatever a caller wants. etcd's own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
+// LimitsFor returns the limits for a caller that waits for etcd for request in all; 0 = 2 s. They
+// never get shorter than for 2 s, because a slow disk answers late whatever a caller wants. etcd's
+// own limit is 7 s, and behind it the client repeats writes by itself (etcd-io/etcd#18424).
 func LimitsFor(request time.Duration) Limits {
 	const least, most = 2 * time.Second, 10 * time.Second
 	request = min(max(request, least), most)
 	return Limits{Attempt: request * 35 / 100, Txn: request / 2, connect: request}
 }
 
-// connectParams bound the pauses between attempts to reach a member. gRPC's own pauses grow to two minutes, and a member that is back would be unused for as long.
+// connectParams bound the pauses between attempts to reach a member. gRPC's own pauses grow to two
+// minutes, and a member that is back would be unused for as long.
 func (l Limits) connectParams() grpc.ConnectParams {
 	return grpc.ConnectParams{
-		Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
+		Backoff: grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+			MaxDelay: 300 * time.Millisecond},
 		MinConnectTimeout: l.connect,
 	}
 }
 
-// Pool has one connection for each etcd member and uses one of them until it fails. etcd's own balancer rotates over all of them, so that a
-// hung member gets its share of the requests for as long as it hangs.
+// Pool has one connection for each etcd member and uses one of them until it fails. etcd's own
+// balancer rotates over all of them, so that a hung member gets its share of the requests for as
+// long as it hangs.
 type Pool struct {
 	// Limits bound its requests. They never change.
 	Limits
@@ -59,8 +66,8 @@ type Pool struct {
 	ages  ages
 }
 
-// member is one etcd endpoint. It is connected to when it is first used: with a user name the client asks for a token before
-// it exists, and Open must not need etcd.
+// member is one etcd endpoint. It is connected to when it is first used: with a user name the
+// client asks for a token before it exists, and Open must not need etcd.
 type member struct {
 	silence
 	target     *Target
@@ -100,12 +107,15 @@ func (m *member) dial() (c *clientv3.Client, err error) {
 
 // Target is an etcd, and the user to use it as.
 type Target struct {
-	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its own.
+	// Endpoints of the members, host:port or http(s)://host:port. Each gets a connection of its
+	// own.
 	Endpoints []string
-	// Client is used instead of Endpoints, for an etcd in this process. This package does not close it.
+	// Client is used instead of Endpoints, for an etcd in this process. This package does not close
+	// it.
 	Client *clientv3.Client
 
-	// RequestTimeout is for how long a caller waits for etcd, which LimitsFor derives the limits of single requests from; 0 = 2 s.
+	// RequestTimeout is for how long a caller waits for etcd, which LimitsFor derives the limits of
+	// single requests from; 0 = 2 s.
 	RequestTimeout time.Duration
 
 	Username string // "" = none, or the name in the client certificate
@@ -114,22 +124,26 @@ type Target struct {
 
 	// Clock measures the age of revisions; the zero value is SystemClock.
 	Clock Clock
-	// OnOperation is called after each request, but for watches. It must not block. Nil measures nothing.
+	// OnOperation is called after each request, but for watches. It must not block. Nil measures
+	// nothing.
 	OnOperation func(Operation)
-	// OnBack is called when etcd answers with a smaller revision than before: what it had committed since is gone. Afterwards every watch ends,
-	// so that its owner reads again. It must not block. Nil = not called.
+	// OnBack is called when etcd answers with a smaller revision than before: what it had committed
+	// since is gone. Afterwards every watch ends, so that its owner reads again. It must not block.
+	// Nil = not called.
 	OnBack func(before, now int64)
 }
 
 // OpenPool returns a pool. It needs no network yet. Its error is about o.
 func OpenPool(o *Target) (*Pool, error) {
-	p := &Pool{Limits: LimitsFor(o.RequestTimeout), moved: make(chan struct{}), onBack: o.OnBack, ages: ages{clock: o.Clock}}
+	p := &Pool{Limits: LimitsFor(o.RequestTimeout), moved: make(chan struct{}), onBack: o.OnBack,
+		ages: ages{clock: o.Clock}}
 	if o.Clock.Now == nil {
 		p.ages.clock = SystemClock()
 	}
 	if o.Client != nil {
 		if _, ok := o.Client.KV.(Committer); !ok && o.Client.ActiveConnection() == nil {
-			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of package embedded")
+			return nil, errors.New("the client has no connection, and its KV is no link.Committer: take the one of " +
+				"package embedded")
 		}
 		p.members = []*member{{client: o.Client, report: o.OnOperation}}
 		return p, nil
@@ -152,7 +166,8 @@ func OpenPool(o *Target) (*Pool, error) {
 	return p, nil
 }
 
-// Dial connects to one endpoint in the background. With a user name it fetches a token first, within limit.
+// Dial connects to one endpoint in the background. With a user name it fetches a token first,
+// within limit.
 func Dial(o *Target, endpoint string, limit time.Duration, more ...grpc.DialOption) (*clientv3.Client, error) {
 	var config *tls.Config
 	if o.TLS != nil {
@@ -161,12 +176,14 @@ func Dial(o *Target, endpoint string, limit time.Duration, more ...grpc.DialOpti
 	return clientv3.New(clientv3.Config{
 		Endpoints:   []string{endpoint},
 		DialTimeout: limit,
-		// A dead connection is found after 13 s, and after 3 s where the system reports unanswered packets. Renewals find it sooner.
+		// A dead connection is found after 13 s, and after 3 s where the system reports unanswered
+		// packets. Renewals find it sooner.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		MaxUnaryRetries: 1, // a retry of our own goes to another member
 		Username:        o.Username, Password: o.Password, TLS: config,
-		Logger:      zap.NewNop(),
-		DialOptions: append(more, grpc.WithConnectParams(LimitsFor(o.RequestTimeout).connectParams()), grpc.WithNoProxy()),
+		Logger: zap.NewNop(),
+		DialOptions: append(more, grpc.WithConnectParams(LimitsFor(o.RequestTimeout).connectParams()),
+			grpc.WithNoProxy()),
 	})
 }
 
@@ -207,8 +224,10 @@ func (p *Pool) left(at int) <-chan struct{} {
 	return p.moved
 }
 
-// try sends one request to the current member, which is measured by its name; if that member does not answer, the next one goes to another.
-func (p *Pool) try(parent context.Context, name string, limit time.Duration, request func(context.Context, *clientv3.Client) error) error {
+// try sends one request to the current member, which is measured by its name; if that member does
+// not answer, the next one goes to another.
+func (p *Pool) try(parent context.Context, name string, limit time.Duration,
+	request func(context.Context, *clientv3.Client) error) error {
 	c, at, err := p.Current()
 	if err != nil {
 		p.failover(at)
@@ -248,7 +267,8 @@ func (p *Pool) note(err error) {
 }
 
 // Commit sends a transaction once that does ops if all compares hold.
-func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare, ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
+func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare,
+	ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
 	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.now()
 	err = p.try(parent, opTxn, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = Commit(ctx, c, txn)

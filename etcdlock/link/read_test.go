@@ -14,7 +14,8 @@ import (
 )
 
 func TestAReadKeepsAllOptionsOfTheClientsOp(t *testing.T) {
-	first := Read(clientv3.OpGet("/queue/w/", append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)).GetRequestRange()
+	first := Read(clientv3.OpGet("/queue/w/",
+		append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)).GetRequestRange()
 	want := &pb.RangeRequest{
 		Key: []byte("/queue/w/"), RangeEnd: []byte("/queue/w0"), KeysOnly: true, Limit: 1,
 		SortTarget: pb.RangeRequest_CREATE, SortOrder: pb.RangeRequest_ASCEND,
@@ -22,9 +23,11 @@ func TestAReadKeepsAllOptionsOfTheClientsOp(t *testing.T) {
 	if !proto.Equal(first, want) {
 		t.Errorf("%v is not %v", first, want)
 	}
-	last := Read(clientv3.OpGet("/locks/", clientv3.WithRange("/locks0"), clientv3.WithRev(7), clientv3.WithLimit(3), clientv3.WithCountOnly(),
+	last := Read(clientv3.OpGet("/locks/", clientv3.WithRange("/locks0"), clientv3.WithRev(7), clientv3.WithLimit(3),
+		clientv3.WithCountOnly(),
 		clientv3.WithMaxCreateRev(5))).GetRequestRange()
-	if string(last.Key) != "/locks/" || string(last.RangeEnd) != "/locks0" || last.Revision != 7 || last.Limit != 3 || !last.CountOnly || last.MaxCreateRevision != 5 {
+	if string(last.Key) != "/locks/" || string(last.RangeEnd) != "/locks0" || last.Revision != 7 || last.Limit != 3 ||
+		!last.CountOnly || last.MaxCreateRevision != 5 {
 		t.Errorf("%v", last)
 	}
 }
@@ -42,10 +45,12 @@ func TestARequestIsSplitOnlyWhereThatHelps(t *testing.T) {
 			return nil
 		}
 	}
-	if err := inParts(numbers, takes(2, rpctypes.ErrTooManyOps)); err != nil || !slices.Equal(slices.Concat(sent...), numbers) {
+	if err := inParts(numbers, takes(2, rpctypes.ErrTooManyOps)); err != nil ||
+		!slices.Equal(slices.Concat(sent...), numbers) {
 		t.Errorf("sent %v, %v", sent, err)
 	}
-	if err := inParts(numbers, takes(3, rpctypes.ErrRequestTooLarge)); err != nil || !slices.Equal(slices.Concat(sent...), numbers) {
+	if err := inParts(numbers, takes(3, rpctypes.ErrRequestTooLarge)); err != nil ||
+		!slices.Equal(slices.Concat(sent...), numbers) {
 		t.Errorf("sent %v, %v", sent, err)
 	}
 	if err := inParts(numbers, takes(7, rpctypes.ErrTooManyOps)); err != nil || len(sent) != 1 {
@@ -62,7 +67,8 @@ func TestARequestIsSplitOnlyWhereThatHelps(t *testing.T) {
 	}
 }
 
-// Both come after etcd has gone on, or back, under a scan: to ask again, or another member, does not help.
+// Both come after etcd has gone on, or back, under a scan: to ask again, or another member, does
+// not help.
 func TestAReadAtARevisionThatEtcdDoesNotHaveEndsAtOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	pool, err := OpenPool(&Target{Endpoints: []string{e.Endpoint, e.Endpoint}})
@@ -77,7 +83,8 @@ func TestAReadAtARevisionThatEtcdDoesNotHaveEndsAtOnce(t *testing.T) {
 	}
 	e.Compact(t)
 	for revision, want := range map[int64]error{1: rpctypes.ErrCompacted, 1 << 40: rpctypes.ErrFutureRev} {
-		if _, _, err := pool.Read(etcdtest.Within(t, etcdtest.Patience), clientv3.OpGet("k", clientv3.WithRev(revision))); !errors.Is(err, want) {
+		if _, _, err := pool.Read(etcdtest.Within(t, etcdtest.Patience),
+			clientv3.OpGet("k", clientv3.WithRev(revision))); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 		if _, at, _ := pool.Current(); at != 0 {

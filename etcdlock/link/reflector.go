@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Reflector keeps its owner's picture of some keys as etcd has them: it lists them, watches them from the next revision on, and lists them again when
-// the watch breaks. It is called what client-go calls it.
+// Reflector keeps its owner's picture of some keys as etcd has them: it lists them, watches them
+// from the next revision on, and lists them again when the watch breaks. It is called what
+// client-go calls it.
 type Reflector struct {
 	Pool *Pool
 	On   Stream
@@ -17,11 +18,13 @@ type Reflector struct {
 
 // Source are the keys of a Reflector, and its owner's picture of them.
 type Source interface {
-	// List reads the keys, and returns the revision at which it did. Its error ends Run; it is that of ctx, or the owner's own.
+	// List reads the keys, and returns the revision at which it did. Its error ends Run; it is that
+	// of ctx, or the owner's own.
 	List(ctx context.Context) (revision int64, err error)
 	// Watches returns what is watched from a revision on.
 	Watches(from int64) []Watch
-	// Idle is called in each Round while the keys are watched. It returns true when they need not be.
+	// Idle is called in each Round while the keys are watched. It returns true when they need not
+	// be.
 	Idle() bool
 }
 
@@ -31,8 +34,9 @@ type Needed struct{}
 // Idle implements Source.
 func (Needed) Idle() bool { return false }
 
-// Run returns when ctx ends, when List fails, or when Idle has returned true in two rounds in a row. known is the revision as of which the owner knows
-// the keys, 0 = it does not: they are listed first.
+// Run returns when ctx ends, when List fails, or when Idle has returned true in two rounds in a
+// row. known is the revision as of which the owner knows the keys, 0 = it does not: they are listed
+// first.
 func (r *Reflector) Run(ctx context.Context, known int64) {
 	for idle := false; !idle && ctx.Err() == nil; known = 0 {
 		if known == 0 {

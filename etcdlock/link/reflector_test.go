@@ -33,7 +33,8 @@ func (p *picture) is(want string, lists int) bool {
 	return keys == want && p.lists == lists
 }
 
-// reflect returns a reflector of the keys below /k/, at an etcd that can be reached on two ways: on the first one it can be disturbed.
+// reflect returns a reflector of the keys below /k/, at an etcd that can be reached on two ways: on
+// the first one it can be disturbed.
 func reflect(t *testing.T, e *etcdtest.Etcd, wire *etcdtest.Wire) (*Reflector, *picture) {
 	pool, err := OpenPool(&Target{Endpoints: []string{wire.Endpoint, e.Endpoint}})
 	if err != nil {
@@ -63,13 +64,15 @@ func (p *picture) List(ctx context.Context) (int64, error) {
 
 // Watches implements Source.
 func (p *picture) Watches(from int64) []Watch {
-	return []Watch{{Key: "/k/", Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.keys[strings.TrimPrefix(string(e.Kv.Key), "/k/")] = string(e.Kv.Value); e.Type == clientv3.EventTypeDelete {
-			delete(p.keys, strings.TrimPrefix(string(e.Kv.Key), "/k/"))
-		}
-	}}}
+	return []Watch{{Key: "/k/", Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)},
+		News: func(e *clientv3.Event) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.keys[strings.TrimPrefix(string(e.Kv.Key),
+				"/k/")] = string(e.Kv.Value); e.Type == clientv3.EventTypeDelete {
+				delete(p.keys, strings.TrimPrefix(string(e.Kv.Key), "/k/"))
+			}
+		}}}
 }
 
 // Idle implements Source: in each round as idle says.

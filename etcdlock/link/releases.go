@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// Releases warns of members whose release breaks a promise. It does not stop anything: an upgrade of etcd goes member by member, and
-// an outage does not mend an old one.
+// Releases warns of members whose release breaks a promise. It does not stop anything: an upgrade
+// of etcd goes member by member, and an outage does not mend an old one.
 type Releases struct {
 	endpoints []string
 	pool      *Pool
@@ -60,7 +60,8 @@ func (r *Releases) warnOnce(endpoint, version string) {
 	}
 }
 
-// version returns the release of the member at endpoint, over a connection of its own, which does not affect the one in use.
+// version returns the release of the member at endpoint, over a connection of its own, which does
+// not affect the one in use.
 func (p *Pool) version(parent context.Context, endpoint string) (string, error) {
 	c, _, err := p.Current()
 	if err != nil {

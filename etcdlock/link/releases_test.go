@@ -28,7 +28,8 @@ func TestThePoolReportsTheReleaseOfEachMember(t *testing.T) {
 	}
 }
 
-// No test here can start an etcd that is too old: this module has one release of it. So the answer is made up.
+// No test here can start an etcd that is too old: this module has one release of it. So the answer
+// is made up.
 func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
 	var log bytes.Buffer
 	r := NewReleases(nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
@@ -37,7 +38,8 @@ func TestAMemberThatIsTooOldIsWarnedAboutOnceWithTheReason(t *testing.T) {
 		r.warnOnce("b:2379", "3.7.3")
 	}
 	text := log.String()
-	if strings.Count(text, "etcd.release") != 1 || !strings.Contains(text, "endpoint=a:2379") || !strings.Contains(text, "release=3.6.10") ||
+	if strings.Count(text, "etcd.release") != 1 || !strings.Contains(text, "endpoint=a:2379") ||
+		!strings.Contains(text, "release=3.6.10") ||
 		!strings.Contains(text, "past the permissions of a role") || !strings.Contains(text, NewEnough) {
 		t.Errorf("got %s", text)
 	}

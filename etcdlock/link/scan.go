@@ -16,7 +16,8 @@ type Scan struct {
 	Batch int64
 	// KeysOnly leaves the values out.
 	KeysOnly bool
-	// Fresh reads each batch as it is then. False: all are read at one revision, which etcd may compact meanwhile.
+	// Fresh reads each batch as it is then. False: all are read at one revision, which etcd may
+	// compact meanwhile.
 	Fresh bool
 	// Revision to read at, unless Fresh. 0 = that of the first read, which All writes here.
 	Revision int64
@@ -31,7 +32,8 @@ func Below(prefix string, batch int64) *Scan {
 func (p *Pool) All(ctx context.Context, s *Scan) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		for from, more := s.From, true; more; {
-			options := []clientv3.OpOption{clientv3.WithRange(s.End), clientv3.WithLimit(s.Batch), clientv3.WithRev(s.Revision)}
+			options := []clientv3.OpOption{clientv3.WithRange(s.End), clientv3.WithLimit(s.Batch),
+				clientv3.WithRev(s.Revision)}
 			if s.KeysOnly {
 				options = append(options, clientv3.WithKeysOnly())
 			}

@@ -16,10 +16,12 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// A request that gets no answer ends with its time, and gRPC then says no more than that. silence knows more: whether there is a connection, why the last attempt
-// to make one failed, and whether the member has a leader.
+// A request that gets no answer ends with its time, and gRPC then says no more than that. silence
+// knows more: whether there is a connection, why the last attempt to make one failed, and whether
+// the member has a leader.
 
-// silence is what is known of a member that does not answer. It is safe for concurrent use. The zero value knows nothing.
+// silence is what is known of a member that does not answer. It is safe for concurrent use. The
+// zero value knows nothing.
 type silence struct {
 	dial       atomic.Pointer[error] // of the latest attempt to connect; nil = it succeeded, or there was none
 	leaderless atomic.Bool           // it has said so, and answered nothing since
@@ -46,7 +48,8 @@ func (s *silence) dialer() grpc.DialOption {
 	})
 }
 
-// explain says why a request to c, at endpoint, got no answer within limit. Other errors stay as they are.
+// explain says why a request to c, at endpoint, got no answer within limit. Other errors stay as
+// they are.
 func (s *silence) explain(err error, c *clientv3.Client, endpoint string, limit time.Duration) error {
 	if err == nil {
 		s.leaderless.Store(false)
@@ -61,11 +64,13 @@ func (s *silence) explain(err error, c *clientv3.Client, endpoint string, limit 
 	case !connected && why != nil:
 		return &errSilent{fmt.Sprintf("no connection to etcd at %s: %v", endpoint, *why), err}
 	case !connected:
-		return &errSilent{fmt.Sprintf("no connection to etcd at %s: it, or what is before it, takes none; hooklock doctor tries each step", endpoint), err}
+		return &errSilent{fmt.Sprintf("no connection to etcd at %s: it, or what is before it, takes none; hooklock "+
+			"doctor tries each step", endpoint), err}
 	case s.leaderless.Load():
 		return &errSilent{fmt.Sprintf("etcd at %s has no leader", endpoint), errors.Join(rpctypes.ErrNoLeader, err)}
 	}
-	return &errSilent{fmt.Sprintf("etcd at %s has not answered within %v, which etcd.request_timeout sets", endpoint, limit), err}
+	return &errSilent{fmt.Sprintf("etcd at %s has not answered within %v, which etcd.request_timeout sets", endpoint,
+		limit), err}
 }
 
 // noteWatchEnd notes what the end of a watch says of the leader.
@@ -83,7 +88,8 @@ func (p *Pool) Because(err error) error {
 	return err
 }
 
-// WhySilent asks each member that is connected whether it has a leader, where err says that one has not answered. It returns err, or that there is none.
+// WhySilent asks each member that is connected whether it has a leader, where err says that one has
+// not answered. It returns err, or that there is none.
 func (p *Pool) WhySilent(ctx context.Context, err error) error {
 	var silent *errSilent
 	if !errors.As(err, &silent) {
@@ -109,7 +115,8 @@ func (p *Pool) WhySilent(ctx context.Context, err error) error {
 func (m *member) connected() *clientv3.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.client == nil || m.client.ActiveConnection() == nil || m.client.ActiveConnection().GetState() != connectivity.Ready {
+	if m.client == nil || m.client.ActiveConnection() == nil ||
+		m.client.ActiveConnection().GetState() != connectivity.Ready {
 		return nil
 	}
 	return m.client

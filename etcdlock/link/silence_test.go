@@ -38,9 +38,12 @@ func TestARequestWithoutAnAnswerSaysWhy(t *testing.T) {
 		p    *Pool
 		says string
 	}{
-		"nothing listens":             {silentPool(t, "127.0.0.1:1"), "no connection to etcd at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
-		"it takes connections, alone": {silentPool(t, deaf.Endpoint), "no connection to etcd at " + deaf.Endpoint + ": it, or what is before it, takes none"},
-		"it hangs":                    {hung, "etcd at " + hangs.Endpoint + " has not answered within 700ms, which etcd.request_timeout sets"},
+		"nothing listens": {silentPool(t, "127.0.0.1:1"),
+			"no connection to etcd at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		"it takes connections, alone": {silentPool(t, deaf.Endpoint), "no connection to etcd at " + deaf.Endpoint +
+			": it, or what is before it, takes none"},
+		"it hangs": {hung, "etcd at " + hangs.Endpoint +
+			" has not answered within 700ms, which etcd.request_timeout sets"},
 	} {
 		_, err := c.p.Get(t.Context(), "k")
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "deadline") {
@@ -52,10 +55,13 @@ func TestARequestWithoutAnAnswerSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAReportOfARequestSaysWhyThereWasNoAnswer: its code alone is DEADLINE_EXCEEDED, whether etcd refuses connections or hangs.
+// TestAReportOfARequestSaysWhyThereWasNoAnswer: its code alone is DEADLINE_EXCEEDED, whether etcd
+// refuses connections or hangs.
 func TestAReportOfARequestSaysWhyThereWasNoAnswer(t *testing.T) {
 	var reported []Operation
-	p, err := OpenPool(&Target{Endpoints: []string{"127.0.0.1:1"}, OnOperation: func(op Operation) { reported = append(reported, op) }})
+	p, err := OpenPool(&Target{Endpoints: []string{"127.0.0.1:1"}, OnOperation: func(op Operation) {
+		reported = append(reported, op)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +103,8 @@ func TestAMemberWithoutALeaderIsCalledThat(t *testing.T) {
 
 func TestTheLimitsOfSingleRequestsGrowWithTheTimeOfACaller(t *testing.T) {
 	for request, want := range map[time.Duration]string{
-		0: "700ms 1s", 500 * time.Millisecond: "700ms 1s", 2 * time.Second: "700ms 1s", 4 * time.Second: "1.4s 2s", time.Minute: "3.5s 5s",
+		0: "700ms 1s", 500 * time.Millisecond: "700ms 1s", 2 * time.Second: "700ms 1s", 4 * time.Second: "1.4s 2s",
+		time.Minute: "3.5s 5s",
 	} {
 		if l := LimitsFor(request); fmt.Sprint(l.Attempt, " ", l.Txn) != want {
 			t.Errorf("%v: %v %v, want %s", request, l.Attempt, l.Txn, want)

@@ -13,8 +13,9 @@ type Space struct {
 	Full               bool   // it takes nothing new
 }
 
-// Space returns how full the members at these endpoints are, or the one of a client in this process without endpoints. Members that do not answer, and those
-// that may not be asked, are left out. Each is asked over a connection of its own.
+// Space returns how full the members at these endpoints are, or the one of a client in this process
+// without endpoints. Members that do not answer, and those that may not be asked, are left out.
+// Each is asked over a connection of its own.
 func (p *Pool) Space(ctx context.Context, endpoints []string) (all []Space) {
 	c, _, err := p.Current()
 	if err != nil {
@@ -31,7 +32,8 @@ func (p *Pool) Space(ctx context.Context, endpoints []string) (all []Space) {
 			continue
 		}
 		full := slices.ContainsFunc(s.Errors, func(e string) bool { return strings.Contains(e, "NOSPACE") })
-		all = append(all, Space{Endpoint: endpoint, Size: s.DbSize, InUse: s.DbSizeInUse, Quota: s.DbSizeQuota, Full: full})
+		all = append(all, Space{Endpoint: endpoint, Size: s.DbSize, InUse: s.DbSizeInUse, Quota: s.DbSizeQuota,
+			Full: full})
 	}
 	return all
 }

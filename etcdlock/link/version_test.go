@@ -8,8 +8,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Debian and others still package 3.4 and 3.5. Installing those here would test their packages; what matters is what is concluded from
-// the version that a member tells.
+// Debian and others still package 3.4 and 3.5. Installing those here would test their packages;
+// what matters is what is concluded from the version that a member tells.
 func TestReleasesThatBreakAPromiseAreRefusedWithTheReason(t *testing.T) {
 	for _, c := range []struct {
 		version string
@@ -58,7 +58,8 @@ func TestReleasesThatBreakAPromiseAreRefusedWithTheReason(t *testing.T) {
 
 func TestARefusalNamesOnlyTheErrorsOfThatRelease(t *testing.T) {
 	err := CheckRelease("3.6.11")
-	if !errors.Is(err, errTooOld) || strings.Contains(err.Error(), "stale") || !strings.Contains(err.Error(), "space quota") {
+	if !errors.Is(err, errTooOld) || strings.Contains(err.Error(), "stale") ||
+		!strings.Contains(err.Error(), "space quota") {
 		t.Errorf("got %v", err)
 	}
 }

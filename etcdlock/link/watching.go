@@ -10,23 +10,28 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// With a user name, each request shows a token. etcd forgets one that was not used for five minutes, and all of them when it
-// restarts or its users change. The client has fetched a new one by the time that it reports this, but does not repeat the request:
-// it was told to make one attempt.
+// With a user name, each request shows a token. etcd forgets one that was not used for five
+// minutes, and all of them when it restarts or its users change. The client has fetched a new one
+// by the time that it reports this, but does not repeat the request: it was told to make one
+// attempt.
 
-// staleToken reports whether a request was refused for its token, so that the next attempt may pass. Nothing of it was applied.
+// staleToken reports whether a request was refused for its token, so that the next attempt may
+// pass. Nothing of it was applied.
 func staleToken(err error) bool {
-	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) || Says(err, rpctypes.ErrUserEmpty)
+	return Says(err, rpctypes.ErrInvalidAuthToken) || Says(err, rpctypes.ErrAuthOldRevision) ||
+		Says(err, rpctypes.ErrUserEmpty)
 }
 
-// TurnedAway reports whether etcd answers and refuses these credentials. Other members refuse them, too, each attempt may cost etcd a password
-// hash, and only an operator can change it: so there is no hurry to ask again.
+// TurnedAway reports whether etcd answers and refuses these credentials. Other members refuse them,
+// too, each attempt may cost etcd a password hash, and only an operator can change it: so there is
+// no hurry to ask again.
 func TurnedAway(err error) bool {
 	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
 }
 
-// watcher returns the watcher for the watches of waiters at this member. Watches share a stream, and a stream has the token that it was opened
-// with for as long as it lives: when that has expired, new watches on it are refused for ever. So with a user name these watches have a watcher
+// watcher returns the watcher for the watches of waiters at this member. Watches share a stream,
+// and a stream has the token that it was opened with for as long as it lives: when that has
+// expired, new watches on it are refused for ever. So with a user name these watches have a watcher
 // of their own, which refresh replaces.
 func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
 	if c.Username == "" {
@@ -40,8 +45,8 @@ func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
 	return m.waits
 }
 
-// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a new token. The owners of its watches read
-// again, as after any watch that breaks.
+// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a
+// new token. The owners of its watches read again, as after any watch that breaks.
 func (m *member) refresh(old clientv3.Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +63,8 @@ const brokenPause = 100 * time.Millisecond
 type Stream int
 
 const (
-	// OfSession is for watches that live as long as a session. If it breaks its owner has to read everything again.
+	// OfSession is for watches that live as long as a session. If it breaks its owner has to read
+	// everything again.
 	OfSession Stream = iota
 	// OfWaits is for watches that come and go with waiters.
 	OfWaits
@@ -69,13 +75,14 @@ type Watch struct {
 	Key  string
 	Opts []clientv3.OpOption
 	News func(*clientv3.Event) // must not block
-	// Batch is called with several events at once, in place of News: of a revision all or nothing. It must not block either.
+	// Batch is called with several events at once, in place of News: of a revision all or nothing.
+	// It must not block either.
 	Batch func([]*clientv3.Event)
 }
 
-// Watch reports events until one of the watches ends, the pool leaves the member that they are at, or ctx ends: then no function is called any
-// more, and the caller reads what it may have missed. It returns etcd's error, after a pause, because what was refused would be refused at once
-// again.
+// Watch reports events until one of the watches ends, the pool leaves the member that they are at,
+// or ctx ends: then no function is called any more, and the caller reads what it may have missed.
+// It returns etcd's error, after a pause, because what was refused would be refused at once again.
 func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	client, at, err := p.Current()
 	if err != nil {
@@ -87,7 +94,8 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	if on == OfWaits {
 		watcher = member.watcher(client)
 	}
-	if err = p.follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) || ctx.Err() != nil {
+	if err = p.follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) ||
+		ctx.Err() != nil {
 		return err
 	}
 	if member.noteWatchEnd(err); staleToken(err) {
@@ -97,7 +105,8 @@ func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	return err
 }
 
-// follow ends its watches before it returns. At a member that hangs a watch does not even begin: each has a goroutine, and ctx cancels it.
+// follow ends its watches before it returns. At a member that hangs a watch does not even begin:
+// each has a goroutine, and ctx cancels it.
 func (p *Pool) follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
@@ -133,13 +142,17 @@ func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher, note func(
 	return nil
 }
 
-// AwaitChange returns when one of the keys has changed after revision, and also when it cannot know any more: the caller reads again.
+// AwaitChange returns when one of the keys has changed after revision, and also when it cannot know
+// any more: the caller reads again.
 func (p *Pool) AwaitChange(ctx context.Context, revision int64, keys ...string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watches := make([]Watch, len(keys))
 	for i, key := range keys {
-		watches[i] = Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)}, News: func(*clientv3.Event) { cancel() }}
+		watches[i] = Watch{Key: key, Opts: []clientv3.OpOption{clientv3.WithRev(revision + 1)},
+			News: func(*clientv3.Event) {
+				cancel()
+			}}
 	}
 	_ = p.Watch(ctx, OfWaits, watches...)
 }

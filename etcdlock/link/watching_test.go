@@ -25,7 +25,8 @@ func TestAWaitThatBeginsAfterItsTokenRanOutIsWoken(t *testing.T) {
 	first := member.watcher(client)
 	quiet, cancel := context.WithCancel(clientv3.WithRequireLeader(context.Background()))
 	defer cancel()
-	<-first.Watch(quiet, "/locks/quiet", clientv3.WithCreatedNotify()) // it keeps the stream open, and the stream its token
+	// it keeps the stream open, and the stream its token
+	<-first.Watch(quiet, "/locks/quiet", clientv3.WithCreatedNotify())
 	e.ForgetTokens(t)
 	watched := make(chan error, 1)
 	ctx, over := context.WithTimeout(t.Context(), 30*time.Second)
@@ -33,7 +34,10 @@ func TestAWaitThatBeginsAfterItsTokenRanOutIsWoken(t *testing.T) {
 	go func() {
 		for ctx.Err() == nil { // as those who wait do
 			news, stop := context.WithCancel(ctx)
-			_ = p.Watch(news, OfWaits, Watch{Key: "/locks/news", Opts: []clientv3.OpOption{clientv3.WithRev(1)}, News: func(*clientv3.Event) { stop() }})
+			_ = p.Watch(news, OfWaits, Watch{Key: "/locks/news", Opts: []clientv3.OpOption{clientv3.WithRev(1)},
+				News: func(*clientv3.Event) {
+					stop()
+				}})
 			stop()
 			got, err := e.Client.Get(ctx, "/locks/news")
 			if err != nil || len(got.Kvs) > 0 {

@@ -19,11 +19,13 @@ import (
 
 func TestTryAcquireNamesTheHolder(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, Holder: "host a"}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, Holder: "host a"}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := mustAcquire(t, a, "w")
 	_, err := b.TryAcquire(within(t, patience), "w")
 	var held *etcdlock.HeldError
-	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder, "host a/") || held.Execution != first.Execution() || held.Workflow != "w" {
+	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder, "host a/") || held.Execution != first.Execution() ||
+		held.Workflow != "w" {
 		t.Fatalf("got %v", err)
 	}
 	must(t, first.Unlock)
@@ -71,7 +73,8 @@ func TestUnlockLeavesNothingInEtcd(t *testing.T) {
 
 func TestAcquireIsFirstComeFirstServedOverTwoStores(t *testing.T) {
 	e := etcdtest.Start(t)
-	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
 	first := mustAcquire(t, stores[0], "w")
 	const n = 6
 	var mu sync.Mutex
@@ -145,7 +148,8 @@ func TestAcquireWaitsForTheSession(t *testing.T) {
 
 func TestAcquireOutlivesItsSession(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := mustAcquire(t, a, "w")
 	result := make(chan error, 1)
 	go func() {
@@ -158,8 +162,10 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 	waiters(t, e, 1)
 	before := sessionOf(t, e, b)
 	endSession(t, e, before)
-	eventually(t, "a place of the next session", func() bool { // the one before may be gone for too short a time to be seen
-		queue, err := e.Client.Get(within(t, patience), ledgertest.Layout.All(protocol.KindQueue), clientv3.WithPrefix())
+	// the one before may be gone for too short a time to be seen
+	eventually(t, "a place of the next session", func() bool {
+		queue, err := e.Client.Get(within(t, patience), ledgertest.Layout.All(protocol.KindQueue),
+			clientv3.WithPrefix())
 		return err == nil && len(queue.Kvs) == 1 && queue.Kvs[0].Lease != int64(before.Lease)
 	})
 	must(t, first.Unlock)
@@ -171,14 +177,16 @@ func TestAcquireOutlivesItsSession(t *testing.T) {
 func TestAcquireReturnsAtOnceAnErrorThatIsNoOutage(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
-	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", protocol.MaxWorkflowBytes+1)); !errors.Is(err, protocol.ErrTooLarge) {
+	if _, err := s.Acquire(within(t, patience), strings.Repeat("w", protocol.MaxWorkflowBytes+1)); !errors.Is(err,
+		protocol.ErrTooLarge) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestAcquireReapsTheExecutionOfADeadHolder(t *testing.T) {
 	t.Parallel()
-	for name, acquire := range map[string]func(*etcdlock.Store, context.Context, string) (*etcdlock.Lock, error){"TryAcquire": (*etcdlock.Store).TryAcquire, "Acquire": (*etcdlock.Store).Acquire} {
+	for name, acquire := range map[string]func(*etcdlock.Store, context.Context, string) (*etcdlock.Lock,
+		error){"TryAcquire": (*etcdlock.Store).TryAcquire, "Acquire": (*etcdlock.Store).Acquire} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
 			proxy := etcdtest.NewWire(t, e.Endpoint)

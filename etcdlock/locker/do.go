@@ -34,7 +34,8 @@ func (s *Locker) Do(ctx context.Context, workflow string, fn func(context.Contex
 	defer func() {
 		unhook()
 		stop(context.Canceled)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.locks.Pool.Txn) // the Store goes on by itself
+		// the Store goes on by itself
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.locks.Pool.Txn)
 		defer cancel()
 		lost := l.Err()
 		if unlock := l.Unlock(bounded); lost == nil {

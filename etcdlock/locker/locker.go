@@ -40,7 +40,8 @@ func (e *HeldError) Error() string {
 	if e.Holder == "" {
 		return fmt.Sprintf("workflow %q is waited for by others: wait with Acquire, or try again", e.Workflow)
 	}
-	return fmt.Sprintf("workflow %q is locked by %s, which runs %s: wait with Acquire, or try again", e.Workflow, e.Holder, e.Execution)
+	return fmt.Sprintf("workflow %q is locked by %s, which runs %s: wait with Acquire, or try again", e.Workflow,
+		e.Holder, e.Execution)
 }
 
 // Lock is the lock of a workflow, held. Its methods may be called from any goroutine.
@@ -111,7 +112,8 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 // The error is ctx's cause where that has ended, or idem.ErrCancelled where an operator ended the
 // wait.
 func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
-	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
+	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock},
+		idem.Verdict{Attempt: 1})
 	if left != nil {
 		_ = left.Leave(ctx) // the Store goes on to remove it
 	}
@@ -151,7 +153,8 @@ func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
 // Again implements idem.Waiter: where the place went with its session, there is another one of the
 // next.
 func (w *waiter) Again(err error) error {
-	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session && !errors.Is(err, idem.ErrPlaceLost) {
+	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session &&
+		!errors.Is(err, idem.ErrPlaceLost) {
 		return err
 	}
 	return w.locks.Keeper.WaitReady(w.ctx)

@@ -10,8 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// adopting is a lock on its way to a new session, for as long as its call runs and the session lives. Another process may have reaped it since the old session
-// went.
+// adopting is a lock on its way to a new session, for as long as its call runs and the session
+// lives. Another process may have reaped it since the old session went.
 type adopting struct {
 	untilKnown
 	h  *Lock
@@ -47,7 +47,8 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lo
 		return nil, commit.Reply{}, errNotWanted
 	}
 	at := protocol.Seen{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}
-	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}), len(value))), nil
+	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}),
+		len(value))), nil
 }
 
 func (a *adopting) done(l *idem.Lock, _ *writing) bool {

@@ -8,16 +8,17 @@ import (
 	"hooklock/idem"
 )
 
-// How a lock is handed off. The transaction that settles an execution also writes the lock for the head of the queue (protocol.HandOver). The new owner learns
-// of it so:
+// How a lock is handed off. The transaction that settles an execution also writes the lock for the
+// head of the queue (protocol.HandOver). The new owner learns of it so:
 //
 //	it waits in this process      the answer of the transaction says so, and the waiter wakes
 //	it waits in another process   that sees that its entry is gone, and reads that it has the lock
 //	the answer got lost           as if it waited in another process
 //
-// The transaction proves that the entry is there, and lives on a session that does. That it is the head this process knows: it was once, and no entry can come
-// before it (see view.Queues). So the new owner has what a claim would have given it. If the head is not known, or the transaction is refused, the lock is freed and
-// claimed.
+// The transaction proves that the entry is there, and lives on a session that does. That it is the
+// head this process knows: it was once, and no entry can come before it (see view.Queues). So the
+// new owner has what a claim would have given it. If the head is not known, or the transaction is
+// refused, the lock is freed and claimed.
 
 // Handed returns the lock that the entry of a waiter was handed; nil = none.
 func (s *Locks) Handed(e *view.Entry) *Lock {
@@ -43,7 +44,8 @@ func (s *Locks) Take(e *view.Entry, st *protocol.State) *Lock {
 	return h
 }
 
-// grant makes l the lock of the entry that waits here for it; nil = none does any more. then are the entries that are known behind it.
+// grant makes l the lock of the entry that waits here for it; nil = none does any more. then are
+// the entries that are known behind it.
 func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 	var of *session.Session
 	var early bool
@@ -69,8 +71,8 @@ type handOver struct {
 	epoch  int64
 }
 
-// nextAfter returns what hands the lock of l to the head of the queue; nil = the head is not known, or the lock is to be freed. The pauses are read after the
-// epoch, see view.Pauses.
+// nextAfter returns what hands the lock of l to the head of the queue; nil = the head is not known,
+// or the lock is to be freed. The pauses are read after the epoch, see view.Pauses.
 func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if h.handing {
 		h.o.Queues.Unlearn(h.keys.Lock)
@@ -85,11 +87,13 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	}
 	first := line.Places[0]
 	waits := first.Lock()
-	if waits == nil || len(waits.Slots) > 0 || waits.Scope.PerEvent || waits.Scope.Key == l.Scope.Key || waits.Scope.Workflow != l.Scope.Workflow {
+	if waits == nil || len(waits.Slots) > 0 || waits.Scope.PerEvent || waits.Scope.Key == l.Scope.Key ||
+		waits.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}
 	_, of, _ := h.now()
-	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits, ending: of}
+	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits,
+		ending: of}
 	if next.ending == nil || next.ending.Err() != nil {
 		return nil
 	}

@@ -17,7 +17,9 @@ import (
 // Hold implements idem.Held.
 func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	h.setEnding(true)
-	held, err := commit.InTime(ctx, h.o.Tasks.Start, func(life context.Context) error { return hold(life, h, ttl) }, nil)
+	held, err := commit.InTime(ctx, h.o.Tasks.Start, func(life context.Context) error {
+		return hold(life, h, ttl)
+	}, nil)
 	if err != nil {
 		return commit.Unknown(h.o.Pool.Because(err))
 	}
@@ -36,7 +38,8 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
-	r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, alive), len(lock.Value))
+	r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision},
+		lock, alive), len(lock.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 	return next, h.o.Sender.Do(ctx, h.withCounts(r)), nil
 }
@@ -57,7 +60,8 @@ func hold(life context.Context, h *Lock, ttl time.Duration) error {
 		h.lock = put
 		return nil
 	}
-	ended := st.Ended(h.Lock().Execution) // an earlier attempt may have been applied, and the execution may have been completed since
+	// an earlier attempt may have been applied, and the execution may have been completed since
+	ended := st.Ended(h.Lock().Execution)
 	switch {
 	case h.Lock().Held:
 	case !wasHeld(ended):
@@ -68,7 +72,8 @@ func hold(life context.Context, h *Lock, ttl time.Duration) error {
 	return nil
 }
 
-// wasHeld reports whether a record is one that only a held execution can have, where this process has not settled it.
+// wasHeld reports whether a record is one that only a held execution can have, where this process
+// has not settled it.
 func wasHeld(r *idem.Record) bool {
 	return r != nil && (r.Outcome == idem.Executed || r.Error != nil && r.Error.Code == finish.CodeHoldExpired)
 }

@@ -28,11 +28,12 @@ type Lock struct {
 	lock    *idem.Lock       // as last seen in etcd; replaced, never changed
 	session *session.Session // that vouches for it
 	ending  bool             // Settle or Release was called: no call runs any more
-	rested  int64            // the first revision that says of a parked one that its latest try has ended; 0 = none does
-	line    protocol.Line    // the known waiters when it got the lock
-	handing bool             // handing it over was tried
-	rewound bool             // etcd went back since it was taken: its later states are lost
-	stopped error            // why the call has to stop
+	// the first revision that says of a parked one that its latest try has ended; 0 = none does
+	rested  int64
+	line    protocol.Line // the known waiters when it got the lock
+	handing bool          // handing it over was tried
+	rewound bool          // etcd went back since it was taken: its later states are lost
+	stopped error         // why the call has to stop
 	onStop  func(error)
 	counts  []*commit.Count // of what is not known to be written yet
 }
@@ -46,7 +47,8 @@ func (h *Lock) Lock() *idem.Lock {
 	return h.lock
 }
 
-// now returns the lock as it was seen last, the session that vouches for it, and why the call has to stop, if it has.
+// now returns the lock as it was seen last, the session that vouches for it, and why the call has
+// to stop, if it has.
 func (h *Lock) now() (l *idem.Lock, of *session.Session, stopped error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,8 +130,9 @@ func (h *Lock) Stop(cause error) {
 	}
 }
 
-// unheardLocked reports whether a parked execution stopped only because its session could not be confirmed. A call that ran was closed then; the
-// execution itself goes on under the next session, if no other process was faster.
+// unheardLocked reports whether a parked execution stopped only because its session could not be
+// confirmed. A call that ran was closed then; the execution itself goes on under the next session,
+// if no other process was faster.
 func (h *Lock) unheardLocked() bool {
 	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
 }
@@ -143,7 +146,8 @@ func (h *Lock) See(l *idem.Lock) {
 	if l.Token == h.lock.Token { // the process that handed it over may have another clock
 		l.StartedAt = h.lock.StartedAt
 	}
-	if l.Revision >= h.lock.Revision { // equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
+	// equal where a claim's answer was lost: the same lock, but with what was put into it meanwhile
+	if l.Revision >= h.lock.Revision {
 		h.lock = l
 		h.noteRestLocked(l)
 	}
@@ -153,8 +157,8 @@ func (h *Lock) See(l *idem.Lock) {
 	}
 }
 
-// noteRestLocked remembers when l began to rest: what is written into it later, as a cancel, does not
-// make its latest try younger.
+// noteRestLocked remembers when l began to rest: what is written into it later, as a cancel, does
+// not make its latest try younger.
 func (h *Lock) noteRestLocked(l *idem.Lock) {
 	switch {
 	case l.Parked == nil || l.Parked.Trying:
@@ -164,7 +168,8 @@ func (h *Lock) noteRestLocked(l *idem.Lock) {
 	}
 }
 
-// restsSince returns the revision since which etcd says that the latest try has ended; 0 = it does not.
+// restsSince returns the revision since which etcd says that the latest try has ended; 0 = it does
+// not.
 func (h *Lock) restsSince() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +188,8 @@ func (h *Lock) lookAgain(life context.Context) {
 	}
 }
 
-// stopAsLost is called when another process has the lock, or has ended it. The end of a delivery finds that out, and forgets the lock; a resting one has no end.
+// stopAsLost is called when another process has the lock, or has ended it. The end of a delivery
+// finds that out, and forgets the lock; a resting one has no end.
 func (h *Lock) stopAsLost() {
 	if h.Lock().Parked == nil {
 		h.Stop(idem.ErrLockLost)
@@ -192,7 +198,8 @@ func (h *Lock) stopAsLost() {
 	_ = h.lose()
 }
 
-// lose gives up what this process ran: another one finds the lock without a process, and takes it over.
+// lose gives up what this process ran: another one finds the lock without a process, and takes it
+// over.
 func (h *Lock) lose() error {
 	h.Stop(idem.ErrLockLost)
 	h.locks.LetGo(h)
@@ -207,8 +214,9 @@ func (h *Lock) setEnding(is bool) {
 	h.ending = is
 }
 
-// mine reports whether the lock in etcd is still this one's. The token of a parked execution changes with an attempt, also where its answer got
-// lost: then the session tells, because this process takes nothing up that it has.
+// mine reports whether the lock in etcd is still this one's. The token of a parked execution
+// changes with an attempt, also where its answer got lost: then the session tells, because this
+// process takes nothing up that it has.
 func (h *Lock) mine(st *protocol.State) bool {
 	l, of, _ := h.now()
 	if !st.Runs(l.Execution) || st.Lock.Created != l.Created {

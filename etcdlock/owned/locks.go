@@ -36,7 +36,8 @@ type Options struct {
 type Listener interface {
 	// OnEnded is called after such an end. recorded is false if it will never be in etcd.
 	OnEnded(record *idem.Record, recorded bool)
-	// OnReduced is called once for a record that etcd has refused for its size, so that less of it is written. bytes are those of the refused request.
+	// OnReduced is called once for a record that etcd has refused for its size, so that less of it
+	// is written. bytes are those of the refused request.
 	OnReduced(record *idem.Record, bytes int)
 }
 
@@ -46,7 +47,8 @@ type Locks struct {
 
 	mu    sync.Mutex
 	locks map[idem.ExecutionID]*Lock
-	// early are executions whose lock was reported changed, and when, while this process did not hold it: the answer to its claim may be on its way.
+	// early are executions whose lock was reported changed, and when, while this process did not
+	// hold it: the answer to its claim may be on its way.
 	early map[idem.ExecutionID]time.Time
 }
 
@@ -55,7 +57,8 @@ func New(o *Options) *Locks {
 	return &Locks{o: o, locks: map[idem.ExecutionID]*Lock{}, early: map[idem.ExecutionID]time.Time{}}
 }
 
-// Make returns l as a lock that this process has, without keeping it: a session does not vouch for it from then on.
+// Make returns l as a lock that this process has, without keeping it: a session does not vouch for
+// it from then on.
 func (s *Locks) Make(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
 	writer := s.o.Writer
 	if of != nil { // most records have it as the end of their holder, and need not say it twice
@@ -66,14 +69,16 @@ func (s *Locks) Make(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
 	return h
 }
 
-// OnBehalf returns the lock of another process, to do what only its holder may do. Its record is told apart from all others.
+// OnBehalf returns the lock of another process, to do what only its holder may do. Its record is
+// told apart from all others.
 func (s *Locks) OnBehalf(l idem.Lock, k protocol.Keys) *Lock {
 	h := s.Make(l, k, nil)
 	h.writer, h.worked, h.ending = session.NewName(), true, true
 	return h
 }
 
-// Add registers a lock that was won with a session. If that is over by now, the lock follows the others to the next one.
+// Add registers a lock that was won with a session. If that is over by now, the lock follows the
+// others to the next one.
 func (s *Locks) Add(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
 	h := s.Make(l, k, of)
 	s.follows(h, of, s.add(h))
@@ -91,7 +96,8 @@ func (s *Locks) add(h *Lock) (early bool) {
 	return early
 }
 
-// follows looks at a lock that was changed early, and lets one whose session is over by now go with the others to the next one.
+// follows looks at a lock that was changed early, and lets one whose session is over by now go with
+// the others to the next one.
 func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 	if early {
 		s.o.Tasks.Help(h.lookAgain)
@@ -101,7 +107,8 @@ func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 	}
 }
 
-// LetGo is when this process has nothing to do with a lock any more. It may have taken the same execution up again since.
+// LetGo is when this process has nothing to do with a lock any more. It may have taken the same
+// execution up again since.
 func (s *Locks) LetGo(h *Lock) {
 	h.LeaveCounts()
 	l := h.Lock()
@@ -132,8 +139,8 @@ func (s *Locks) All() []*Lock {
 	return slices.Collect(maps.Values(s.locks))
 }
 
-// Reread reads the lock of an execution that this process may run, after another process has changed it. If this process does not hold it yet, it is read when
-// it does.
+// Reread reads the lock of an execution that this process may run, after another process has
+// changed it. If this process does not hold it yet, it is read when it does.
 func (s *Locks) Reread(id idem.ExecutionID) {
 	now := s.o.Clock.Now()
 	s.mu.Lock()
@@ -148,14 +155,16 @@ func (s *Locks) Reread(id idem.ExecutionID) {
 	}
 }
 
-// Early returns how many executions were reported changed while this process did not hold their lock, and not long ago.
+// Early returns how many executions were reported changed while this process did not hold their
+// lock, and not long ago.
 func (s *Locks) Early() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.early)
 }
 
-// RereadParked reads the lock of a parked execution that this process runs: a person may have ended it, or let it run now.
+// RereadParked reads the lock of a parked execution that this process runs: a person may have ended
+// it, or let it run now.
 func (s *Locks) RereadParked(id idem.ExecutionID) {
 	if h := s.Of(id); h != nil {
 		s.o.Tasks.Help(func(life context.Context) {
@@ -165,7 +174,8 @@ func (s *Locks) RereadParked(id idem.ExecutionID) {
 	}
 }
 
-// Adopt moves the running locks of earlier sessions to the one that has opened. It returns how many there are.
+// Adopt moves the running locks of earlier sessions to the one that has opened. It returns how many
+// there are.
 func (s *Locks) Adopt(to *session.Session) (n int) {
 	for _, h := range s.All() {
 		if _, of, _ := h.now(); of != to {
@@ -176,7 +186,8 @@ func (s *Locks) Adopt(to *session.Session) (n int) {
 	return n
 }
 
-// Unheard stops the calls whose lock cannot be confirmed any more, because its session was not renewed in time.
+// Unheard stops the calls whose lock cannot be confirmed any more, because its session was not
+// renewed in time.
 func (s *Locks) Unheard(of *session.Session) {
 	for _, h := range s.All() {
 		if _, by, _ := h.now(); by == of {
@@ -185,7 +196,8 @@ func (s *Locks) Unheard(of *session.Session) {
 	}
 }
 
-// Rewind lets any state of a lock that etcd has be the newest one, and asks for nothing of what was after it: etcd was put back to an earlier state.
+// Rewind lets any state of a lock that etcd has be the newest one, and asks for nothing of what was
+// after it: etcd was put back to an earlier state.
 func (s *Locks) Rewind() {
 	for _, h := range s.All() {
 		h.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED instead. ErrLockLost: its record
-// says that another process ended it.
+// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED
+// instead. ErrLockLost: its record says that another process ended it.
 func (h *Lock) Release(ctx context.Context) error {
 	h.setEnding(true)
 	released, err := commit.InTime(ctx, h.o.Tasks.Start, h.Free, func(_ context.Context, late error) {
@@ -28,7 +28,8 @@ func (h *Lock) Release(ctx context.Context) error {
 	return released
 }
 
-// GiveBack is Free for a lock whose caller is gone. Where an operator has ended the execution, or asked for that, it has no lock either.
+// GiveBack is Free for a lock whose caller is gone. Where an operator has ended the execution, or
+// asked for that, it has no lock either.
 func (h *Lock) GiveBack(life context.Context) error {
 	h.setEnding(true)
 	err := h.Free(life)
@@ -38,8 +39,9 @@ func (h *Lock) GiveBack(life context.Context) error {
 	return err
 }
 
-// Free sends until the answer is definite. A lock that is not ours any more needs no release: an earlier attempt has done it, or it was reaped, and
-// then there is a record. A parked execution keeps its lock, without a process.
+// Free sends until the answer is definite. A lock that is not ours any more needs no release: an
+// earlier attempt has done it, or it was reaped, and then there is a record. A parked execution
+// keeps its lock, without a process.
 func (h *Lock) Free(life context.Context) error {
 	free := &freeing{}
 	_, st, err := (&writing{h: h, write: free}).run(life)
@@ -79,13 +81,16 @@ func (f *freeing) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 
 func (*freeing) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
 
-// freed returns what l becomes, and the transaction that releases it, or gives a parked execution up for any process: no process has its lock then, and the index says so to every
-// process. A try whose end is not written down is one of a process that is gone, which this one was too late to judge: it stays in the lock.
+// freed returns what l becomes, and the transaction that releases it, or gives a parked execution
+// up for any process: no process has its lock then, and the index says so to every process. A try
+// whose end is not written down is one of a process that is gone, which this one was too late to
+// judge: it stays in the lock.
 func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
 	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)
-		return &next, commit.NewRequest(k.Lock, protocol.Release(k, protocol.Seen{Lock: l.Revision}), 0).AddSlots(k), nil
+		return &next, commit.NewRequest(k.Lock, protocol.Release(k, protocol.Seen{Lock: l.Revision}), 0).AddSlots(k),
+			nil
 	}
 	next.Alive = ""
 	k.Slots = slots.Rest(o.Layout, &next)
@@ -95,7 +100,8 @@ func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Requ
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
 	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
-	return &next, commit.NewRequest(k.Lock, protocol.Rest(k, at, protocol.Leased{Value: value}, &index), len(value)).AddSlots(k), nil
+	return &next, commit.NewRequest(k.Lock, protocol.Rest(k, at, protocol.Leased{Value: value}, &index),
+		len(value)).AddSlots(k), nil
 }
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.

@@ -12,8 +12,9 @@ import (
 	"hooklock/idem"
 )
 
-// What the process that carries a parked execution writes into its lock. Each write compares the revision that it changes, so one whose answer
-// got lost is sent again until the lock shows what became of it.
+// What the process that carries a parked execution writes into its lock. Each write compares the
+// revision that it changes, so one whose answer got lost is sent again until the lock shows what
+// became of it.
 
 // Attempt implements idem.Held.
 func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
@@ -86,7 +87,8 @@ func (r *rest) op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, befor
 
 func (r *rest) isIn(l *idem.Lock) bool {
 	has, wants := l.Parked, r.parked
-	return !has.Trying && has.Tries == wants.Tries && (has.Last == nil) == (wants.Last == nil) && (wants.Last == nil || has.Last.At.Equal(wants.Last.At))
+	return !has.Trying && has.Tries == wants.Tries && (has.Last == nil) == (wants.Last == nil) &&
+		(wants.Last == nil || has.Last.At.Equal(wants.Last.At))
 }
 
 // stillParked is p with what is written once.
@@ -126,7 +128,8 @@ type rewriting struct {
 type rewrite interface {
 	// change changes a copy of the lock as it was seen last.
 	change(*idem.Lock)
-	// slots sets those of next, where it counts against limits, and says which it takes or frees. refused: the one before was.
+	// slots sets those of next, where it counts against limits, and says which it takes or frees.
+	// refused: the one before was.
 	slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
 	encode(*idem.Lock) ([]byte, error)
 	op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
@@ -134,7 +137,8 @@ type rewrite interface {
 	isIn(*idem.Lock) bool
 }
 
-func (w *rewriting) send(ctx context.Context, _ *idem.Lock, writes *writing) (next *idem.Lock, answer commit.Reply, _ error) {
+func (w *rewriting) send(ctx context.Context, _ *idem.Lock, writes *writing) (next *idem.Lock, answer commit.Reply,
+	_ error) {
 	var l *idem.Lock
 	if l, w.stopped, w.final = w.writable(ctx); w.final == nil {
 		next, answer, w.final = w.overwrite(ctx, l, writes.refused)
@@ -146,7 +150,8 @@ func (w *rewriting) done(l *idem.Lock, writes *writing) bool {
 	return writes.lost != nil && w.isIn(l)
 }
 
-// run sends until the answer is definite, or ctx ends. What an attempt without an answer did is found out by the next call.
+// run sends until the answer is definite, or ctx ends. What an attempt without an answer did is
+// found out by the next call.
 func (w *rewriting) run(ctx context.Context) error {
 	h := w.h
 	if !h.o.Tasks.Enter() {
@@ -156,7 +161,8 @@ func (w *rewriting) run(ctx context.Context) error {
 	writes := &writing{h: h, write: w}
 	put, _, err := writes.run(ctx)
 	switch {
-	case errors.Is(w.final, idem.ErrNoSlot) && writes.lost != nil: // the lost attempt may have them: the next write finds out
+	case errors.Is(w.final, idem.ErrNoSlot) && writes.lost != nil:
+		// the lost attempt may have them: the next write finds out
 		return commit.Unavailable(writes.lost)
 	case w.final != nil:
 		return w.final
@@ -175,8 +181,9 @@ func (w *rewriting) run(ctx context.Context) error {
 	return h.lose() // it is not this process's any more, though what it knew is written
 }
 
-// writable returns the lock as it was seen last, once it belongs to a live session, and why this process was told to stop, if it was. Where something is to
-// be sent after the write, a cancel or a stop is an error.
+// writable returns the lock as it was seen last, once it belongs to a live session, and why this
+// process was told to stop, if it was. Where something is to be sent after the write, a cancel or a
+// stop is an error.
 func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err error) {
 	h := w.h
 	for pause := link.NewBackoff(); ; {
@@ -205,7 +212,8 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 }
 
 // overwrite puts what l becomes. refused: the attempt before was refused.
-func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply, err error) {
+func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply,
+	err error) {
 	o := w.h.o
 	next := *l
 	w.change(&next)

@@ -18,7 +18,8 @@ import (
 // ErrStoreFull means that etcd's space quota is used up, and what it refused will not be recorded.
 // The execution's lock is free, its event may run again. Compact and defragment etcd or raise its
 // quota, then disarm the NOSPACE alarm.
-var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, then disarm the alarm", idem.ErrNotRecorded)
+var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, "+
+	"then disarm the alarm", idem.ErrNotRecorded)
 
 // Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
 func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
@@ -103,12 +104,14 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	if l.Parked != nil && s.letter && c.record.Status == idem.Failed {
 		c.record.RequestKept = true
 		if s.given == nil {
-			s.given = &commit.Count{Counted: idem.Counted{Route: l.Route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
+			s.given = &commit.Count{Counted: idem.Counted{Route: l.Route,
+				Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
 		}
 	}
 	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
 	keys.Mark = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.o.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record, Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	r, err := h.o.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record,
+		Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
 		if cool != nil {
 			next = nil
@@ -131,7 +134,9 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		r.Done = make(chan struct{})
 		h.o.Queues.NoteHandOff(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) { h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Line{}) }
+		r.OnApplied = func(answer commit.Reply) {
+			h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Line{})
+		}
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
 		r.Slots = append(r.Slots, keys.Mark)
@@ -151,7 +156,8 @@ func (s *settling) forAge() bool {
 // txn is the transaction that ends the execution of l: with the head of the queue, next, it hands
 // the lock to that.
 func (s *settling) txn(
-	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte, next *handOver,
+	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte,
+	next *handOver,
 ) protocol.Op {
 	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
 	var mark *protocol.Leased
@@ -165,7 +171,8 @@ func (s *settling) txn(
 		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
 		k.Session, at.Epoch = next.ending.Key, next.epoch
-		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Place, Record: next.first.Prev}, rec, next.value, mark, len(next.then.Places) == 0)
+		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Place, Record: next.first.Prev}, rec,
+			next.value, mark, len(next.then.Places) == 0)
 	}
 	return protocol.Settle(k, at, rec, cool, mark)
 }
@@ -241,7 +248,8 @@ func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock
 	return &next, e.answer, nil
 }
 
-// done is about an execution that was to end for its age: it is not too old, or what that was concluded from has changed.
+// done is about an execution that was to end for its age: it is not too old, or what that was
+// concluded from has changed.
 func (e *ending) done(_ *idem.Lock, w *writing) bool { return w.refused && e.s.forAge() }
 
 func (e *ending) over(err error) bool {
@@ -265,7 +273,8 @@ func (s *settling) recordLess(c *conclusion) {
 // outcome.
 func (s *settling) needsNoRecord(err error) bool {
 	l := s.h.Lock()
-	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && l.Cancel == nil && l.Parked == nil
+	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && l.Cancel == nil &&
+		l.Parked == nil
 }
 
 // endedBefore tells an end that is ours, whose answer got lost, from one that another process
@@ -289,7 +298,8 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 		}
 		record = seen.Record
 	}
-	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) { // the upstream itself has completed it
+	// the upstream itself has completed it
+	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) {
 		return record, nil
 	}
 	return record, idem.ErrLockLost

@@ -11,8 +11,9 @@ import (
 	"hooklock/idem"
 )
 
-// writing is a write over the own lock on its way to a definite answer. Each attempt compares the revision that it changes, so one whose answer got lost is
-// sent again until the lock shows what became of it.
+// writing is a write over the own lock on its way to a definite answer. Each attempt compares the
+// revision that it changes, so one whose answer got lost is sent again until the lock shows what
+// became of it.
 type writing struct {
 	h *Lock
 	write
@@ -23,7 +24,8 @@ type writing struct {
 
 // write is what is written.
 type write interface {
-	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any more.
+	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any
+	// more.
 	send(ctx context.Context, l *idem.Lock, w *writing) (next *idem.Lock, answer commit.Reply, err error)
 	// done reports whether l shows that an attempt was applied.
 	done(l *idem.Lock, w *writing) bool
@@ -36,8 +38,9 @@ type untilKnown struct{}
 
 func (untilKnown) over(error) bool { return false }
 
-// run sends until it is known what became of it. It returns the lock as it was put, or found if an attempt without an answer has put it; else the state in
-// which the lock is not this one's any more. The error is that of send, or why the last attempt came to nothing.
+// run sends until it is known what became of it. It returns the lock as it was put, or found if an
+// attempt without an answer has put it; else the state in which the lock is not this one's any
+// more. The error is that of send, or why the last attempt came to nothing.
 func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, err error) {
 	h := w.h
 	for pause, same := link.NewBackoff(), false; ; {

@@ -8,8 +8,9 @@ import (
 	"hooklock/idem"
 )
 
-// ages are parked executions by when they were parked, as a heap. Those that have ended are dropped when they come first, or when they are too many: while the
-// first one waits for a person for days, no other comes first.
+// ages are parked executions by when they were parked, as a heap. Those that have ended are dropped
+// when they come first, or when they are too many: while the first one waits for a person for days,
+// no other comes first.
 type ages []aged
 
 // fewAges may have ended, besides as many as there are parked executions.
@@ -31,7 +32,8 @@ func (a *ages) Pop() any {
 	return x
 }
 
-// first returns when the oldest one was parked of those that parked still reports as such; zero = there is none.
+// first returns when the oldest one was parked of those that parked still reports as such; zero =
+// there is none.
 func (a *ages) first(parked func(aged) bool) time.Time {
 	for len(*a) > 0 {
 		if first := (*a)[0]; parked(first) {
@@ -42,7 +44,8 @@ func (a *ages) first(parked func(aged) bool) time.Time {
 	return time.Time{}
 }
 
-// add adds one, and drops those that have ended if there are many of them. events is how many executions are parked.
+// add adds one, and drops those that have ended if there are many of them. events is how many
+// executions are parked.
 func (a *ages) add(one aged, events int, parked func(aged) bool) {
 	heap.Push(a, one)
 	if len(*a) <= 2*events+fewAges {

@@ -11,7 +11,8 @@ type contents struct {
 	o       *Options
 	entries map[idem.ExecutionID]*entry
 	queues  map[string]*queue // by the key of their lock
-	// perEvent are the locks of queues under strategy none, by the lock of their workflow: if a client has that, it holds them back.
+	// perEvent are the locks of queues under strategy none, by the lock of their workflow: if a
+	// client has that, it holds them back.
 	perEvent    map[string]map[string]bool
 	bytes       int64
 	events      int
@@ -37,11 +38,14 @@ type queue struct {
 	n       int    // executions
 	blocked int    // of these
 	ready   bool   // it is listed, to be looked at
-	alive   string // what proves the owner of the lock alive, as the last look found it; "" = nothing does, or it was not looked at
+	// what proves the owner of the lock alive, as the last look found it; "" = nothing does, or it
+	// was not looked at
+	alive string
 }
 
 func newContents(o *Options) contents {
-	return contents{o: o, entries: map[idem.ExecutionID]*entry{}, queues: map[string]*queue{}, perEvent: map[string]map[string]bool{}}
+	return contents{o: o, entries: map[idem.ExecutionID]*entry{}, queues: map[string]*queue{},
+		perEvent: map[string]map[string]bool{}}
 }
 
 // put adds or replaces an entry. first: it is the first of its queue.
@@ -91,7 +95,8 @@ func (c *contents) drop(id idem.ExecutionID) {
 	c.dropFromQueue(e)
 }
 
-// dropFromQueue is called for an execution that is not in its queue any more, and drops a queue that is empty now.
+// dropFromQueue is called for an execution that is not in its queue any more, and drops a queue
+// that is empty now.
 func (c *contents) dropFromQueue(e *entry) {
 	c.o.OnLeftQueue(e.Execution)
 	if q := c.queues[e.lock]; q != nil && q.n == 0 {
@@ -142,7 +147,8 @@ func (c *contents) spare(e *entry) {
 	}
 }
 
-// oldestSince returns when the execution was parked that has been parked for longest; zero = none is parked.
+// oldestSince returns when the execution was parked that has been parked for longest; zero = none
+// is parked.
 func (c *contents) oldestSince() time.Time { return c.oldest.first(c.isParked) }
 
 // age notes since when an execution is parked, which may be noted already.

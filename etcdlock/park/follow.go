@@ -87,11 +87,13 @@ func (f *follower) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
 // Watches implements link.Source.
 func (f *follower) Watches(from int64) []link.Watch {
 	watch := func(prefix string, changed func(id idem.ExecutionID, e *clientv3.Event)) link.Watch {
-		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}, News: func(e *clientv3.Event) {
-			changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
-		}}
+		return link.Watch{Key: prefix, Opts: []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)},
+			News: func(e *clientv3.Event) {
+				changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
+			}}
 	}
-	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.applyEntry), watch(f.index.o.Layout.All(protocol.KindAges), f.applyAge)}
+	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.applyEntry),
+		watch(f.index.o.Layout.All(protocol.KindAges), f.applyAge)}
 }
 
 func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
@@ -109,7 +111,8 @@ func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.o.OnParkedChange(id)
 }
 
-// applyAge is called with a change of an age key: if that is gone while the entry is there, the execution is too old.
+// applyAge is called with a change of an age key: if that is gone while the entry is there, the
+// execution is too old.
 func (f *follower) applyAge(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.mu.Lock()
 	defer f.index.mu.Unlock()

@@ -26,18 +26,22 @@ type Options struct {
 type Process interface {
 	// Paused reports whether executions of that route and workflow are paused.
 	Paused(route, workflow string) bool
-	// OnLeftQueue is called when an execution has left its queue: it has ended, or is a dead letter. It must not call the Index.
+	// OnLeftQueue is called when an execution has left its queue: it has ended, or is a dead
+	// letter. It must not call the Index.
 	OnLeftQueue(idem.ExecutionID)
 	// OnParkedChange is called after the index entry of an execution has changed or has gone.
 	OnParkedChange(idem.ExecutionID)
-	// OnFirstParked is called when the first execution of a queue is parked: from then on, Gone and MarkAll must be called. It must not call the Index.
+	// OnFirstParked is called when the first execution of a queue is parked: from then on, Gone and
+	// MarkAll must be called. It must not call the Index.
 	OnFirstParked()
 }
 
-// Index knows what is parked, over all processes: it follows the index in etcd, which is small, and counts. It also says which queues are ready: the
-// execution at their head may be parked and run by no process. That is a hint: a take-over reads how things stand. It is safe for concurrent use.
+// Index knows what is parked, over all processes: it follows the index in etcd, which is small, and
+// counts. It also says which queues are ready: the execution at their head may be parked and run by
+// no process. That is a hint: a take-over reads how things stand. It is safe for concurrent use.
 //
-// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. The ends of locks and queue entries are reported to it (Gone).
+// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. The ends
+// of locks and queue entries are reported to it (Gone).
 type Index struct {
 	o     *Options
 	asked chan struct{} // closed by the first call
@@ -79,7 +83,8 @@ func (x *Index) Count() idem.ParkedCount {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	k := &x.known
-	return idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters, Oldest: k.oldestSince()}
+	return idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters,
+		Oldest: k.oldestSince()}
 }
 
 // DeadLetterRoutes counts the dead letters of each route.
@@ -118,7 +123,8 @@ func (x *Index) Routes(match func(route string) bool) map[string]int {
 	return counts
 }
 
-// Waiting returns how many executions are parked in the queue of the lock with that key, or in the lock.
+// Waiting returns how many executions are parked in the queue of the lock with that key, or in the
+// lock.
 func (x *Index) Waiting(lock string) int {
 	x.begin()
 	x.mu.Lock()
@@ -143,8 +149,8 @@ func (x *Index) CountPaused(states []idem.PauseState) {
 	}
 }
 
-// Old reports whether the MaxAge of an execution is over, as far as this process knows. If it ended while the execution was paused, Old returns false until
-// the next try has begun.
+// Old reports whether the MaxAge of an execution is over, as far as this process knows. If it ended
+// while the execution was paused, Old returns false until the next try has begun.
 func (x *Index) Old(id idem.ExecutionID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -169,7 +175,8 @@ func (x *Index) NoteTry(id idem.ExecutionID) {
 	}
 }
 
-// ApplyPauses makes all queues ready, and notes which executions grew too old while they are paused.
+// ApplyPauses makes all queues ready, and notes which executions grew too old while they are
+// paused.
 func (x *Index) ApplyPauses() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -179,8 +186,9 @@ func (x *Index) ApplyPauses() {
 	x.markAllLocked()
 }
 
-// Next waits for a ready queue, and returns each once for each reason to look at it, in the order in which they became ready. route is that of the
-// executions in it, or "" if they are, or were, of several. It returns the cause of ctx, or commit.ErrClosed after the tasks have ended.
+// Next waits for a ready queue, and returns each once for each reason to look at it, in the order
+// in which they became ready. route is that of the executions in it, or "" if they are, or were, of
+// several. It returns the cause of ctx, or commit.ErrClosed after the tasks have ended.
 func (x *Index) Next(ctx context.Context) (scope idem.Scope, route string, err error) {
 	x.begin()
 	for {
@@ -232,7 +240,8 @@ func (x *Index) MarkOf(id idem.ExecutionID) {
 	}
 }
 
-// Died makes ready the queues whose lock one of these sessions had, and those that were not looked at yet.
+// Died makes ready the queues whose lock one of these sessions had, and those that were not looked
+// at yet.
 func (x *Index) Died(names []string) {
 	ended := map[string]bool{"": true}
 	for _, name := range names {
@@ -247,7 +256,8 @@ func (x *Index) Died(names []string) {
 	}
 }
 
-// BeginLook is called before a look at a queue. It returns false while another look is under way: the queue is then ready again after that.
+// BeginLook is called before a look at a queue. It returns false while another look is under way:
+// the queue is then ready again after that.
 func (x *Index) BeginLook(lock string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -263,8 +273,9 @@ func (x *Index) EndLook(lock string) {
 	}
 }
 
-// NoteOwner notes what proves the owner of a lock alive; "" = nothing does. If that session is not known to be alive, the queue is ready again after a second:
-// its beginning or its end may not have been reported yet, and an end before this call is not reported to this queue.
+// NoteOwner notes what proves the owner of a lock alive; "" = nothing does. If that session is not
+// known to be alive, the queue is ready again after a second: its beginning or its end may not have
+// been reported yet, and an end before this call is not reported to this queue.
 func (x *Index) NoteOwner(lock, alive string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 // newIndex returns an index that follows nothing, and what it says has left a queue.
 func newIndex() (x *Index, left *[]idem.ExecutionID) {
 	queues := &leftQueues{}
-	return New(&Options{Tasks: commit.NewTasks(), Layout: protocol.NewLayout("/hooklock"), Process: queues}), &queues.left
+	return New(&Options{Tasks: commit.NewTasks(), Layout: protocol.NewLayout("/hooklock"), Process: queues}),
+		&queues.left
 }
 
 // leftQueues is a process in which nothing is paused.
@@ -29,12 +30,14 @@ func (q *leftQueues) Paused(_, _ string) bool         { return false }
 // entryOf returns the entry of an execution of workflow w.
 func entryOf(id, route string, state idem.ParkState, since time.Time) *entry {
 	return &entry{
-		ParkedEntry: idem.ParkedEntry{Execution: idem.ExecutionID(id), Scope: idem.Scope{Workflow: "w"}, Route: route, State: state, Since: since},
-		lock:        "lock",
+		ParkedEntry: idem.ParkedEntry{Execution: idem.ExecutionID(id), Scope: idem.Scope{Workflow: "w"}, Route: route,
+			State: state, Since: since},
+		lock: "lock",
 	}
 }
 
-// The second one would find a lock of its own process that is not registered there yet, and adopt it.
+// The second one would find a lock of its own process that is not registered there yet, and adopt
+// it.
 func TestOneLookAtAQueueAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 	x, _ := newIndex()
 	if !x.BeginLook("lock") || x.BeginLook("lock") {
@@ -95,7 +98,8 @@ func TestAQueueInWhichNothingIsParkedIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked, also behind one that waits for a person for days while a million come and go.
+// TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked, also behind one that waits for a person for
+// days while a million come and go.
 func TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked(t *testing.T) {
 	x, _ := newIndex()
 	now := time.Now()

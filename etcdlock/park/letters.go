@@ -13,8 +13,9 @@ import (
 	"hooklock/idem"
 )
 
-// letterRound is how often this process looks whether the records of dead letters are still there. A record goes with its lease, or when it is forgotten;
-// the request of the dead letter is dropped then.
+// letterRound is how often this process looks whether the records of dead letters are still there.
+// A record goes with its lease, or when it is forgotten; the request of the dead letter is dropped
+// then.
 const letterRound = 10 * time.Minute
 
 func (x *Index) sweepRound(ctx context.Context) {
@@ -23,8 +24,10 @@ func (x *Index) sweepRound(ctx context.Context) {
 	}
 }
 
-// SweepDeadLetters drops the requests whose records are gone, or are another execution's. The transaction that wrote the record wrote the index entry, too,
-// and nothing changes either: so they have one revision as long as they belong together. It returns commit.ErrClosed after the tasks have ended.
+// SweepDeadLetters drops the requests whose records are gone, or are another execution's. The
+// transaction that wrote the record wrote the index entry, too, and nothing changes either: so they
+// have one revision as long as they belong together. It returns commit.ErrClosed after the tasks
+// have ended.
 func (x *Index) SweepDeadLetters(ctx context.Context) error {
 	for some := range slices.Chunk(x.deadLetters(), link.MaxReads) {
 		ops := make([]clientv3.Op, len(some))

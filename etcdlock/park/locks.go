@@ -21,8 +21,9 @@ func (x *Index) Any() bool {
 	return len(x.known.queues) > 0
 }
 
-// MarkBehind makes the queues ready before which something has ended. Of a lock with that key, these are its queue and those of the events of its workflow; of a
-// queue entry, the queue that it was in, and that of its event.
+// MarkBehind makes the queues ready before which something has ended. Of a lock with that key,
+// these are its queue and those of the events of its workflow; of a queue entry, the queue that it
+// was in, and that of its event.
 func (x *Index) MarkBehind(key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -2,9 +2,11 @@ package park
 
 // ready lists the queues that are to be looked at. Its caller holds the mutex of the Index.
 type ready struct {
-	queues []*queue        // the first to be looked at first
-	looks  map[string]bool // the locks that are being looked at, also those of no known queue; true: and are to be looked at again
-	some   chan struct{}   // closed when queues gets its first
+	queues []*queue // the first to be looked at first
+	// the locks that are being looked at, also those of no known queue; true: and are to be looked
+	// at again
+	looks map[string]bool
+	some  chan struct{} // closed when queues gets its first
 }
 
 // add lists a queue once. One that is being looked at is listed after that look. nil is no queue.

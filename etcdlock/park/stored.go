@@ -12,7 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// Stored returns what is stored of the parked execution of l besides l itself, with the lease of its age. It returns the error of the grant or of ctx.
+// Stored returns what is stored of the parked execution of l besides l itself, with the lease of
+// its age. It returns the error of the grant or of ctx.
 func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem.Kept) (p protocol.Parking, err error) {
 	p.Request.Value = kept.Value
 	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
@@ -31,10 +32,11 @@ func CountOf(route string) *commit.Count {
 	return &commit.Count{Counted: idem.Counted{Route: route, Kinds: idem.CountSetOf(idem.CountParked)}}
 }
 
-// Send sends the transaction that parks l, which txn makes, and commits counts with it: one of them is CountOf. The error of the answer wraps link.ErrNotSent if there was
-// nothing to send.
+// Send sends the transaction that parks l, which txn makes, and commits counts with it: one of them
+// is CountOf. The error of the answer wraps link.ErrNotSent if there was nothing to send.
 func Send(
-	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept, counts []*commit.Count,
+	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept,
+	counts []*commit.Count,
 	txn func(lock protocol.Leased, keep protocol.Parking) protocol.Op,
 ) commit.Reply {
 	value, err := protocol.EncodeLock(l)
@@ -45,7 +47,8 @@ func Send(
 	if err != nil {
 		return commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}
 	}
-	request := commit.NewRequest(k.Lock, txn(protocol.Leased{Value: value}, keep), len(value)+len(kept.Value)).AddSlots(k)
+	request := commit.NewRequest(k.Lock, txn(protocol.Leased{Value: value}, keep),
+		len(value)+len(kept.Value)).AddSlots(k)
 	request.Counts, request.CountsApart = counts, true
 	answer := sender.Do(ctx, request)
 	leases.DropIfGone(keep.Age.Lease, answer.Err)

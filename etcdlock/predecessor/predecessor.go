@@ -146,7 +146,8 @@ func (p *Predecessors) tell(err error) {
 	}
 	p.told = true
 	p.o.Log.Info("session.file_unusable", "reason", err.Error(), "dir", p.o.Dir,
-		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl): give it a data_dir on a local disk that it can write to")
+		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl): "+
+			"give it a data_dir on a local disk that it can write to")
 }
 
 // end ends the sessions of a dead process. It reports whether none of them exists any more.
@@ -162,7 +163,8 @@ func (p *Predecessors) end(ctx context.Context, dead *head) bool {
 // endSession ends a session with its lease: with it go all keys that are on it, in one step, as
 // when it expires.
 func (p *Predecessors) endSession(ctx context.Context, cluster uint64, session string) bool {
-	answer, err := p.o.Pool.Get(ctx, p.o.Layout.Alive(protocol.SessionAlive(session))) // etcd 3.7 leaves the lease out if only keys are asked for
+	// etcd 3.7 leaves the lease out if only keys are asked for
+	answer, err := p.o.Pool.Get(ctx, p.o.Layout.Alive(protocol.SessionAlive(session)))
 	switch {
 	case err != nil || answer.Header.ClusterId != cluster:
 		return false

@@ -36,8 +36,9 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = pool.Close() })
 	r := &rig{t: t, etcd: e}
 	r.o = &Options{
-		Dir: filepath.Join(t.TempDir(), Folder), Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: link.SystemClock(),
-		Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), Folder), Pool: pool, Layout: protocol.NewLayout("/hooklock"),
+		Clock: link.SystemClock(),
+		Log:   slog.New(slog.DiscardHandler),
 	}
 	return r
 }
@@ -137,7 +138,9 @@ func TestAFileThatMayBeAnothersEndsNoSession(t *testing.T) {
 		name   string
 		change func(*head)
 	}{
-		{"of another machine, or from before a reboot", func(h *head) { h.Boot = "539aa1fe-0de3-4628-af28-ea30864b0000" }},
+		{"of another machine, or from before a reboot", func(h *head) {
+			h.Boot = "539aa1fe-0de3-4628-af28-ea30864b0000"
+		}},
 		{"a copy", func(h *head) { h.Inode++ }},
 		{"a snapshot of the file system", func(h *head) { h.Device++ }},
 		{"of another etcd", func(h *head) { h.Cluster++ }},
@@ -176,7 +179,8 @@ func TestAFileThatIsLockedIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close(true)
-	if err := d.write(head{Cluster: r.session("living"), Prefix: r.o.Layout.Root, Sessions: []string{"living"}}); err != nil {
+	if err := d.write(head{Cluster: r.session("living"), Prefix: r.o.Layout.Root,
+		Sessions: []string{"living"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.starts()
@@ -222,9 +226,11 @@ func TestADirectoryWhoseLocksAreNotTrustedIsNotUsed(t *testing.T) {
 		name  string
 		local bool
 	}{
-		unix.EXT4_SUPER_MAGIC: {"ext4", true}, unix.OVERLAYFS_SUPER_MAGIC: {"overlayfs", true}, unix.TMPFS_MAGIC: {"tmpfs", true},
-		unix.NFS_SUPER_MAGIC: {"NFS", false}, unix.SMB2_SUPER_MAGIC: {"SMB", false}, unix.V9FS_MAGIC: {"9p", false}, unix.FUSE_SUPER_MAGIC: {"FUSE", false},
-		0x01161970: {"GFS2", false}, 0x1234: {"a file system of type 0x1234", false},
+		unix.EXT4_SUPER_MAGIC: {"ext4", true}, unix.OVERLAYFS_SUPER_MAGIC: {"overlayfs", true},
+		unix.TMPFS_MAGIC:     {"tmpfs", true},
+		unix.NFS_SUPER_MAGIC: {"NFS", false}, unix.SMB2_SUPER_MAGIC: {"SMB", false}, unix.V9FS_MAGIC: {"9p", false},
+		unix.FUSE_SUPER_MAGIC: {"FUSE", false},
+		0x01161970:            {"GFS2", false}, 0x1234: {"a file system of type 0x1234", false},
 	} {
 		if name, local := nameOf(magic); name != want.name || local != want.local {
 			t.Errorf("%#x is %s, trusted: %v", magic, name, local)

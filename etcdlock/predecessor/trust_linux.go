@@ -109,7 +109,8 @@ func mountIn(list, path string) (kind string) {
 func unescapeMount(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
-		if n, err := strconv.ParseUint(path[min(i+1, len(path)):min(i+4, len(path))], 8, 8); path[i] == '\\' && err == nil {
+		if n, err := strconv.ParseUint(path[min(i+1, len(path)):min(i+4, len(path))], 8, 8); path[i] == '\\' &&
+			err == nil {
 			b.WriteByte(byte(n))
 			i += 3
 			continue

@@ -2,7 +2,8 @@ package predecessor
 
 import "testing"
 
-// TestTheKindOfAFileSystemIsKnownWithoutAskingIt: one of a network that is away never answers, and nothing ends a process that waits for it.
+// TestTheKindOfAFileSystemIsKnownWithoutAskingIt: one of a network that is away never answers, and
+// nothing ends a process that waits for it.
 func TestTheKindOfAFileSystemIsKnownWithoutAskingIt(t *testing.T) {
 	const list = `22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:26 / /data rw - nfs4 server:/export rw,addr=192.0.2.1
@@ -11,7 +12,8 @@ func TestTheKindOfAFileSystemIsKnownWithoutAskingIt(t *testing.T) {
 33 22 0:29 / /twice rw master:2 propagate_from:3 - fuse.sshfs host: rw
 `
 	for path, want := range map[string]string{
-		"/": "ext4", "/var/lib/hooklock": "ext4", "/data": "nfs4", "/data/hooklock": "nfs4", "/database": "ext4", "/data/local disk/hooklock": "xfs", "/twice/a": "fuse.sshfs",
+		"/": "ext4", "/var/lib/hooklock": "ext4", "/data": "nfs4", "/data/hooklock": "nfs4", "/database": "ext4",
+		"/data/local disk/hooklock": "xfs", "/twice/a": "fuse.sshfs",
 	} {
 		if kind := mountIn(list, path); kind != want {
 			t.Errorf("%s is on %q, not on %q", path, kind, want)

@@ -25,7 +25,8 @@ func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	}
 	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l)}
+	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev},
+		replacing: newReplacing(s.o, &l)}
 	if e.handed = e.mayBeHandedTheLock(); e.handed {
 		if e.value, err = protocol.EncodePlace(&l, prev); err != nil {
 			return nil, nil, commit.Unavailable(err)
@@ -64,17 +65,19 @@ func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
 type enqueuing struct {
-	p         *Place
-	lock      *idem.Lock
-	keys      protocol.Keys
-	value     []byte        // of the entry
-	handed    bool          // it may be handed the lock
-	count     *commit.Count // of one that is parked at once
-	kept      *idem.Kept    // the request of one that is parked at once; nil = it is not
-	at        protocol.Seen // what it compares; O is the revision of the lock under another strategy, which another event has
-	replacing *replacing    // under strategy latest; nil = it has another one
-	behind    int64         // the revision of the lock that it was sent behind
-	seen      int64         // of the store, when it read that; 0 = it has not yet
+	p      *Place
+	lock   *idem.Lock
+	keys   protocol.Keys
+	value  []byte        // of the entry
+	handed bool          // it may be handed the lock
+	count  *commit.Count // of one that is parked at once
+	kept   *idem.Kept    // the request of one that is parked at once; nil = it is not
+	// what it compares; O is the revision of the lock under another strategy, which another event
+	// has
+	at        protocol.Seen
+	replacing *replacing // under strategy latest; nil = it has another one
+	behind    int64      // the revision of the lock that it was sent behind
+	seen      int64      // of the store, when it read that; 0 = it has not yet
 }
 
 // build makes the request that compares e.at.
@@ -102,7 +105,9 @@ func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return commit.NewRequest(k.Lock, protocol.Enqueue(k, e.at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn), len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
+	return commit.NewRequest(k.Lock,
+		protocol.Enqueue(k, e.at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn),
+		len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.

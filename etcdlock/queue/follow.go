@@ -32,7 +32,8 @@ func (s *Places) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
 			s.o.Pool.AwaitChange(ctx, st.Revision, k.Entry)
 		case st.Unread != nil:
 			return nil, commit.Unavailable(st.Unread)
-		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran: // etcd went back, and it cannot be known any more
+		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran:
+			// etcd went back, and it cannot be known any more
 			return st.Seen(l.Scope.Key), nil
 		default:
 			seen, _, err := history.LookBack(ctx, s.o.Pool, k, l.Execution, ran)

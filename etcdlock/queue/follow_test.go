@@ -71,10 +71,12 @@ func TestFollowDoesNotReturnTheEndOfTheEventsNextExecution(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustClaim(t, s, lockFor("w", "one"), rec.Revision).Settle(within(t, patience), unknownEnd()); err != nil {
+	if _, err := mustClaim(t, s, lockFor("w", "one"), rec.Revision).Settle(within(t, patience),
+		unknownEnd()); err != nil {
 		t.Fatal(err)
 	}
-	if seen := <-follow(t, s, l); seen.Record == nil || seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.Executed {
+	if seen := <-follow(t, s, l); seen.Record == nil || seen.Record.Execution != l.Execution ||
+		seen.Record.Outcome != idem.Executed {
 		t.Errorf("%+v", seen)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 	e, a, b := replicas(t)
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
-	second, third, fourth, fifth := newestParked("w", "second"), newestParked("w", "third"), newestLock("w", "fourth"), newestParked("w", "fifth")
+	second, third, fourth, fifth := newestParked("w", "second"), newestParked("w", "third"), newestLock("w", "fourth"),
+		newestParked("w", "fifth")
 	mustPark(t, a, second, first.Lock().Created)
 	mustPark(t, b, third, 0)
 	mustBeReplaced(t, a, second, third)
@@ -47,7 +48,8 @@ func TestAnEntryThatIsParkedWhileItWaitsIsReplacedAndItsDuplicateDoesNotRun(t *t
 	p := mustEnqueue(t, b, third)
 	mustBeReplaced(t, a, second, third)
 	again := newestLock("w", "second")
-	if p, seen, err := tryEnqueue(t, a, again, 0, 0); p != nil || err != nil || seen.Record == nil || seen.Record.Superseded() != third.Execution {
+	if p, seen, err := tryEnqueue(t, a, again, 0, 0); p != nil || err != nil || seen.Record == nil ||
+		seen.Record.Superseded() != third.Execution {
 		t.Errorf("its copy: %+v %v", seen, err)
 	}
 	mustSettle(t, first)
@@ -123,7 +125,8 @@ func TestACancelledEntryIsNotReplacedAndTheNextReplacesNone(t *testing.T) {
 	second, third := newestLock("w", "second"), newestLock("w", "third")
 	p := mustEnqueue(t, a, second)
 	mustCancel(t, b, second.Execution, byOps(false))
-	if seen, err := p.Await(within(t, patience), 0); !errors.Is(err, idem.ErrCancelled) || seen.Record.Superseded() != "" {
+	if seen, err := p.Await(within(t, patience), 0); !errors.Is(err, idem.ErrCancelled) ||
+		seen.Record.Superseded() != "" {
 		t.Errorf("%+v %v", seen, err)
 	}
 	p = mustEnqueue(t, b, third)
@@ -178,7 +181,8 @@ func TestWithOrdersTheScopesDoNotReplaceEachOther(t *testing.T) {
 	if mustFind(t, a, y1.Execution).Lock == nil {
 		t.Error("y1 does not wait any more")
 	}
-	if p, seen, err := tryEnqueue(t, a, at("x0", "x", "0"), 0, 0); p != nil || err != nil || seen.Newer == nil || seen.Newer.Execution != x2.Execution {
+	if p, seen, err := tryEnqueue(t, a, at("x0", "x", "0"), 0, 0); p != nil || err != nil || seen.Newer == nil ||
+		seen.Newer.Execution != x2.Execution {
 		t.Errorf("one that is older than who waits: %+v %v", seen, err)
 	}
 	mustSettle(t, first)

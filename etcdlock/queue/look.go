@@ -121,7 +121,8 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 	if before, known := protocol.Before(line, r.p.entry.Revision); known {
 		return before, nil
 	}
-	last := link.Read(clientv3.OpGet(r.p.keys().Queue, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
+	last := link.Read(clientv3.OpGet(r.p.keys().Queue,
+		append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
 	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err

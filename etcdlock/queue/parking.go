@@ -22,7 +22,8 @@ import (
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
-func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen,
+	error) {
 	l.Parked = park.As(*l.Parked, &kept)
 	session, _, err := s.o.Claims.Prepare(&l)
 	if err != nil {
@@ -39,7 +40,8 @@ func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 	}
 	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	e := &enqueuing{
-		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route), at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
+		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
+		at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
 	}
 	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
@@ -74,9 +76,12 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 // Park implements idem.Place.
 func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.o.Tasks.Start, (&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route), abandoned: ctx.Done()}).run,
+	parked, err := commit.InTime(ctx, p.o.Tasks.Start,
+		(&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
+			abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
-			if late != nil && !errors.Is(late, idem.ErrNotRecorded) { // it is not parked, and no delivery waits with it: it would block its queue
+			// it is not parked, and no delivery waits with it: it would block its queue
+			if late != nil && !errors.Is(late, idem.ErrNotRecorded) {
 				_ = p.leave(life)
 			}
 		})
@@ -96,10 +101,12 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 
 // parkingEntry is a place on its way to being a parked execution.
 type parkingEntry struct {
-	p         *Place
-	as        *idem.Parked
-	kept      *idem.Kept
-	abandoned <-chan struct{} // closed when no caller waits for the result any more: what etcd has refused until then is not tried again
+	p    *Place
+	as   *idem.Parked
+	kept *idem.Kept
+	// closed when no caller waits for the result any more: what etcd has refused until then is not
+	// tried again
+	abandoned <-chan struct{}
 	count     *commit.Count
 	tried     bool // an attempt without a definite answer may have parked it
 }
@@ -120,9 +127,10 @@ func (e *parkingEntry) run(life context.Context) error {
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = e.as, ""
-			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, []*commit.Count{e.count}, func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-				return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
-			})
+			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, []*commit.Count{e.count},
+				func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
+					return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
+				})
 			if err = answer.Err; err == nil && answer.Succeeded {
 				return nil
 			}

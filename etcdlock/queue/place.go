@@ -34,7 +34,8 @@ type Place struct {
 
 // lock is what the place says of its execution.
 func (p *Place) lock() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: p.entry.Execution, Scope: p.entry.Scope, Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
+	return idem.Lock{Entry: idem.Entry{Execution: p.entry.Execution, Scope: p.entry.Scope,
+		Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
 }
 
 func (p *Place) keys() protocol.Keys {
@@ -85,16 +86,21 @@ func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 // that.
 type position struct {
 	protocol.Known
-	state *queueState     // as read; or only the lock or the entry before its own, and a revision at which that was there. nil: nothing is known
-	news  <-chan struct{} // closed when the answer of the hand-off is there, or the pauses have changed; nil = neither is awaited
-	err   error           // why the place may wait no longer; nil = it may
+	// as read; or only the lock or the entry before its own, and a revision at which that was
+	// there. nil: nothing is known
+	state *queueState
+	// closed when the answer of the hand-off is there, or the pauses have changed; nil = neither is
+	// awaited
+	news <-chan struct{}
+	err  error // why the place may wait no longer; nil = it may
 }
 
 func (p *Place) position(err error) *position {
 	if p.won == nil {
 		p.won = p.o.Own.Handed(&p.entry)
 	}
-	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil, TimeUp: err != nil}, err: err}
+	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil,
+		TimeUp: err != nil}, err: err}
 }
 
 // told is what this process knows without asking etcd.
@@ -105,7 +111,8 @@ func (p *Place) told(ctx context.Context) *position {
 	}
 	at := p.position(timeUp)
 	ahead := p.o.View.Queues.Ahead(&p.entry)
-	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil, ahead.Entry != ""
+	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil,
+		ahead.Entry != ""
 	if at.Told = at.Locked || at.Preceded; at.Told {
 		at.state = &queueState{State: &protocol.State{Lock: ahead.Lock, Revision: ahead.Revision}, before: ahead.Entry}
 	}
@@ -253,7 +260,8 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 		p.turn.leaveLine()
 		p.o.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
-		p.o.View.Queues.Unlearn(p.o.Layout.Lock(l.Scope)) // should another one be before it after all, it has to read that
+		// should another one be before it after all, it has to read that
+		p.o.View.Queues.Unlearn(p.o.Layout.Lock(l.Scope))
 	}
 	return held, seen, err
 }
@@ -288,7 +296,8 @@ func (p *Place) leave(life context.Context) error {
 	}
 	k.OldTurn = p.turn.key()
 	for pause := link.NewBackoff(); ; {
-		answer := p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
+		answer := p.o.Sender.Do(life, commit.NewRequest(k.Lock,
+			protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil

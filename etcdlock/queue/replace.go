@@ -121,9 +121,11 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 	k := r.o.Layout.Keys(r.over)
 	r.over.Token = 0 // it never had the lock
 	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
-	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now, Abort: &idem.Cancel{
-		By: finish.Policy, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now, Final: true, Successor: r.lock.Execution,
-	}})
+	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now,
+		Abort: &idem.Cancel{
+			By: finish.Policy, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now,
+			Final: true, Successor: r.lock.Execution,
+		}})
 	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.o.Writer); err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ import (
 
 func TestWaitersRunInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 	e := etcdtest.Start(t)
-	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
 	holder := mustClaim(t, stores[0], lockFor("w", "first"), 0)
 	const waiters = 8
 	var mu sync.Mutex
@@ -43,7 +44,8 @@ func TestWaitersRunInTheOrderOfArrivalOverAllProcesses(t *testing.T) {
 			}
 		})
 	}
-	if held, seen, err := tryClaim(t, stores[1], lockFor("w", "pushes in"), 0); err != nil || held != nil || seen.Lock == nil {
+	if held, seen, err := tryClaim(t, stores[1], lockFor("w", "pushes in"), 0); err != nil || held != nil ||
+		seen.Lock == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	must(t, holder.Release)
@@ -82,7 +84,8 @@ func TestDuplicatesOfOneEventDoNotWaitTwice(t *testing.T) {
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := lockFor("w", "one")
 	p := mustEnqueue(t, s, l)
-	if _, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution {
+	if _, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || seen == nil || seen.Waiting == nil ||
+		seen.Waiting.Execution != l.Execution {
 		t.Fatalf("a copy: %+v, %v", seen, err)
 	}
 
@@ -91,7 +94,8 @@ func TestDuplicatesOfOneEventDoNotWaitTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || p != nil || seen.RecordRevision != rec.Revision {
+	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); err != nil || p != nil ||
+		seen.RecordRevision != rec.Revision {
 		t.Fatalf("%+v %v", seen, err)
 	}
 }
@@ -100,7 +104,8 @@ func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	one := mustClaim(t, s, lockFor("w", "one"), 0)
-	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); p != nil || err != nil || seen.Lock == nil || seen.Lock.Execution != one.Lock().Execution || seen.Lock.Dead {
+	if p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, 0); p != nil || err != nil || seen.Lock == nil ||
+		seen.Lock.Execution != one.Lock().Execution || seen.Lock.Dead {
 		t.Fatalf("%v %+v %v", p, seen, err)
 	}
 	// The lock of another event than it was told of is no reason.
@@ -119,7 +124,8 @@ func TestADuplicateDoesNotWaitWhileItsEventRuns(t *testing.T) {
 // passes those that come after it.
 func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	const each = 100
 	var wg sync.WaitGroup
 	began := time.Now()
@@ -132,7 +138,8 @@ func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 					t.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
+				held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l},
+					l)
 				if err != nil {
 					t.Error(err)
 					return
@@ -151,7 +158,8 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, s, lockFor("w", "one"), 0)
-	p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, running.Lock().Token) // another payload, under on_mismatch: execute
+	// another payload, under on_mismatch: execute
+	p, seen, err := tryEnqueue(t, s, lockFor("w", "one"), 0, running.Lock().Token)
 	if p == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -221,7 +229,8 @@ func TestAQueueEntryIsLostWithItsSession(t *testing.T) {
 	// Why not depends on what this process has heard, and on whether etcd answered in time; the
 	// session's end explains each of these.
 	held, seen, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0)
-	expected := err == nil || errors.Is(err, idem.ErrPlaceLost) || errors.Is(err, idem.ErrNotClaimed) || errors.Is(err, idem.ErrStoreUnavailable)
+	expected := err == nil || errors.Is(err, idem.ErrPlaceLost) || errors.Is(err, idem.ErrNotClaimed) ||
+		errors.Is(err, idem.ErrStoreUnavailable)
 	if held != nil || !expected {
 		t.Fatalf("claimed without a place: %v %+v %v", held, seen, err)
 	}

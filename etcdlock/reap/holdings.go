@@ -14,8 +14,8 @@ import (
 	"hooklock/idem"
 )
 
-// holdingsPeriod is how often the holds are counted. That is one small read, and another one while there are any; a watch would tell each
-// process of each heartbeat.
+// holdingsPeriod is how often the holds are counted. That is one small read, and another one while
+// there are any; a watch would tell each process of each heartbeat.
 const holdingsPeriod = 15 * time.Second
 
 // Holdings knows how many holds there are. It is safe for concurrent use.
@@ -30,12 +30,15 @@ type Holdings struct {
 	since  time.Time // when the oldest one's execution began
 }
 
-// NewHoldings returns holdings that know nothing before Run. find returns where an execution is now.
-func NewHoldings(r *Reaper, k *session.Keeper, find func(context.Context, idem.ExecutionID) (*idem.Found, error)) *Holdings {
+// NewHoldings returns holdings that know nothing before Run. find returns where an execution is
+// now.
+func NewHoldings(r *Reaper, k *session.Keeper,
+	find func(context.Context, idem.ExecutionID) (*idem.Found, error)) *Holdings {
 	return &Holdings{reaper: r, keeper: k, find: find}
 }
 
-// Seen returns the number of holds at the last look, and when the oldest of their executions began; the zero time if there is none.
+// Seen returns the number of holds at the last look, and when the oldest of their executions began;
+// the zero time if there is none.
 func (h *Holdings) Seen() (n int, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +63,8 @@ func (h *Holdings) Run(ctx context.Context) {
 // Look counts. What it cannot read now stays as it was.
 func (h *Holdings) Look(ctx context.Context) {
 	prefix := h.reaper.o.Layout.All(protocol.KindHolds)
-	answers, _, err := h.reaper.o.Pool.Read(ctx, clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
+	answers, _, err := h.reaper.o.Pool.Read(ctx,
+		clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return
 	}

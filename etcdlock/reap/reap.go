@@ -38,8 +38,8 @@ type Reaper struct{ o *Options }
 // NewReaper returns a reaper.
 func NewReaper(o *Options) *Reaper { return &Reaper{o} }
 
-// IsDead reports whether the owner of l is gone, as far as this process knows. It asks etcd about holds, which are few, and notes in l until when it is held.
-// It returns the error of ctx.
+// IsDead reports whether the owner of l is gone, as far as this process knows. It asks etcd about
+// holds, which are few, and notes in l until when it is held. It returns the error of ctx.
 func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if r.o.Holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
@@ -57,8 +57,9 @@ func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	return err == nil && len(kvs) == 0, err
 }
 
-// Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if the lock turns out to be alive. It repeats until the
-// answer is definite, which is safe: the lock's revision changes when it is applied.
+// Reap ends the execution of a dead lock, for as long as ctx and the tasks live. It returns nil if
+// the lock turns out to be alive. It repeats until the answer is definite, which is safe: the
+// lock's revision changes when it is applied.
 func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	if r.o.Holds(dead.Execution) || dead.IsParked() {
 		return nil
@@ -84,7 +85,8 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	})
 }
 
-// request ends the execution of dead. refusals is how often etcd has refused that for its size, see finish.Reduce.
+// request ends the execution of dead. refusals is how often etcd has refused that for its size, see
+// finish.Reduce.
 func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request, error) {
 	at := protocol.Seen{Lock: dead.Revision}
 	if dead.Cooling {
@@ -108,19 +110,24 @@ func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 	now := r.o.Clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
-		end.Error = &idem.Failure{Code: finish.CodeLockLost, Detail: "the process that ran it lost its session; how far it came is unknown"}
+		end.Error = &idem.Failure{Code: finish.CodeLockLost,
+			Detail: "the process that ran it lost its session; how far it came is unknown"}
 		return end, nil
 	}
 	left, err := r.o.TimeLeft(ctx, dead)
 	if left <= time.Second {
-		end.Status, end.Abort = idem.Aborted, &idem.Cancel{By: finish.Policy, Reason: "max_duration of " + dead.MaxDuration.String() + " reached", At: now}
+		end.Status, end.Abort = idem.Aborted,
+			&idem.Cancel{By: finish.Policy, Reason: "max_duration of " + dead.MaxDuration.String() + " reached",
+				At: now}
 	} else {
-		end.Error = &idem.Failure{Code: finish.CodeHoldExpired, Detail: "the hold was not renewed in time; how far the work came is unknown"}
+		end.Error = &idem.Failure{Code: finish.CodeHoldExpired,
+			Detail: "the hold was not renewed in time; how far the work came is unknown"}
 	}
 	return end, err
 }
 
-// NoteAlive takes note of a session that a refused transaction has found alive, so that its locks are not taken for dead again.
+// NoteAlive takes note of a session that a refused transaction has found alive, so that its locks
+// are not taken for dead again.
 func (r *Reaper) NoteAlive(alive string, refused commit.Reply) {
 	if protocol.First(refused.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
 		r.o.Sessions.AddFound(alive[len(protocol.KindSessions):], refused.Revision)

@@ -20,8 +20,9 @@ const (
 	sweepAgain = 10 * time.Second       // before the next one, if etcd has refused to reap a lock
 )
 
-// Sweeper reaps what dead processes have left. An execution that meets a dead lock reaps it, too; the sweeper is for locks that none meets:
-// behind one there may be a parked execution, or one that waits for a slot, and neither meets it. It is safe for concurrent use.
+// Sweeper reaps what dead processes have left. An execution that meets a dead lock reaps it, too;
+// the sweeper is for locks that none meets: behind one there may be a parked execution, or one that
+// waits for a slot, and neither meets it. It is safe for concurrent use.
 type Sweeper struct {
 	reaper *Reaper
 	wake   chan struct{}
@@ -34,7 +35,8 @@ type Sweeper struct {
 
 // NewSweeper returns a sweeper that does nothing before Run.
 func NewSweeper(r *Reaper) *Sweeper {
-	return &Sweeper{reaper: r, wake: make(chan struct{}, 1), names: map[string]struct{}{}, holds: map[idem.ExecutionID]struct{}{}}
+	return &Sweeper{reaper: r, wake: make(chan struct{}, 1), names: map[string]struct{}{},
+		holds: map[idem.ExecutionID]struct{}{}}
 }
 
 // Died requests a sweep of what these sessions have owned.
@@ -129,13 +131,17 @@ func (w *Sweeper) Run(ctx context.Context) {
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/", func(l *idem.Lock) bool { return l.Execution == id && protocol.IsHold(l.Alive) })
+				w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/",
+					func(l *idem.Lock) bool {
+						return l.Execution == id && protocol.IsHold(l.Alive)
+					})
 			}
 		}
 	}
 }
 
-// sweep goes through the locks below prefix. One that it cannot reap now is left to the next sweep, or to a caller that meets it.
+// sweep goes through the locks below prefix. One that it cannot reap now is left to the next sweep,
+// or to a caller that meets it.
 func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	keys := link.Below(prefix, SweepPage)
 	keys.Fresh = true

@@ -11,8 +11,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from after revision, until ctx ends. In quiet
-// times it sees one key for each process, so its cost does not depend on the deliveries.
+// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from
+// after revision, until ctx ends. In quiet times it sees one key for each process, so its cost does
+// not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
 	(&link.Reflector{Pool: k.o.Pool, On: link.OfSession, Source: &followed{k: k, s: s}}).Run(ctx, revision)
 }
@@ -32,9 +33,10 @@ func (f *followed) Watches(from int64) []link.Watch { return f.k.watches(f.s, fr
 
 func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {
-		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)), News: func(e *clientv3.Event) {
-			news(strings.TrimPrefix(string(e.Kv.Key), prefix))
-		}}
+		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)),
+			News: func(e *clientv3.Event) {
+				news(strings.TrimPrefix(string(e.Kv.Key), prefix))
+			}}
 	}
 	sessions := below(k.o.Layout.All(protocol.KindSessions), nil)
 	sessions.News = func(e *clientv3.Event) { k.applySessionEvent(s, e) }
@@ -42,7 +44,9 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	pauses.Batch = k.o.Pauses.Events
 	holds := k.o.Layout.All(protocol.KindHolds)
 	unheld := below(holds, nil, clientv3.WithFilterPut())
-	unheld.News = func(e *clientv3.Event) { k.o.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision) }
+	unheld.News = func(e *clientv3.Event) {
+		k.o.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision)
+	}
 	return []link.Watch{
 		sessions,
 		pauses,
@@ -66,7 +70,8 @@ func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 	}
 }
 
-// list reads the live sessions, the pauses, and the locks that this process was asked to look at. It returns the error of ctx, or why the session is over.
+// list reads the live sessions, the pauses, and the locks that this process was asked to look at.
+// It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 	k.o.On.Blind(0)
 	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")

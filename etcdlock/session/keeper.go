@@ -30,7 +30,8 @@ type Options struct {
 	TTL time.Duration
 	// Holder names this process for operators; "" = it has no name.
 	Holder string
-	// Alone says that no other process uses this etcd: sessions that are there at the start are dead.
+	// Alone says that no other process uses this etcd: sessions that are there at the start are
+	// dead.
 	Alone bool
 	// Predecessors are other processes on the same data directory: the sessions of those that are
 	// dead are ended. Nil: there are none.
@@ -51,7 +52,8 @@ type Callbacks struct {
 	Opened func(*Session)
 	// Ended is called when a session is over. A running call may still be adopted by the next one.
 	Ended func(*Session)
-	// Expired is called when the locks of a session may be taken over: nothing may act for it any more.
+	// Expired is called when the locks of a session may be taken over: nothing may act for it any
+	// more.
 	Expired func(*Session)
 	// Died is called with other sessions that have gone.
 	Died func(names []string)
@@ -61,11 +63,13 @@ type Callbacks struct {
 	Asked func(execution string)
 	// Unheld is called when a hold is gone, since revision.
 	Unheld func(execution string, revision int64)
-	// Blind is called when forgets and ends of holds may be missed from now on, with 0, and again when those up to revision may have been.
+	// Blind is called when forgets and ends of holds may be missed from now on, with 0, and again
+	// when those up to revision may have been.
 	Blind func(revision int64)
 }
 
-// Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until it is stopped.
+// Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until
+// it is stopped.
 type Keeper struct {
 	o Options
 
@@ -88,11 +92,13 @@ type Pauses interface {
 	Replace(kvs []*mvccpb.KeyValue, revision int64)
 	// Events is called with the changes that one answer of the watch brought, in their order.
 	Events(changes []*clientv3.Event)
-	// Acknowledge writes into the key of s that this process knows the pauses, each time that they change, until ctx ends.
+	// Acknowledge writes into the key of s that this process knows the pauses, each time that they
+	// change, until ctx ends.
 	Acknowledge(ctx context.Context, s *Session, p *link.Pool)
 }
 
-// Margin returns how long before its lease a session ends: for clocks that run differently and for the way of a first byte.
+// Margin returns how long before its lease a session ends: for clocks that run differently and for
+// the way of a first byte.
 func Margin(ttl time.Duration) time.Duration { return max(ttl/10, 250*time.Millisecond) }
 
 // Run works until ctx ends, and returns when all its goroutines have.
@@ -139,10 +145,12 @@ func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}
 	}
 }
 
-// open makes a session and reads the others in the same transaction. After an error the lease, if there is one, runs out
-// by itself: the name is used for this attempt only. former is the session before, whose locks it is to adopt; "" = there was none.
+// open makes a session and reads the others in the same transaction. After an error the lease, if
+// there is one, runs out by itself: the name is used for this attempt only. former is the session
+// before, whose locks it is to adopt; "" = there was none.
 func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]struct{}, int64, error) {
-	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(), holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(),
+		holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
 	cluster, err := k.refuseOlder(ctx)
 	if err != nil {
 		return nil, nil, 0, err
@@ -159,7 +167,8 @@ func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]
 	}
 	response, err := k.o.Pool.Commit(ctx, k.o.Pool.Attempt, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
 		protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
-		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(),
+			clientv3.WithKeysOnly())),
 		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix())),
 	})
 	switch {
@@ -182,10 +191,11 @@ func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
 	return names
 }
 
-// refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their events would run again. Otherwise it returns the ID of the
-// etcd cluster.
+// refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their
+// events would run again. Otherwise it returns the ID of the etcd cluster.
 func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
-	older, err := k.o.Pool.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	older, err := k.o.Pool.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	switch {
 	case err != nil:
 		return 0, err
@@ -195,8 +205,8 @@ func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
 	return older.Header.ClusterId, nil
 }
 
-// clear ends the sessions that an earlier process has left, if this process is alone; Predecessors knows of those that shared its directory, and others
-// end with their leases.
+// clear ends the sessions that an earlier process has left, if this process is alone; Predecessors
+// knows of those that shared its directory, and others end with their leases.
 func (k *Keeper) clear(ctx context.Context) error {
 	if !k.o.Alone {
 		return nil
@@ -249,8 +259,8 @@ func (s *Session) untilRenewal(err error) time.Duration {
 	return 50 * time.Millisecond // the next attempt asks another member
 }
 
-// expire waits until the session may not act any more, reports it, and returns. A timer does not see a suspended machine, so it looks every
-// second.
+// expire waits until the session may not act any more, reports it, and returns. A timer does not
+// see a suspended machine, so it looks every second.
 func (k *Keeper) expire(ctx context.Context, s *Session) {
 	for {
 		left := s.Remaining()
@@ -283,7 +293,8 @@ func (k *Keeper) announceChangeLocked() {
 	k.change = make(chan struct{})
 }
 
-// Current returns the live session and a channel that is closed when that changes, or why there is none.
+// Current returns the live session and a channel that is closed when that changes, or why there is
+// none.
 func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -296,7 +307,8 @@ func (k *Keeper) Current() (*Session, <-chan struct{}, error) {
 	return k.session, k.change, nil
 }
 
-// WaitReady waits until a session is live. It returns the error of ctx, with the reason why there is none, or commit.ErrClosed.
+// WaitReady waits until a session is live. It returns the error of ctx, with the reason why there
+// is none, or commit.ErrClosed.
 func (k *Keeper) WaitReady(ctx context.Context) error {
 	for {
 		_, change, err := k.Current()
@@ -311,7 +323,8 @@ func (k *Keeper) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Leave deletes the session, so that no process has to wait until its lease expires. It reports whether etcd has ended it. It is the last call, after Run.
+// Leave deletes the session, so that no process has to wait until its lease expires. It reports
+// whether etcd has ended it. It is the last call, after Run.
 func (k *Keeper) Leave() (ended bool) {
 	s, _, _ := k.Current()
 	k.set(nil, commit.ErrClosed)

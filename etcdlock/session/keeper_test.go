@@ -15,7 +15,8 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// keptSession is a session on a lease of its own that no watch follows, so that what its keeper does is all that happens to it.
+// keptSession is a session on a lease of its own that no watch follows, so that what its keeper
+// does is all that happens to it.
 func keptSession(tb testing.TB, e *etcdtest.Etcd, ttl time.Duration) (*Keeper, *Session) {
 	tb.Helper()
 	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
@@ -29,7 +30,8 @@ func keptSession(tb testing.TB, e *etcdtest.Etcd, ttl time.Duration) (*Keeper, *
 		tb.Fatal(err)
 	}
 	k := NewKeeper(Options{Pool: pool, Layout: layout, Clock: clock})
-	return k, &Session{Name: "kept", Key: layout.Alive(protocol.SessionAlive("kept")), ttl: ttl, clock: clock, sent: clock.Instant(), Lease: granted.ID, Over: make(chan struct{})}
+	return k, &Session{Name: "kept", Key: layout.Alive(protocol.SessionAlive("kept")), ttl: ttl, clock: clock,
+		sent: clock.Instant(), Lease: granted.ID, Over: make(chan struct{})}
 }
 
 // The watch may be late, or hang: a renewal that finds no lease ends the session as well.
@@ -50,7 +52,8 @@ func TestASessionIsOverWhenItsRenewalFindsNoLease(t *testing.T) {
 	}
 }
 
-// A session is renewed again and again, and each time counts from before the renewal was sent: etcd's clock for the lease begins after that.
+// A session is renewed again and again, and each time counts from before the renewal was sent:
+// etcd's clock for the lease begins after that.
 func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -96,7 +99,8 @@ func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	}
 }
 
-// A renewal may come late, but before the session has ended: on a machine that was suspended, the timer that ends it has not run yet.
+// A renewal may come late, but before the session has ended: on a machine that was suspended, the
+// timer that ends it has not run yet.
 func TestARenewalThatComesLateIsHeardOf(t *testing.T) {
 	t.Parallel()
 	k, s := keptSession(t, etcdtest.Start(t), 40*time.Millisecond)

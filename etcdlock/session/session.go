@@ -22,8 +22,9 @@ var (
 	ErrWentBack = errors.New("etcd has gone back in time: what it had committed since is gone")
 )
 
-// Session is one lease of this process, and the key on it that proves to others that the process is alive. Its name is never used again: a session that
-// is gone stays gone. It is safe for concurrent use.
+// Session is one lease of this process, and the key on it that proves to others that the process is
+// alive. Its name is never used again: a session that is gone stays gone. It is safe for concurrent
+// use.
 type Session struct {
 	Name  string
 	Key   string // in etcd
@@ -45,8 +46,8 @@ type Session struct {
 	said   int64        // the same, as the key in etcd has it
 	sent   link.Instant // when the last renewal that etcd confirmed was sent
 	reason error        // why it is over
-	// vanished: etcd said that the session has ended. That may come after another reason: a session that was not renewed in time is over for this
-	// process long before etcd ends it.
+	// vanished: etcd said that the session has ended. That may come after another reason: a session
+	// that was not renewed in time is over for this process long before etcd ends it.
 	vanished bool
 }
 
@@ -58,8 +59,8 @@ func (s *Session) Holder() string {
 	return s.holder + "/" + s.Name
 }
 
-// Remaining returns for how long the session may act. It counts from when the renewal was sent, not from its answer: etcd's clock for the lease started
-// in between.
+// Remaining returns for how long the session may act. It counts from when the renewal was sent, not
+// from its answer: etcd's clock for the lease started in between.
 func (s *Session) Remaining() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,8 @@ func (s *Session) Confirmed() link.Instant {
 	return s.sent
 }
 
-// Epoch returns the mod revision of the session's key, as far as this process knows. Transactions that create something compare it.
+// Epoch returns the mod revision of the session's key, as far as this process knows. Transactions
+// that create something compare it.
 func (s *Session) Epoch() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +121,9 @@ func (s *Session) setEpoch(revision, said int64) {
 	s.epoch, s.said = revision, max(s.said, said)
 }
 
-// Fence makes every transaction with that epoch fail from now on, unless it has been applied already. It repeats until the answer is definite, which
-// includes that the session is gone. It returns the error of ctx.
+// Fence makes every transaction with that epoch fail from now on, unless it has been applied
+// already. It repeats until the answer is definite, which includes that the session is gone. It
+// returns the error of ctx.
 func (s *Session) Fence(ctx context.Context, p *link.Pool, epoch int64) error {
 	select {
 	case s.fencing <- struct{}{}:
@@ -137,8 +140,9 @@ func (s *Session) Fence(ctx context.Context, p *link.Pool, epoch int64) error {
 	return nil
 }
 
-// Acknowledge writes into the session's key that this process knows the pauses up to that revision; the write is a fence. It repeats until etcd has it, or
-// has ended the session. It returns the error of ctx.
+// Acknowledge writes into the session's key that this process knows the pauses up to that revision;
+// the write is a fence. It repeats until etcd has it, or has ended the session. It returns the
+// error of ctx.
 func (s *Session) Acknowledge(ctx context.Context, p *link.Pool, revision int64) error {
 	s.mu.Lock()
 	if revision > s.heard {
@@ -162,7 +166,8 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	s.mu.Lock()
 	heard, value := s.heard, s.value
 	s.mu.Unlock()
-	op := protocol.Fence(protocol.Keys{Session: s.Key}, protocol.Seen{Epoch: epoch}, protocol.Leased{Value: []byte(value), Lease: s.Lease})
+	op := protocol.Fence(protocol.Keys{Session: s.Key}, protocol.Seen{Epoch: epoch},
+		protocol.Leased{Value: []byte(value), Lease: s.Lease})
 	response, err := p.Commit(ctx, p.Attempt, nil, protocol.Writes{op})
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound): // and with the lease went the key
@@ -186,8 +191,8 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	return nil
 }
 
-// Moved learns the new epoch after a refusal that nothing else explains: this process has fenced, or the session is gone. It returns the error of ctx, or
-// why the session may not act.
+// Moved learns the new epoch after a refusal that nothing else explains: this process has fenced,
+// or the session is gone. It returns the error of ctx, or why the session may not act.
 func (s *Session) Moved(ctx context.Context, p *link.Pool, epoch int64) error {
 	if s.Epoch() == epoch {
 		if err := s.Fence(ctx, p, epoch); err != nil {
@@ -197,7 +202,8 @@ func (s *Session) Moved(ctx context.Context, p *link.Pool, epoch int64) error {
 	return s.Err()
 }
 
-// Gone reports whether etcd has said that the session has ended, so that no transaction of it can be applied.
+// Gone reports whether etcd has said that the session has ended, so that no transaction of it can
+// be applied.
 func (s *Session) Gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// How parked executions count against limits: one has its slots while it is tried, and takes them again for the next try. It has its lock all
-// the time, so it needs no entry among the slot waiters: it came before them, and takes what is free.
+// How parked executions count against limits: one has its slots while it is tried, and takes them
+// again for the next try. It has its lock all the time, so it needs no entry among the slot
+// waiters: it came before them, and takes what is free.
 
 // Rest removes the slots from a lock that rests, and returns those that it had.
 func Rest(y protocol.Layout, next *idem.Lock) []protocol.SlotKey {
@@ -25,9 +26,11 @@ func Rest(y protocol.Layout, next *idem.Lock) []protocol.SlotKey {
 	return had
 }
 
-// Retake chooses slots for the next try of the lock with the keys k. refused: the choice before was. It returns idem.ErrNoSlot if a limit has
-// none, and then the queue is marked when there may be one, or that etcd cannot be reached.
-func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool) ([]protocol.SlotKey, error) {
+// Retake chooses slots for the next try of the lock with the keys k. refused: the choice before
+// was. It returns idem.ErrNoSlot if a limit has none, and then the queue is marked when there may
+// be one, or that etcd cannot be reached.
+func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, refused bool) ([]protocol.SlotKey,
+	error) {
 	if next.HasSlot() || p.Size(next) == 0 {
 		return nil, nil
 	}
@@ -69,7 +72,8 @@ func (p *Slots) ApplyLockChange(from, to *idem.Lock) {
 	}
 }
 
-// waitAgain registers an execution that has its lock, but finds every slot of a limit taken. It is woken once.
+// waitAgain registers an execution that has its lock, but finds every slot of a limit taken. It is
+// woken once.
 func (p *Slots) waitAgain(l *idem.Lock, full, ready string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +87,8 @@ func (p *Slots) waitAgain(l *idem.Lock, full, ready string) {
 	link.Wake(p.wanted)
 }
 
-// wakeAgainLocked wakes executions that have their lock, and for which each limit has a slot; of all limits, or only those that count against
-// one.
+// wakeAgainLocked wakes executions that have their lock, and for which each limit has a slot; of
+// all limits, or only those that count against one.
 func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
 		if counts, room := p.known.hasRoom(&w.lock, name); counts && room {

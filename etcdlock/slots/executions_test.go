@@ -63,7 +63,8 @@ func TestTheSlotOfADeadProcessComesBackWithItsLock(t *testing.T) {
 	}
 }
 
-// The oldest queue entry is first, each workflow has one slot while others wait, and a later claim is refused.
+// The oldest queue entry is first, each workflow has one slot while others wait, and a later claim
+// is refused.
 func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 	e := etcdtest.Start(t)
 	n := slotsOf(1)
@@ -90,8 +91,11 @@ func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all turns", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == waiters })
-	if _, seen, err := tryClaim(t, stores[1], limitedLock("late", "x"), 0); err != nil || seen == nil || seen.Full == nil {
+	eventually(t, "all turns", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == waiters
+	})
+	if _, seen, err := tryClaim(t, stores[1], limitedLock("late", "x"), 0); err != nil || seen == nil ||
+		seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
 	mustSettle(t, holder)
@@ -167,7 +171,8 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := b.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil && !errors.Is(err, idem.ErrNotClaimed) {
+	if taken, err := b.Take(within(t, patience), scope, anyRoute); taken != nil ||
+		err != nil && !errors.Is(err, idem.ErrNotClaimed) {
 		t.Fatalf("it is taken without a slot: %+v %v", taken, err)
 	}
 	got := make(chan *idem.Taken, 1)
@@ -215,7 +220,9 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is a dead letter", func() bool { return s.Parked().DeadLetters == 1 })
-	eventually(t, "its turn is given up", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == 0 })
+	eventually(t, "its turn is given up", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == 0
+	})
 	mustSettle(t, first)
 }
 
@@ -231,10 +238,12 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 		t.Fatalf("beside a hold: %+v %v", seen, err)
 	}
 	page, err := s.Slots(within(t, patience), idem.LockQuery{})
-	if err != nil || len(page.Slots) != 1 || page.Slots[0].Execution != held.Lock().Execution || page.Slots[0].Of != 1 || page.Slots[0].Limit != "erp" {
+	if err != nil || len(page.Slots) != 1 || page.Slots[0].Execution != held.Lock().Execution ||
+		page.Slots[0].Of != 1 || page.Slots[0].Limit != "erp" {
 		t.Errorf("who has which: %+v %v", page, err)
 	}
-	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"}, nil); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	mustClaim(t, s, limitedLock("w2", "b"), 0)
@@ -245,7 +254,8 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
 	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
-	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Trying: true}, keep("body")); err != nil {
+	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Trying: true},
+		keep("body")); err != nil {
 		t.Fatal(err)
 	}
 	if _, seen, err := tryClaim(t, b, limitedLock("w2", "a"), 0); err != nil || seen == nil || seen.Full == nil {
@@ -287,7 +297,8 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
 	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
 	last := &idem.Evidence{At: time.Now(), Outcome: idem.NotExecuted}
-	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Last: last}, keep("body")); err != nil {
+	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Last: last},
+		keep("body")); err != nil {
 		t.Fatal(err)
 	}
 	if taken := takenSlots(t, e); len(taken) > 0 {
@@ -308,7 +319,8 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	mustSettle(t, taken.Held)
 }
 
-// TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded: before it a claim takes the workflow's lock, and after it the event's own.
+// TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded: before it a claim takes the
+// workflow's lock, and after it the event's own.
 func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(3))
@@ -323,7 +335,10 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 		for _, l := range []idem.Lock{before, after} {
 			wg.Go(func() {
 				var held idem.Held
-				if err := applied(func() (err error) { held, _, err = s.Claim(within(t, patience), l, 0); return err }); err != nil {
+				if err := applied(func() (err error) {
+					held, _, err = s.Claim(within(t, patience), l, 0)
+					return err
+				}); err != nil {
 					t.Error(err)
 				}
 				won <- held

@@ -15,10 +15,12 @@ import (
 	"hooklock/idem"
 )
 
-// slotsRound is how often waiters are checked: a limit may have been changed, or a slot waiter may have got lost.
+// slotsRound is how often waiters are checked: a limit may have been changed, or a slot waiter may
+// have got lost.
 const slotsRound = time.Second
 
-// roundsToCome is for how many rounds a parked queue that is next is waited for: then the following one is next.
+// roundsToCome is for how many rounds a parked queue that is next is waited for: then the following
+// one is next.
 const roundsToCome = 3
 
 // Run follows all slots and slot waiters while an execution waits for a slot, until ctx ends.
@@ -42,10 +44,12 @@ func (f *following) end() {
 	}
 }
 
-// List reads all slots and slot waiters, and lets all waiters ask again. It returns the error of ctx.
+// List reads all slots and slot waiters, and lets all waiters ask again. It returns the error of
+// ctx.
 func (f *following) List(ctx context.Context) (int64, error) {
 	p := f.p
-	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.All(protocol.KindSlots), clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
+	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.All(protocol.KindSlots),
+		clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
@@ -65,11 +69,13 @@ func (f *following) List(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
-// Watches returns one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one could report that an execution waits no more
-// before the other reports its slot: then the next one would try that slot.
+// Watches returns one watch of slots and slot waiters, whose keys are adjacent. Of two watches, one
+// could report that an execution waits no more before the other reports its slot: then the next one
+// would try that slot.
 func (f *following) Watches(from int64) []link.Watch {
 	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns)))
-	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots), Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
+	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots),
+		Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
 }
 
 func (f *following) applyEvent(e *clientv3.Event) {
@@ -92,8 +98,8 @@ func (f *following) idleLocked() bool { return len(f.p.waiters) == 0 && len(f.p.
 // Idle implements link.Source.
 func (f *following) Idle() bool { return f.lookAfter() }
 
-// lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed, and removes slot waiters that no execution
-// here waits with.
+// lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed,
+// and removes slot waiters that no execution here waits with.
 func (f *following) lookAfter() (nobody bool) {
 	p := f.p
 	session, err := p.o.Session()
@@ -117,7 +123,8 @@ func (f *following) lookAfter() (nobody bool) {
 	for name, in := range p.known.limits {
 		p.tellLocked(name)
 		for x, t := range in.line {
-			if t.Session == session.Name && (p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
+			if t.Session == session.Name &&
+				(p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
 				p.dropTurn(name, x)
 			}
 		}
@@ -138,9 +145,10 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 	})
 }
 
-// TakeTurn makes the head of a queue a slot waiter of a limit, and removes the one that it had at another. A refusal means that its queue entry
-// is gone, which its waiter finds out.
-func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session, at string) error {
+// TakeTurn makes the head of a queue a slot waiter of a limit, and removes the one that it had at
+// another. A refusal means that its queue entry is gone, which its waiter finds out.
+func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session,
+	at string) error {
 	id := w.lock.Execution
 	k.Turn = p.o.Layout.Turn(at, id)
 	if w.turn != "" && w.turn != at {
@@ -152,5 +160,6 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Seen{Entry: q}, turn), len(turn.Value)).AddSlots(k)).Err
+	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Seen{Entry: q}, turn),
+		len(turn.Value)).AddSlots(k)).Err
 }

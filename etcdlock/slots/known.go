@@ -38,7 +38,8 @@ func (k *known) tidy(name string) {
 	}
 }
 
-// maxKnown bounds the limits that are known while they are not followed: changes by other processes are not seen there.
+// maxKnown bounds the limits that are known while they are not followed: changes by other processes
+// are not seen there.
 const maxKnown = 4096
 
 // forgetSome makes room for what was read of other limits. A forgotten limit costs a refusal.
@@ -74,7 +75,8 @@ const (
 	AnotherTry                // for another try: it came before the slot waiters
 )
 
-// choose sets which slots l is to take, and reserves them. It returns the limit that has none for it, the smallest one if there are more; "" = they are chosen.
+// choose sets which slots l is to take, and reserves them. It returns the limit that has none for
+// it, the smallest one if there are more; "" = they are chosen.
 func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 	chosen := make([]idem.Slot, len(l.Slots))
 	smallest := 0
@@ -137,7 +139,8 @@ func (k *known) take(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
 			in := k.of(slot.Limit)
-			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Since: l.Revision}
+			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route,
+				Since: l.Revision}
 			in.remove(l.Execution)
 		}
 	}
@@ -169,7 +172,8 @@ func (k *known) oldest(name string) (id idem.ExecutionID) {
 	return id
 }
 
-// fullFor returns the smallest limit whose free slots are all waited for already; "" = l has to wait for none, as far as is known.
+// fullFor returns the smallest limit whose free slots are all waited for already; "" = l has to
+// wait for none, as far as is known.
 func (k *known) fullFor(l *idem.Lock) (at string) {
 	smallest := 0
 	for _, slot := range l.Slots {
@@ -182,7 +186,8 @@ func (k *known) fullFor(l *idem.Lock) (at string) {
 	return at
 }
 
-// notNext returns the smallest limit at which l is not next yet, and whether it is a slot waiter there; "" = it is next at all of them.
+// notNext returns the smallest limit at which l is not next yet, and whether it is a slot waiter
+// there; "" = it is next at all of them.
 func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 	smallest := 0
 	for _, slot := range l.Slots {
@@ -200,7 +205,8 @@ func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 	return at, inLine
 }
 
-// hasRoom reports whether each limit of l has a free slot; counts: the limit of that name is one of them, or name is "".
+// hasRoom reports whether each limit of l has a free slot; counts: the limit of that name is one of
+// them, or name is "".
 func (k *known) hasRoom(l *idem.Lock, name string) (counts, room bool) {
 	counts, room = name == "", true
 	for _, slot := range l.Slots {
@@ -211,7 +217,8 @@ func (k *known) hasRoom(l *idem.Lock, name string) (counts, room bool) {
 	return counts, room
 }
 
-// openTo returns how many slots of a limit are free, by the size that l knows. counts is false if l does not count against it.
+// openTo returns how many slots of a limit are free, by the size that l knows. counts is false if l
+// does not count against it.
 func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 	for _, slot := range l.Slots {
 		if slot.Limit != name {

@@ -25,12 +25,14 @@ type turnSeen struct {
 }
 
 func newLimit() *limit {
-	return &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{}, line: map[idem.ExecutionID]*turnSeen{}}
+	return &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{},
+		line: map[idem.ExecutionID]*turnSeen{}}
 }
 
 // clear forgets what is in etcd.
 func (in *limit) clear() {
-	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{}, map[idem.ExecutionID]*turnSeen{}, nil
+	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{},
+		map[idem.ExecutionID]*turnSeen{}, nil
 }
 
 // freeOf returns how many slots below most are free.
@@ -44,15 +46,17 @@ func (in *limit) freeOf(most int) int {
 	return free
 }
 
-// free reports whether slot n seems free: no execution has it, and no claim of this process asks for it.
+// free reports whether slot n seems free: no execution has it, and no claim of this process asks
+// for it.
 func (in *limit) free(n int) bool {
 	_, taken := in.taken[n]
 	_, asked := in.asked[n]
 	return !taken && !asked
 }
 
-// freeAt returns the free slot for the waiter with so many before it; -1 = there is none. The slot that has been free for longest goes to the
-// oldest: so two processes that do not know the same slots yet do not give one of them to two waiters.
+// freeAt returns the free slot for the waiter with so many before it; -1 = there is none. The slot
+// that has been free for longest goes to the oldest: so two processes that do not know the same
+// slots yet do not give one of them to two waiters.
 func (in *limit) freeAt(rank, most int) int {
 	var since []int
 	for n := range most {
@@ -73,7 +77,8 @@ func (in *limit) freeAt(rank, most int) int {
 	return since[rank]
 }
 
-// before returns how many of the next n waiters get a slot before x, besides those that take one just now.
+// before returns how many of the next n waiters get a slot before x, besides those that take one
+// just now.
 func (in *limit) before(x idem.ExecutionID, n int) (before int) {
 	if len(in.line) == 0 {
 		return 0
@@ -104,8 +109,9 @@ func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
 	return room > 0 && room > in.before(x, most), in.line[x] != nil
 }
 
-// next returns the next n slot waiters: a workflow that has no slot comes before one that has, and one with fewer before one with more, its
-// waiters that come first included; then the oldest queue entry.
+// next returns the next n slot waiters: a workflow that has no slot comes before one that has, and
+// one with fewer before one with more, its waiters that come first included; then the oldest queue
+// entry.
 func (in *limit) next(n int) (next []idem.ExecutionID) {
 	n = min(n, len(in.line))
 	if n <= 0 {

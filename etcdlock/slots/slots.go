@@ -14,12 +14,14 @@ import (
 	"hooklock/idem"
 )
 
-// Slots knows the limits that executions of this process count against. What it returns is a hint, which slot to try and which waiter is next:
-// the transaction that takes a lock compares that its slots are free, so there are never more holders than a limit has numbers. It is safe for
+// Slots knows the limits that executions of this process count against. What it returns is a hint,
+// which slot to try and which waiter is next: the transaction that takes a lock compares that its
+// slots are free, so there are never more holders than a limit has numbers. It is safe for
 // concurrent use.
 //
-// While no execution here waits, it knows what this process has taken and what a refusal has shown. While one waits, it follows all slots and
-// slot waiters with one watch (follow.go), so that the end of an execution wakes the waiter that is next, and no other.
+// While no execution here waits, it knows what this process has taken and what a refusal has shown.
+// While one waits, it follows all slots and slot waiters with one watch (follow.go), so that the
+// end of an execution wakes the waiter that is next, and no other.
 type Slots struct {
 	o      *Options
 	wanted chan struct{} // signals that there is a waiter, and nothing is followed
@@ -35,9 +37,11 @@ type Slots struct {
 type Waiter struct {
 	lock  idem.Lock     // as it waits
 	Woken chan struct{} // closed when it may be next
-	turn  string        // the limit at which it is, or may be, a slot waiter; "" = none. Of one that is to be tried again: the rule of the limit that is full
-	ready string        // of a parked execution: the key of the lock whose queue is ready then, instead
-	idle  int           // rounds since it was woken and did not come
+	// the limit at which it is, or may be, a slot waiter; "" = none. Of one that is to be tried
+	// again: the rule of the limit that is full
+	turn  string
+	ready string // of a parked execution: the key of the lock whose queue is ready then, instead
+	idle  int    // rounds since it was woken and did not come
 }
 
 // ask lets a waiter ask again; nil is no waiter.
@@ -71,10 +75,12 @@ type Process interface {
 	Session() (*session.Session, error)
 	// Paused reports whether executions of that route and workflow are paused.
 	Paused(route, workflow string) bool
-	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such
+	// limit.
 	Size(route string, slot idem.Slot) int
-	// MarkReady is called when the queue of the lock with that key should be looked at, because a limit may have a slot for a parked execution. It
-	// may be called while a caller of the slots waits.
+	// MarkReady is called when the queue of the lock with that key should be looked at, because a
+	// limit may have a slot for a parked execution. It may be called while a caller of the slots
+	// waits.
 	MarkReady(lock string)
 }
 
@@ -97,7 +103,8 @@ func (p *Slots) Size(l *idem.Lock) (n int) {
 	return n
 }
 
-// Choose sets which slots l is to take, and reserves them in this process. It returns the limit that has none for it; "" = they are chosen.
+// Choose sets which slots l is to take, and reserves them in this process. It returns the limit
+// that has none for it; "" = they are chosen.
 func (p *Slots) Choose(l *idem.Lock, comes Arrival) (full string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,8 +159,8 @@ func (p *Slots) Knows() bool {
 	return p.known.followed
 }
 
-// Look reads the state around an execution that counts against limits, and the slots of these. It reads the slot waiters only if they are not
-// followed: they may be many.
+// Look reads the state around an execution that counts against limits, and the slots of these. It
+// reads the slot waiters only if they are not followed: they may be many.
 func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*protocol.State, error) {
 	ops := protocol.LockRecordAndQueue(k)
 	around, step := len(ops), 2
@@ -161,7 +168,8 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 		step = 1
 	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.o.Layout.OfLimit(protocol.KindSlots, slot.Limit), p.o.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
+		for _, prefix := range []string{p.o.Layout.OfLimit(protocol.KindSlots, slot.Limit),
+			p.o.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
@@ -189,9 +197,10 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	return protocol.ReadState(answers, revision)
 }
 
-// Ask returns a limit at which an execution is not next yet, and whether it is a slot waiter there; "" = it is next at all of them. Until all
-// is followed that is not known, and at is no limit's name, as it is for a paused execution. Woken of the waiter is closed when the
-// caller should ask again; or the queue of the lock with the key ready is marked, where that is not "".
+// Ask returns a limit at which an execution is not next yet, and whether it is a slot waiter there;
+// "" = it is next at all of them. Until all is followed that is not known, and at is no limit's
+// name, as it is for a paused execution. Woken of the waiter is closed when the caller should ask
+// again; or the queue of the lock with the key ready is marked, where that is not "".
 func (p *Slots) Ask(l *idem.Lock, ready string) (at string, inLine bool, w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +243,8 @@ func (p *Slots) tellLocked(name string) {
 	}
 }
 
-// nextLocked returns the slot waiters for which a limit has a slot now, by the size that this process's waiters know; nil = it has none of them.
+// nextLocked returns the slot waiters for which a limit has a slot now, by the size that this
+// process's waiters know; nil = it has none of them.
 func (p *Slots) nextLocked(name string) []idem.ExecutionID {
 	in := p.known.limits[name]
 	if in == nil {
@@ -250,7 +260,8 @@ func (p *Slots) nextLocked(name string) []idem.ExecutionID {
 	return nil
 }
 
-// Leave forgets an execution that waits for a slot no more. It returns the limit at which it may still be a slot waiter; "" = none.
+// Leave forgets an execution that waits for a slot no more. It returns the limit at which it may
+// still be a slot waiter; "" = none.
 func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,8 +280,8 @@ func (p *Slots) LeaveLine(x idem.ExecutionID) {
 	}
 }
 
-// ApplyPauses lets waiters ask again that are paused now: each makes way for the next, and becomes a slot waiter again after the pause. A
-// parked execution does so when its queue is looked at.
+// ApplyPauses lets waiters ask again that are paused now: each makes way for the next, and becomes
+// a slot waiter again after the pause. A parked execution does so when its queue is looked at.
 func (p *Slots) ApplyPauses() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,8 +302,8 @@ func (p *Slots) TurnOf(x idem.ExecutionID) string {
 	return ""
 }
 
-// Begin registers a waiter that becomes a slot waiter with its queue entry. It returns the limit, as far as is known; "" = it has to wait for
-// none.
+// Begin registers a waiter that becomes a slot waiter with its queue entry. It returns the limit,
+// as far as is known; "" = it has to wait for none.
 func (p *Slots) Begin(l *idem.Lock) (at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

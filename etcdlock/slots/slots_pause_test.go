@@ -35,7 +35,9 @@ func waitsForSlot(t *testing.T, s *etcdlock.Store, l idem.Lock) <-chan idem.Held
 // turnsAre waits until so many wait for a slot, over all processes.
 func turnsAre(t *testing.T, e *etcdtest.Etcd, s *etcdlock.Store, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d turns", n), func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == n })
+	eventually(t, fmt.Sprintf("%d turns", n), func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == n
+	})
 }
 
 func TestAPausedSlotWaiterGivesItsTurnToTheNextAndGetsItBack(t *testing.T) {

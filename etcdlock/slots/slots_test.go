@@ -31,14 +31,16 @@ func limitedLock(workflow, event string) idem.Lock {
 	sum := sha256.Sum256([]byte(event))
 	scope := idem.Scope{Workflow: workflow, Key: idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))}
 	return idem.Lock{
-		Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}), Scope: scope, Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}},
+		Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}), Scope: scope,
+			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}},
 	}
 }
 
 func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *testing.T) {
 	in := newLimit()
 	turn := func(workflow string, since int64) {
-		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)), Workflow: workflow}, since})
+		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)),
+			Workflow: workflow}, since})
 	}
 	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
 	for _, w := range []struct {
@@ -61,8 +63,9 @@ func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *test
 	}
 }
 
-// TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes: the oldest takes what has been free for longest, and the next one what became so after it,
-// whatever the numbers are and which process has heard of the second one.
+// TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes: the oldest takes what has been
+// free for longest, and the next one what became so after it, whatever the numbers are and which
+// process has heard of the second one.
 func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T) {
 	y := protocol.NewLayout("/hooklock")
 	p := New(&Options{Layout: y, Process: limited{most: 4}})
@@ -88,11 +91,13 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 	}
 	in := p.known.limits["erp"]
 	event(y.Slot("erp", 2), 20, nil)
-	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 || second != -1 {
+	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 ||
+		second != -1 {
 		t.Errorf("with one free they take %d and %d", first, second)
 	}
 	event(y.Slot("erp", 0), 21, nil)
-	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 || second != 0 {
+	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 ||
+		second != 0 {
 		t.Errorf("with another one they take %d and %d", first, second)
 	}
 	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
@@ -117,8 +122,9 @@ func TestASlotWaiterWhoseParkedEventEndedMeanwhileIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits: a limit that has a workflow or a tenant in its name is one of very many, and of what others have there a
-// process that does not follow them never hears that it is free.
+// TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits: a limit that has a workflow or a tenant in its
+// name is one of very many, and of what others have there a process that does not follow them never
+// hears that it is free.
 func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 	e := etcdtest.Start(t)
 	pool, err := link.OpenPool(&link.Target{Endpoints: []string{e.Endpoint}})
@@ -132,11 +138,13 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 		other := limitedLock("w", fmt.Sprint(i))
 		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
 		p.mu.Lock()
-		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)}, true)
+		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)},
+			true)
 		p.mu.Unlock()
 	}
 	has, wants := limitedLock("one", "a"), limitedLock("two", "b")
-	if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), y.Slot("erp", 0), string(protocol.EncodeSlot(&has, &has.Slots[0]))); err != nil {
+	if _, err := e.Client.Put(etcdtest.Within(t, etcdtest.Patience), y.Slot("erp", 0),
+		string(protocol.EncodeSlot(&has, &has.Slots[0]))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Look(etcdtest.Within(t, etcdtest.Patience), y.Keys(&wants), wants.Slots); err != nil {

@@ -17,15 +17,18 @@ import (
 const (
 	// askLimit bounds one question to a member.
 	askLimit = 3 * time.Second
-	// defragmentLimit bounds the defragmentation of one member: etcd takes a second for some hundred MiB, and minutes on a slow disk.
+	// defragmentLimit bounds the defragmentation of one member: etcd takes a second for some
+	// hundred MiB, and minutes on a slow disk.
 	defragmentLimit = 15 * time.Minute
-	// healthLimit bounds how long a member may take to catch up after it, or a cluster to follow a new leader.
+	// healthLimit bounds how long a member may take to catch up after it, or a cluster to follow a
+	// new leader.
 	healthLimit = 2 * time.Minute
 	// behind is how many entries of the log a member may have to apply yet.
 	behind = 1000
 )
 
-// ErrUnsafe is returned if a member that does not answer for a while could stop the cluster, or if the cluster is not well. Nothing further was done.
+// ErrUnsafe is returned if a member that does not answer for a while could stop the cluster, or if
+// the cluster is not well. Nothing further was done.
 var ErrUnsafe = errors.New("not safe now")
 
 // Step is one thing that was done.
@@ -42,15 +45,17 @@ type Step struct {
 // Defragmenter defragments all members of an etcd.
 type Defragmenter struct {
 	Target *link.Target
-	// Alone allows it for an etcd of one member, which does not answer meanwhile: sessions end if that takes longer than their TTL.
+	// Alone allows it for an etcd of one member, which does not answer meanwhile: sessions end if
+	// that takes longer than their TTL.
 	Alone bool
 	// Say is called after each step.
 	Say func(Step)
 }
 
-// Run defragments each member once: the followers first, then it moves the leadership to one of them, and the member that had it comes last. While a leader
-// is defragmented, no lease is renewed through any member. Before each step all members must be well, and it waits for that. It returns ErrUnsafe with the
-// reason, an error of etcd, or that of ctx; what was done until then stays done.
+// Run defragments each member once: the followers first, then it moves the leadership to one of
+// them, and the member that had it comes last. While a leader is defragmented, no lease is renewed
+// through any member. Before each step all members must be well, and it waits for that. It returns
+// ErrUnsafe with the reason, an error of etcd, or that of ctx; what was done until then stays done.
 func (d *Defragmenter) Run(ctx context.Context) error {
 	c := &cluster{target: d.Target}
 	defer c.close()
@@ -58,7 +63,8 @@ func (d *Defragmenter) Run(ctx context.Context) error {
 		return err
 	}
 	if len(c.members) == 1 && !d.Alone {
-		return fmt.Errorf("%w: etcd has one member, which does not answer while it is defragmented: sessions end if that takes longer than etcd.session_ttl", ErrUnsafe)
+		return fmt.Errorf("%w: etcd has one member, which does not answer while it is defragmented: sessions end if "+
+			"that takes longer than etcd.session_ttl", ErrUnsafe)
 	}
 	for left := slices.Clone(c.members); len(left) > 0; {
 		leader, err := c.awaitHealth(ctx)
@@ -132,7 +138,8 @@ func (c *cluster) open(ctx context.Context) error {
 		m := c.of(listed.ID)
 		switch {
 		case listed.IsLearner:
-			return fmt.Errorf("%w: %s is a learner, which may yet fetch the whole database: promote it or remove it first", ErrUnsafe, named(listed))
+			return fmt.Errorf("%w: %s is a learner, which may yet fetch the whole database: promote it or remove it "+
+				"first", ErrUnsafe, named(listed))
 		case m == nil && len(listed.ClientURLs) == 0:
 			return fmt.Errorf("%w: %s has not joined", ErrUnsafe, named(listed))
 		case m == nil:
@@ -191,7 +198,8 @@ func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
 	return s, nil
 }
 
-// awaitHealth waits until every member answers, follows one leader and has applied what that has, and returns the leader.
+// awaitHealth waits until every member answers, follows one leader and has applied what that has,
+// and returns the leader.
 func (c *cluster) awaitHealth(ctx context.Context) (leader *member, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()

@@ -13,7 +13,9 @@ import (
 // defragment returns what was done to the members, and the error.
 func defragment(t *testing.T, alone bool, endpoints ...string) (done []Step, err error) {
 	t.Helper()
-	d := &Defragmenter{Target: &link.Target{Endpoints: endpoints}, Alone: alone, Say: func(s Step) { done = append(done, s) }}
+	d := &Defragmenter{Target: &link.Target{Endpoints: endpoints}, Alone: alone, Say: func(s Step) {
+		done = append(done, s)
+	}}
 	err = d.Run(etcdtest.Within(t, etcdtest.Patience))
 	return done, err
 }
@@ -37,7 +39,8 @@ func TestTheLeaderComesLastAndIsNoneByThen(t *testing.T) {
 		}
 	}
 	members[0].Compact(t)
-	done, err := defragment(t, false, members[2].Endpoint, members[0].Endpoint) // the third is reached as it says itself
+	// the third is reached as it says itself
+	done, err := defragment(t, false, members[2].Endpoint, members[0].Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +94,8 @@ func TestWhereItIsNotSafeNothingIsDefragmented(t *testing.T) {
 		"a damaged member":     {true, []string{damaged.Endpoint}, "CORRUPT"},
 		"one member":           {false, []string{single.Endpoint}, "one member"},
 	} {
-		if done, err := defragment(t, c.alone, c.endpoints...); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), c.says) || len(done) > 0 {
+		if done, err := defragment(t, c.alone, c.endpoints...); !errors.Is(err, ErrUnsafe) ||
+			!strings.Contains(err.Error(), c.says) || len(done) > 0 {
 			t.Errorf("%s: %v, after %+v; want %s", what, err, done, c.says)
 		}
 	}

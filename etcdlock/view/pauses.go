@@ -17,11 +17,12 @@ import (
 	"hooklock/idem"
 )
 
-// Pauses are the pauses that this process knows: those that it reads with its session, and then those that its watch reports. They stay in
-// force while etcd is away.
+// Pauses are the pauses that this process knows: those that it reads with its session, and then
+// those that its watch reports. They stay in force while etcd is away.
 //
-// A claim reads the epoch of its session first and then the pauses. A process that learns of a pause records it first and then moves the epoch,
-// which acknowledges it: what was sent before has taken its lock by then or never will, and what is sent afterwards has seen the pause
+// A claim reads the epoch of its session first and then the pauses. A process that learns of a
+// pause records it first and then moves the epoch, which acknowledges it: what was sent before has
+// taken its lock by then or never will, and what is sent afterwards has seen the pause
 // (test/model/paused.go). So a pause costs a delivery one load of a pointer, and no compare.
 type Pauses struct {
 	layout protocol.Layout
@@ -30,8 +31,9 @@ type Pauses struct {
 	heard  chan struct{}            // signals that there is something to acknowledge
 
 	mu sync.Mutex
-	// announcing counts the tries of parked executions whose announcement is on its way, for which no epoch is compared. Each acknowledgement waits
-	// for those that began before it, and begins another group.
+	// announcing counts the tries of parked executions whose announcement is on its way, for which
+	// no epoch is compared. Each acknowledgement waits for those that began before it, and begins
+	// another group.
 	announcing *sync.WaitGroup
 	all        map[string]*idem.Pause // by key
 	revision   int64                  // up to which all pauses are known
@@ -46,11 +48,12 @@ type pauseSet struct {
 
 // newPauses returns pauses of which none is in force.
 func newPauses(y protocol.Layout, v *View) *Pauses {
-	return &Pauses{layout: y, heard: make(chan struct{}, 1), view: v, announcing: new(sync.WaitGroup), all: map[string]*idem.Pause{}}
+	return &Pauses{layout: y, heard: make(chan struct{}, 1), view: v, announcing: new(sync.WaitGroup),
+		all: map[string]*idem.Pause{}}
 }
 
-// Of returns the pause that an execution of that route and workflow waits for; nil = none. An execution without a route, as a lock of the lock
-// API, is not paused.
+// Of returns the pause that an execution of that route and workflow waits for; nil = none. An
+// execution without a route, as a lock of the lock API, is not paused.
 func (p *Pauses) Of(route, workflow string) *idem.Pause {
 	set := p.now.Load()
 	if set == nil || route == "" {
@@ -68,7 +71,8 @@ func (set *pauseSet) of(route, workflow string) *idem.Pause {
 	return nil
 }
 
-// Change returns a channel that is closed when what is paused has changed; nil = nothing of that route and workflow is paused.
+// Change returns a channel that is closed when what is paused has changed; nil = nothing of that
+// route and workflow is paused.
 func (p *Pauses) Change(route, workflow string) <-chan struct{} {
 	set := p.now.Load()
 	if set == nil || route == "" || set.of(route, workflow) == nil {
@@ -77,7 +81,8 @@ func (p *Pauses) Change(route, workflow string) <-chan struct{} {
 	return set.life.Done()
 }
 
-// Begin lets a try begin unless it is paused. The caller must call done when etcd has the announcement, or never will.
+// Begin lets a try begin unless it is paused. The caller must call done when etcd has the
+// announcement, or never will.
 func (p *Pauses) Begin(route, workflow string) (done func(), paused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,8 +107,8 @@ func (p *Pauses) Replace(kvs []*mvccpb.KeyValue, revision int64) {
 	p.setLocked(all)
 }
 
-// Events takes changes that the watch reports. Those of one request have one revision, and are in force together: it is the revision that this
-// process then acknowledges.
+// Events takes changes that the watch reports. Those of one request have one revision, and are in
+// force together: it is the revision that this process then acknowledges.
 func (p *Pauses) Events(events []*clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +167,8 @@ func (p *Pauses) listLocked() []*idem.Pause {
 	return list
 }
 
-// latest returns the revision of the newest pause, 0 without one, once no try is being announced that began before this process knew of it.
+// latest returns the revision of the newest pause, 0 without one, once no try is being announced
+// that began before this process knew of it.
 func (p *Pauses) latest() (revision int64) {
 	p.mu.Lock()
 	for _, pause := range p.all {
@@ -175,7 +181,8 @@ func (p *Pauses) latest() (revision int64) {
 	return revision
 }
 
-// Acknowledge writes into the session's key which pauses this process knows, until ctx ends or the session is over.
+// Acknowledge writes into the session's key which pauses this process knows, until ctx ends or the
+// session is over.
 func (p *Pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link.Pool) {
 	for {
 		select {

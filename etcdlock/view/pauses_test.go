@@ -8,7 +8,8 @@ import (
 	"hooklock/etcdlock/session"
 )
 
-// Of the session that is over and the one that follows, either may be told first that there is something to acknowledge.
+// Of the session that is over and the one that follows, either may be told first that there is
+// something to acknowledge.
 func TestASessionThatIsOverLeavesAPauseToTheNextOne(t *testing.T) {
 	over := &session.Session{Over: make(chan struct{})}
 	over.End(session.ErrGone)

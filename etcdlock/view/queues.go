@@ -27,7 +27,8 @@ func newQueues(y protocol.Layout, w *Watcher) *Queues {
 	return &Queues{layout: y, watcher: w, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
 }
 
-// Entry is the queue entry of an execution of this process. Only one that was registered may be handed the lock; Queues changes it then.
+// Entry is the queue entry of an execution of this process. Only one that was registered may be
+// handed the lock; Queues changes it then.
 type Entry struct {
 	Execution idem.ExecutionID
 	Scope     idem.Scope
@@ -43,14 +44,18 @@ type Entry struct {
 
 func (e *Entry) key() string { return e.queue.layout.Queued(e.Scope) }
 
-// Predecessor returns the entry before e's when that was made, and its revision; "" = it has to look.
+// Predecessor returns the entry before e's when that was made, and its revision; "" = it has to
+// look.
 func (e *Entry) Predecessor() (entry string, since int64) { return e.before, e.since }
 
-// queue is what this process knows of the queue behind a lock, while an execution of this process waits in it. Queues.mu guards it.
+// queue is what this process knows of the queue behind a lock, while an execution of this process
+// waits in it. Queues.mu guards it.
 //
-// To read a queue costs etcd a look at each entry in it and at each that left since the last compaction, so it is read once: the watch reports the entries that
-// come afterwards. What was read stays true: later entries have larger revisions, so the head stays the head until it leaves, and then it is the next one. If
-// there are more entries than one read returns, or the watch missed some, the queue is read again when the known ones have left.
+// To read a queue costs etcd a look at each entry in it and at each that left since the last
+// compaction, so it is read once: the watch reports the entries that come afterwards. What was read
+// stays true: later entries have larger revisions, so the head stays the head until it leaves, and
+// then it is the next one. If there are more entries than one read returns, or the watch missed
+// some, the queue is read again when the known ones have left.
 type queue struct {
 	layout  protocol.Layout
 	waiting int
@@ -60,11 +65,14 @@ type queue struct {
 	line    protocol.Line // the first entries over all processes, as far as they are known
 	pending pending
 	handing <-chan struct{} // closed when the hand-off that was sent last is answered; nil = none was sent
-	before  *idem.Lock      // the lock that the head waits for, as this process has made or got it; nil = the head has to read it
+	// the lock that the head waits for, as this process has made or got it; nil = the head has to
+	// read it
+	before *idem.Lock
 }
 
-// pending holds entries that one watch has reported and that are not merged yet: all after a revision, or the last of them. A line that was read at that
-// revision or later is continued with them, because the watch may report entries before the read is answered.
+// pending holds entries that one watch has reported and that are not merged yet: all after a
+// revision, or the last of them. A line that was read at that revision or later is continued with
+// them, because the watch may report entries before the read is answered.
 type pending struct {
 	watch  int // which one
 	places []*protocol.InLine
@@ -77,7 +85,9 @@ const maxPending = 64
 // add adds an entry that a watch has reported.
 func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
 	next := protocol.InLineAt(kv)
-	if next == nil || watch != p.watch { // the lock is not handed past the one, and the other may not be the first that its watch should have reported
+	// the lock is not handed past the one, and the other may not be the first that its watch should
+	// have reported
+	if next == nil || watch != p.watch {
 		p.watch, p.places, p.after = watch, nil, kv.ModRevision
 		return
 	}
@@ -125,7 +135,8 @@ func bounded(line protocol.Line) protocol.Line {
 	return line
 }
 
-// followed reports whether the line has all entries, except for those that the watch has not reported yet.
+// followed reports whether the line has all entries, except for those that the watch has not
+// reported yet.
 func (q *queue) followed() bool {
 	return q.pending.after != 0 && q.line.Upto >= q.pending.after
 }
@@ -146,8 +157,8 @@ func (qs *Queues) Register(e *Entry) {
 	e.queue.waiting++
 }
 
-// NoteEntry notes that e has its entry, behind the last one of this process before it. Entries of one request have one revision: this process knows their
-// order.
+// NoteEntry notes that e has its entry, behind the last one of this process before it. Entries of
+// one request have one revision: this process knows their order.
 func (qs *Queues) NoteEntry(e *Entry, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -157,7 +168,8 @@ func (qs *Queues) NoteEntry(e *Entry, revision int64) {
 	}
 	q := e.queue
 	at := len(q.places)
-	for at > 0 && q.places[at-1].Revision > e.Revision { // answers may come in another order: a place that waited for one behind it would wait for ever
+	// answers may come in another order: a place that waited for one behind it would wait for ever
+	for at > 0 && q.places[at-1].Revision > e.Revision {
 		at--
 	}
 	if at > 0 {
@@ -166,7 +178,8 @@ func (qs *Queues) NoteEntry(e *Entry, revision int64) {
 	q.places = slices.Insert(q.places, at, e)
 }
 
-// NoteFoundEntry notes the entry that e has found after the answer was lost. e may be handed the lock at the same time, by a process that knows the entry.
+// NoteFoundEntry notes the entry that e has found after the answer was lost. e may be handed the
+// lock at the same time, by a process that knows the entry.
 func (qs *Queues) NoteFoundEntry(e *Entry, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -180,7 +193,8 @@ func (qs *Queues) OthersWait(e *Entry) bool {
 	return len(e.queue.places) > 0
 }
 
-// learnLocked merges what was read of the queue with what was known. Which of several entries of one revision is first, the process knows that made them.
+// learnLocked merges what was read of the queue with what was known. Which of several entries of
+// one revision is first, the process knows that made them.
 func (q *queue) learnLocked(line protocol.Line) {
 	q.line = merge(q.line, line)
 	q.advance()
@@ -196,9 +210,10 @@ func (q *queue) learnLocked(line protocol.Line) {
 	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(e.key(), e.Revision, e.Prev, e.Lock)}, rest...)
 }
 
-// merge combines two reads of the same queue. Entries before the head of the newer read have left it and are dropped. Others may have left, too, but neither
-// read says which: the longer one may be the older, and the one that reaches farther may have few entries. An entry that is lost here is passed over until the
-// queue is read again.
+// merge combines two reads of the same queue. Entries before the head of the newer read have left
+// it and are dropped. Others may have left, too, but neither read says which: the longer one may be
+// the older, and the one that reaches farther may have few entries. An entry that is lost here is
+// passed over until the queue is read again.
 func merge(a, b protocol.Line) protocol.Line {
 	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
 	switch x, y := a.Places, b.Places; {
@@ -213,7 +228,8 @@ func merge(a, b protocol.Line) protocol.Line {
 	return bounded(both)
 }
 
-// union returns the entries of two sorted lines, which it does not change. Mostly one has all of the other.
+// union returns the entries of two sorted lines, which it does not change. Mostly one has all of
+// the other.
 func union(x, y []*protocol.InLine) []*protocol.InLine {
 	if len(x) > len(y) {
 		x, y = y, x
@@ -262,12 +278,14 @@ func (e *Entry) is(l *protocol.InLine) bool {
 	return (e.Revision == l.Place || e.Revision == 0) && e.key() == l.Key
 }
 
-// without drops the entry of an execution that got the lock at a revision, and those before it. One of the same revision may be before it in the line, and
-// stays: which of them is first, another process does not know.
+// without drops the entry of an execution that got the lock at a revision, and those before it. One
+// of the same revision may be before it in the line, and stays: which of them is first, another
+// process does not know.
 func (q *queue) without(place string, got int64) {
 	line := q.line.Places
 	at := len(line) - 1
-	for at >= 0 && (line[at].Key != place || line[at].Place >= got) { // its event may have been there before, and may have come again since
+	// its event may have been there before, and may have come again since
+	for at >= 0 && (line[at].Key != place || line[at].Place >= got) {
 		at--
 	}
 	if at < 0 {
@@ -332,8 +350,9 @@ func (q *queue) seesLocked(l *idem.Lock, at int64) {
 	}
 }
 
-// Latest returns the revision of the lock to queue behind: behind, as e has seen it at a revision of the store (0 = before that is known); or what others here
-// have seen since, if no copy of e's event had the lock then. That is what e would read after a refusal.
+// Latest returns the revision of the lock to queue behind: behind, as e has seen it at a revision
+// of the store (0 = before that is known); or what others here have seen since, if no copy of e's
+// event had the lock then. That is what e would read after a refusal.
 func (qs *Queues) Latest(e *Entry, behind, at int64) int64 {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -347,8 +366,8 @@ func (qs *Queues) Latest(e *Entry, behind, at int64) int64 {
 	return q.lock.Revision
 }
 
-// LockAhead returns the lock that others of this process wait for in the queue of scope, as it was seen last; nil = none do, or it is free, or a copy of the
-// same event has it.
+// LockAhead returns the lock that others of this process wait for in the queue of scope, as it was
+// seen last; nil = none do, or it is free, or a copy of the same event has it.
 func (qs *Queues) LockAhead(scope idem.Scope) *idem.Lock {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -360,7 +379,8 @@ func (qs *Queues) LockAhead(scope idem.Scope) *idem.Lock {
 	return &l
 }
 
-// ApplyLock notes what this process has made of a lock, nil = it is free, and the queue behind it, as far as that is known.
+// ApplyLock notes what this process has made of a lock, nil = it is free, and the queue behind it,
+// as far as that is known.
 func (qs *Queues) ApplyLock(key string, l *idem.Lock, at int64, line protocol.Line) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -383,7 +403,8 @@ func (qs *Queues) Unlearn(key string) {
 	}
 }
 
-// IsHead reports whether e is the head, and the entries behind it are known: then its queue need not be read.
+// IsHead reports whether e is the head, and the entries behind it are known: then its queue need
+// not be read.
 func (qs *Queues) IsHead(e *Entry) bool {
 	if e.queue == nil {
 		return false
@@ -393,26 +414,30 @@ func (qs *Queues) IsHead(e *Entry) bool {
 	return e.queue.isFirst(e) && (len(e.queue.line.Places) > 1 || e.queue.followed())
 }
 
-// GoneAt returns the revision at which the entry of e was deleted, if that was reported and the entries behind it are known: then its queue need not be read.
-// 0 = it has to be.
+// GoneAt returns the revision at which the entry of e was deleted, if that was reported and the
+// entries behind it are known: then its queue need not be read. 0 = it has to be.
 func (qs *Queues) GoneAt(e *Entry) int64 {
 	if e.queue == nil {
 		return 0
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if at := slices.IndexFunc(e.queue.line.Places, e.is); at < 0 || at == len(e.queue.line.Places)-1 && !e.queue.followed() {
+	if at := slices.IndexFunc(e.queue.line.Places, e.is); at < 0 ||
+		at == len(e.queue.line.Places)-1 && !e.queue.followed() {
 		return 0
 	}
 	return qs.watcher.GoneAt(e.key(), e.Revision)
 }
 
-// Ahead is what an entry waits for next, as far as this process knows without asking etcd; the zero value: it has to read.
+// Ahead is what an entry waits for next, as far as this process knows without asking etcd; the zero
+// value: it has to read.
 type Ahead struct {
-	Answer   <-chan struct{} // closed when a hand-off that was sent is answered: then all that a watch says of it is known. nil = each is
-	Lock     *idem.Lock      // that this process has handed off, and the entry is the head
-	Entry    string          // the predecessor
-	Revision int64           // at which the lock or the predecessor was there
+	// closed when a hand-off that was sent is answered: then all that a watch says of it is known.
+	// nil = each is
+	Answer   <-chan struct{}
+	Lock     *idem.Lock // that this process has handed off, and the entry is the head
+	Entry    string     // the predecessor
+	Revision int64      // at which the lock or the predecessor was there
 }
 
 // Ahead returns each lock and each predecessor once.
@@ -431,7 +456,8 @@ func (qs *Queues) Ahead(e *Entry) (a Ahead) {
 		}
 	}
 	if q.before != nil && q.isFirst(e) {
-		// e was there when the queue was read, which may be before the lock was taken: a cancel between would be missed.
+		// e was there when the queue was read, which may be before the lock was taken: a cancel
+		// between would be missed.
 		a.Lock, a.Revision, q.before = q.before, min(q.before.Revision, e.Revision), nil
 		return a
 	}
@@ -465,14 +491,16 @@ func (qs *Queues) predecessorLocked(e *Entry) (entry string, since int64) {
 	return "", 0
 }
 
-// Known adds what this process knows of the queue behind a lock to the line that was read with it: the head of the queue, and those behind it.
+// Known adds what this process knows of the queue behind a lock to the line that was read with it:
+// the head of the queue, and those behind it.
 func (qs *Queues) Known(lock string, line protocol.Line) protocol.Line {
 	qs.mu.Lock()
 	if q := qs.of[lock]; q != nil {
 		line = merge(line, q.line)
 	}
 	qs.mu.Unlock()
-	for len(line.Places) > 0 && qs.watcher.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 { // an entry that has left since costs a refusal
+	// an entry that has left since costs a refusal
+	for len(line.Places) > 0 && qs.watcher.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 {
 		line.Places = line.Places[1:]
 	}
 	return line
@@ -488,7 +516,8 @@ func (qs *Queues) Forget() {
 	}
 }
 
-// NoteHandOff notes that a hand-off was sent. A waiter that learns of its effect by a watch waits for done, after which all of it is known.
+// NoteHandOff notes that a hand-off was sent. A waiter that learns of its effect by a watch waits
+// for done, after which all of it is known.
 func (qs *Queues) NoteHandOff(key string, done <-chan struct{}) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -507,8 +536,9 @@ func (qs *Queues) Left(e *Entry) bool {
 	return qs.waiters[e.Execution] != e
 }
 
-// Grant gives l to the entry that waits here for it; false = none does any more. then are the entries that are known behind it. granted is called with all that
-// are known, before Left says so; it must not block.
+// Grant gives l to the entry that waits here for it; false = none does any more. then are the
+// entries that are known behind it. granted is called with all that are known, before Left says so;
+// it must not block.
 func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Entry, behind protocol.Line)) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// simulated is a queue at a store, and what one process knows of it: readings of which some bring only the first ones, a watch that is behind, and the line that
-// the holder of the lock has taken along.
+// simulated is a queue at a store, and what one process knows of it: readings of which some bring
+// only the first ones, a watch that is behind, and the line that the holder of the lock has taken
+// along.
 type simulated struct {
 	random   *rand.Rand
 	reading  int // how many places one brings
@@ -73,7 +74,8 @@ func (s *simulated) tell() {
 				s.gone[e.place.Key] = true
 				continue
 			}
-			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Place, ModRevision: e.place.Place, Value: []byte(`{"v":1,"takes":0}`)}, 1)
+			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Place,
+				ModRevision: e.place.Place, Value: []byte(`{"v":1,"takes":0}`)}, 1)
 		}
 		s.q.advance()
 		if s.random.IntN(3) == 0 {
@@ -90,7 +92,8 @@ func (s *simulated) read(most int) protocol.Line {
 	return protocol.Line{Places: slices.Clone(s.waiting), Upto: s.revision - 1}
 }
 
-// end lets the holder hand the lock over, or free it where nobody is known or it is refused. What it returns is who was passed over.
+// end lets the holder hand the lock over, or free it where nobody is known or it is refused. What
+// it returns is who was passed over.
 func (s *simulated) end() string {
 	line := merge(s.held, s.q.line)
 	for len(line.Places) > 0 && s.gone[line.Places[0].Key] {
@@ -159,7 +162,8 @@ func (s *simulated) step() (passedOver string) {
 	return ""
 }
 
-// Lines of two ages were put together so that who was in the newer one alone was passed over until nobody was known: about one run in a thousand here.
+// Lines of two ages were put together so that who was in the newer one alone was passed over until
+// nobody was known: about one run in a thousand here.
 func TestNoWaiterIsPassedOverInAnyOrderOfReadsAndEvents(t *testing.T) {
 	t.Parallel()
 	var shortest []string

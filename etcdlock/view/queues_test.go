@@ -18,7 +18,8 @@ func lockFor(event string) idem.Lock {
 	sum := sha256.Sum256([]byte(event))
 	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
 	scope := idem.Scope{Workflow: "w", Key: key}
-	return idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}), Scope: scope, EventID: event}}
+	return idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}), Scope: scope,
+		EventID: event}}
 }
 
 // enters registers an entry that was made at a revision.
@@ -91,7 +92,8 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
 	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
 	qs.ApplyLock(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
-		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50), inLine("one of two", 50), // as etcd happens to sort them
+		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50),
+		inLine("one of two", 50), // as etcd happens to sort them
 	}})
 	watcher.WakeFor(key("c"), 80)
 	for _, want := range []string{key("b"), ""} { // it is told once: should it have gone unheard, p looks
@@ -113,7 +115,9 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 	qs := newQueues(layout, newWatcher(nil))
 	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
-		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) { qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {}) },
+		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) {
+			qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {})
+		},
 		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
 			qs.ApplyLock(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
 			qs.Unregister(two)
@@ -123,7 +127,8 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 			one, two := enters(qs, "one", 50), enters(qs, "two", 50)
 			defer qs.Unregister(one)
 			key := layout.Lock(one.Scope)
-			qs.ApplyLock(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50), inLine("behind them", 58)}})
+			qs.ApplyLock(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50),
+				inLine("behind them", 58)}})
 			l := *two.Lock
 			l.Created, l.Revision, l.Token = 60, 60, 60
 			handed(two, &l)
@@ -139,7 +144,8 @@ func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
 	p, again := enters(qs, "here", 70), lockFor("again")
 	between := inLine("between", 63)
 	key := layout.Lock(again.Scope)
-	qs.ApplyLock(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between, inLine("again", 65)}, Upto: 69})
+	qs.ApplyLock(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between,
+		inLine("again", 65)}, Upto: 69})
 	again.Created, again.Revision, again.Token = 40, 60, 60
 	qs.ApplyLock(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
 	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
@@ -150,7 +156,8 @@ func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
 func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 	kv := func(place int64, event, takes string) *mvccpb.KeyValue {
 		key := inLine(event, place).Key
-		return &mvccpb.KeyValue{Key: []byte(key), CreateRevision: place, ModRevision: place, Value: []byte(`{"v":1` + takes + `}`)}
+		return &mvccpb.KeyValue{Key: []byte(key), CreateRevision: place, ModRevision: place,
+			Value: []byte(`{"v":1` + takes + `}`)}
 	}
 	const takes, itself = `,"takes":0`, ``
 	type told struct {
@@ -163,13 +170,18 @@ func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 		read int64 // up to which revision, where a alone waits then
 		want []string
 	}{
-		"with who comes after the reading":             {[]told{before, {1, kv(20, "a", takes)}, {1, kv(30, "b", takes)}}, 20, []string{"a", "b"}},
-		"with two of one revision":                     {[]told{before, {1, kv(30, "b", takes)}, {1, kv(30, "c", takes)}}, 20, []string{"a", "b", "c"}},
-		"and has nobody twice":                         {[]told{before, {1, kv(20, "a", takes)}}, 19, []string{"a"}},
-		"not where the watch has told of nobody yet":   {nil, 20, []string{"a"}},
-		"not where who was first heard of came later":  {[]told{{1, kv(30, "b", takes)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
-		"not past one that takes the lock itself":      {[]told{before, {1, kv(30, "parked", itself)}, {1, kv(40, "c", takes)}}, 20, []string{"a"}},
-		"not with what another watch tells of":         {[]told{before, {2, kv(30, "b", takes)}, {2, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"with who comes after the reading": {[]told{before, {1, kv(20, "a", takes)},
+			{1, kv(30, "b", takes)}}, 20, []string{"a", "b"}},
+		"with two of one revision": {[]told{before, {1, kv(30, "b", takes)},
+			{1, kv(30, "c", takes)}}, 20, []string{"a", "b", "c"}},
+		"and has nobody twice":                       {[]told{before, {1, kv(20, "a", takes)}}, 19, []string{"a"}},
+		"not where the watch has told of nobody yet": {nil, 20, []string{"a"}},
+		"not where who was first heard of came later": {[]told{{1, kv(30, "b", takes)}, {1, kv(40, "c", takes)}}, 20,
+			[]string{"a"}},
+		"not past one that takes the lock itself": {[]told{before, {1, kv(30, "parked", itself)},
+			{1, kv(40, "c", takes)}}, 20, []string{"a"}},
+		"not with what another watch tells of": {[]told{before, {2, kv(30, "b", takes)},
+			{2, kv(40, "c", takes)}}, 20, []string{"a"}},
 		"not where the reading did not have everybody": {[]told{before, {1, kv(30, "b", takes)}}, 0, []string{"a"}},
 	} {
 		q := &queue{}
@@ -177,7 +189,9 @@ func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 			q.pending.add(told.kv, told.watch)
 		}
 		q.learnLocked(protocol.Line{Places: []*protocol.InLine{inLine("a", 20)}, Upto: x.read})
-		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool { return l.Key == inLine(event, 0).Key }) {
+		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool {
+			return l.Key == inLine(event, 0).Key
+		}) {
 			t.Errorf("%s: %d places are in the line, want %v", name, len(q.line.Places), x.want)
 		}
 	}
@@ -192,10 +206,12 @@ func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.pending.add(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n, Value: value}, 1)
+		q.pending.add(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n,
+			Value: value}, 1)
 		q.advance()
 	}
-	if n, kept := len(q.line.Places), len(q.pending.places); n != protocol.LineLength || kept > maxPending || q.followed() {
+	if n, kept := len(q.line.Places), len(q.pending.places); n != protocol.LineLength || kept > maxPending ||
+		q.followed() {
 		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
 	}
 }

@@ -13,11 +13,13 @@ import (
 	"hooklock/idem"
 )
 
-// View is what this process knows of what waits. Each part is a hint, and may be behind the others: a transaction compares what it relies on, and a refusal
-// brings the state of now. It is safe for concurrent use.
+// View is what this process knows of what waits. Each part is a hint, and may be behind the others:
+// a transaction compares what it relies on, and a refusal brings the state of now. It is safe for
+// concurrent use.
 //
-// Watches keep it, each shared by all that wait here: the session's, which says which sessions live, what is paused and which holds are gone; one of queues
-// and locks (Watcher), one of slots and one of what is parked, which begin with the first that needs them.
+// Watches keep it, each shared by all that wait here: the session's, which says which sessions
+// live, what is paused and which holds are gone; one of queues and locks (Watcher), one of slots
+// and one of what is parked, which begin with the first that needs them.
 type View struct {
 	Sessions *session.Set
 	Pauses   *Pauses
@@ -42,7 +44,8 @@ type Options struct {
 type Process interface {
 	// Session returns the session of this process, or why there is none.
 	Session() (*session.Session, error)
-	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such
+	// limit.
 	Size(route string, slot idem.Slot) int
 	// OnPauses is called with each change of the pauses, in order.
 	OnPauses(begun, over []*idem.Pause)
@@ -115,13 +118,15 @@ func (v *View) OnUnheld(id idem.ExecutionID, revision int64) {
 	v.Parked.MarkOf(id)
 }
 
-// OnMissed is called when calls of Died or Unheld may have been missed, those up to revision; 0 = and may be from now on.
+// OnMissed is called when calls of Died or Unheld may have been missed, those up to revision; 0 =
+// and may be from now on.
 func (v *View) OnMissed(revision int64) {
 	v.Watcher.Break(revision)
 	v.Parked.MarkAll()
 }
 
-// Forget is called when etcd has gone back to an earlier state: what is known by a revision is worth nothing.
+// Forget is called when etcd has gone back to an earlier state: what is known by a revision is
+// worth nothing.
 func (v *View) Forget() {
 	v.Queues.Forget()
 	v.Watcher.forget()

@@ -14,14 +14,16 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the lock, or its alive key. It has one watch on queues and
-// one on locks for all of them, and only while there are waiters or something is parked: a watch of etcd's client for each waiter costs four goroutines and
-// 23 KiB (measured). A key wakes only the waiters that named it, so a free lock wakes one. Alive keys are watched with the session. It is safe for
-// concurrent use.
+// Watcher wakes waiters of this process when a key is gone: the queue entry before their own, the
+// lock, or its alive key. It has one watch on queues and one on locks for all of them, and only
+// while there are waiters or something is parked: a watch of etcd's client for each waiter costs
+// four goroutines and 23 KiB (measured). A key wakes only the waiters that named it, so a free lock
+// wakes one. Alive keys are watched with the session. It is safe for concurrent use.
 //
-// It also reports new queue entries, so that a queue that was read need not be read again. Otherwise only deletions matter: what becomes of a lock while it
-// is held, a new session or a release delay, ends with a deletion that its first waiter named, too: of the old session, or of the hold with the
-// execution's name.
+// It also reports new queue entries, so that a queue that was read need not be read again.
+// Otherwise only deletions matter: what becomes of a lock while it is held, a new session or a
+// release delay, ends with a deletion that its first waiter named, too: of the old session, or of
+// the hold with the execution's name.
 type Watcher struct {
 	v      *View
 	wanted chan struct{} // there is a waiter, or something is parked, and perhaps nothing is watched
@@ -38,13 +40,15 @@ type Watcher struct {
 	seed     maphash.Seed
 }
 
-// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum cost a waiter a read too many, or a lock is
-// handed past its waiter to the next; the seed is this process's own, so that names that collide cannot be chosen.
+// sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum
+// cost a waiter a read too many, or a lock is handed past its waiter to the next; the seed is this
+// process's own, so that names that collide cannot be chosen.
 type sum uint64
 
 func (h *Watcher) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
 
-// maxRecent bounds the deletions that are kept for waiters that have read just before one and subscribe just after.
+// maxRecent bounds the deletions that are kept for waiters that have read just before one and
+// subscribe just after.
 const maxRecent = 4096
 
 // subscription lists the keys whose deletion wakes one waiter.
@@ -55,15 +59,16 @@ type subscription struct {
 
 func newWatcher(v *View) *Watcher {
 	return &Watcher{
-		v: v, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{}, seed: maphash.MakeSeed(),
+		v: v, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{},
+		seed: maphash.MakeSeed(),
 	}
 }
 
 // want is called when something is parked.
 func (h *Watcher) want() { link.Wake(h.wanted) }
 
-// Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or news is closed, or when it cannot know: the caller
-// reads again.
+// Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or
+// news is closed, or when it cannot know: the caller reads again.
 func (h *Watcher) Wait(ctx context.Context, over, news <-chan struct{}, revision int64, keys ...string) {
 	n := h.subscribe(revision, keys)
 	if n == nil {
@@ -81,7 +86,8 @@ func (h *Watcher) Wait(ctx context.Context, over, news <-chan struct{}, revision
 	h.removeLocked(n)
 }
 
-// subscribe returns nil when the caller has to read again: something happened since, or nothing was watched yet.
+// subscribe returns nil when the caller has to read again: something happened since, or nothing was
+// watched yet.
 func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,7 +217,8 @@ func (w *watched) Idle() bool { return w.h.idle() }
 
 // List reads at which revision the next watch begins. The waiters read the rest.
 func (w *watched) List(ctx context.Context) (int64, error) {
-	_, revision, err := w.h.v.o.Pool.Read(ctx, clientv3.OpGet(w.h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	_, revision, err := w.h.v.o.Pool.Read(ctx,
+		clientv3.OpGet(w.h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
 		w.h.restart(revision)
 		w.h.v.Parked.MarkAll()
@@ -228,7 +235,8 @@ func (h *Watcher) idle() bool {
 	return h.n == 0
 }
 
-// known returns the revision at which the first waiter has read; 0 = there is none, or what is parked was not looked at then.
+// known returns the revision at which the first waiter has read; 0 = there is none, or what is
+// parked was not looked at then.
 func (h *Watcher) known() int64 {
 	if h.v.Parked.Any() {
 		return 0
@@ -271,8 +279,8 @@ func (w *watched) Watches(from int64) []link.Watch {
 	}
 }
 
-// Break wakes all waiters, which then read again: something up to revision may have been missed. So may have those that read before that, and do not wait
-// yet.
+// Break wakes all waiters, which then read again: something up to revision may have been missed. So
+// may have those that read before that, and do not wait yet.
 func (h *Watcher) Break(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -293,7 +301,8 @@ func (h *Watcher) breakLocked(revision int64) {
 	h.n = 0
 }
 
-// forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an earlier one.
+// forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an
+// earlier one.
 func (h *Watcher) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -302,7 +311,8 @@ func (h *Watcher) forget() {
 	clear(h.recent)
 }
 
-// restart is Break before another watch begins, at a revision; 0 = none does. What is known stays: of holds, the session's watch goes on to tell.
+// restart is Break before another watch begins, at a revision; 0 = none does. What is known stays:
+// of holds, the session's watch goes on to tell.
 func (h *Watcher) restart(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
