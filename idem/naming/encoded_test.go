@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A name or value that is encoded in another way than its reader expects is none: two readers of it would see two events.
+// A name or value that is encoded in another way than its reader expects is none: two readers of it
+// would see two events.
 func TestAnEncodedNameIsThatNameAndNoOther(t *testing.T) {
 	query := func(q string) Message { return Message{Query: []byte(q)} }
 	form := func(b string) Message { return Message{Body: []byte(b), Fields: fields(formType)} }
@@ -48,7 +49,8 @@ func TestAnEncodedNameIsThatNameAndNoOther(t *testing.T) {
 		var bad *NameError
 		switch {
 		case c.want != "" && (err != nil || n.EventID != c.want):
-			t.Errorf("%s of %q %q %q: %q, %v; want %q", c.template, c.m.Query, c.m.Body, c.m.Fields, n.EventID, err, c.want)
+			t.Errorf("%s of %q %q %q: %q, %v; want %q", c.template, c.m.Query, c.m.Body, c.m.Fields, n.EventID, err,
+				c.want)
 		case c.want == "" && !errors.As(err, &bad):
 			t.Errorf("%s of %q %q: %q", c.template, c.m.Query, c.m.Body, n.EventID)
 		}

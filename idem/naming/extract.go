@@ -1,14 +1,17 @@
 package naming
 
-// Extractor reads the event ID of a delivery that no template can read: of a batch, or from a place that depends on the kind of the delivery.
-// It is a pure function. Values that it returns may point into m.
+// Extractor reads the event ID of a delivery that no template can read: of a batch, or from a place
+// that depends on the kind of the delivery. It is a pure function. Values that it returns may point
+// into m.
 type Extractor func(m *Message) Extracted
 
-// Extracted is what an Extractor found. The zero value is no event ID. The rules are those of a template: an empty value is
-// missing, one over MaxValue is too long, and each is hashed behind its length.
+// Extracted is what an Extractor found. The zero value is no event ID. The rules are those of a
+// template: an empty value is missing, one over MaxValue is too long, and each is hashed behind its
+// length.
 type Extracted struct {
 	Values []string
-	// Source names for operators where the values are from. It is hashed, too: the same values under two sources are two events.
+	// Source names for operators where the values are from. It is hashed, too: the same values
+	// under two sources are two events.
 	Source string
 	// Ambiguous: the event ID is given twice. Then Values do not count.
 	Ambiguous bool
@@ -20,7 +23,8 @@ var separator = part{value: []byte("/")}
 // read appends the values as the parts of a template.
 func (e Extractor) read(m *Message, parts []part) ([]part, *failure) {
 	found := e(m)
-	a := &alternative{Source: Source{Kind: SourceExtractor, Name: found.Source, Text: found.Source}, hashed: string(SourceExtractor) + "." + found.Source}
+	a := &alternative{Source: Source{Kind: SourceExtractor, Name: found.Source, Text: found.Source},
+		hashed: string(SourceExtractor) + "." + found.Source}
 	if found.Source == "" {
 		a.Text = "the sender's ID"
 	}

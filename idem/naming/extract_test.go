@@ -29,7 +29,9 @@ func TestAnExtractedIDIsBoundByTheRulesOfTemplates(t *testing.T) {
 		code      string
 		byPayload bool
 	}{
-		{"given twice", MissingPayload, func(*Message) Extracted { return Extracted{Ambiguous: true} }, CodeEventIDAmbiguous, false},
+		{"given twice", MissingPayload, func(*Message) Extracted {
+			return Extracted{Ambiguous: true}
+		}, CodeEventIDAmbiguous, false},
 		{"too long", MissingPayload, giving("s", strings.Repeat("x", MaxValue+1)), CodeKeyTooLong, false},
 		{"too long as a whole", MissingPayload, giving("s", slicesOf("x", MaxValue, 5)...), CodeKeyTooLong, false},
 		{"none, payload", MissingPayload, giving("s"), "", true},
@@ -73,7 +75,8 @@ func TestExtractedValuesAreNeverJoined(t *testing.T) {
 		t.Error("one ID, two keys")
 	}
 	for name, other := range map[string]Extractor{
-		"other border": giving("s", "ab"), "with the separator": giving("s", "a/b"), "other source": giving("t", "a", "b"), "other order": giving("s", "b", "a"),
+		"other border": giving("s", "ab"), "with the separator": giving("s", "a/b"),
+		"other source": giving("t", "a", "b"), "other order": giving("s", "b", "a"),
 	} {
 		if key(other) == same {
 			t.Errorf("%s: two IDs, one key", name)

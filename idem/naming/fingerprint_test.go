@@ -10,7 +10,8 @@ import (
 )
 
 func request() *Message {
-	return &Message{Method: []byte("POST"), Host: []byte("example.com"), Path: []byte("/a"), Query: []byte("b=1"), Body: []byte("body"), Fields: fields("X: 1")}
+	return &Message{Method: []byte("POST"), Host: []byte("example.com"), Path: []byte("/a"), Query: []byte("b=1"),
+		Body: []byte("body"), Fields: fields("X: 1")}
 }
 
 func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
@@ -32,9 +33,15 @@ func TestTheFingerprintIsOfWhatWasAskedFor(t *testing.T) {
 		{"another query", func(m *Message) { m.Query = []byte("b=2") }, false},
 		{"another body", func(m *Message) { m.Body = []byte("bodY") }, false},
 		{"no body", func(m *Message) { m.Body = nil }, false},
-		{"a byte that moved from query to body", func(m *Message) { m.Query, m.Body = []byte("b="), []byte("1body") }, false},
-		{"a byte that moved from path to query", func(m *Message) { m.Path, m.Query = []byte("/"), []byte("ab=1") }, false},
-		{"a byte that moved from method to host", func(m *Message) { m.Method, m.Host = []byte("POS"), []byte("texample.com") }, false},
+		{"a byte that moved from query to body", func(m *Message) {
+			m.Query, m.Body = []byte("b="), []byte("1body")
+		}, false},
+		{"a byte that moved from path to query", func(m *Message) {
+			m.Path, m.Query = []byte("/"), []byte("ab=1")
+		}, false},
+		{"a byte that moved from method to host", func(m *Message) {
+			m.Method, m.Host = []byte("POS"), []byte("texample.com")
+		}, false},
 	} {
 		t.Run(tt.sentence, func(t *testing.T) {
 			m := request()
@@ -60,7 +67,9 @@ func TestThePartsSayWhatDiffers(t *testing.T) {
 		{"another host", Open{}, func(m *Message) { m.Host = []byte("example.org") }, []string{"host"}},
 		{"a port", Open{}, func(m *Message) { m.Host = []byte("example.com:8080") }, []string{"port"}},
 		{"an address", Open{}, func(m *Message) { m.Host = []byte("[::1]") }, []string{"host"}},
-		{"another path and query", Open{}, func(m *Message) { m.Path, m.Query = []byte("/b"), []byte("b=2") }, []string{"path", "query"}},
+		{"another path and query", Open{}, func(m *Message) {
+			m.Path, m.Query = []byte("/b"), []byte("b=2")
+		}, []string{"path", "query"}},
 		{"another body", Open{}, func(m *Message) { m.Body = []byte("bodY") }, []string{"body"}},
 		{"what a signature leaves open", signed, func(m *Message) {
 			m.Method, m.Host, m.Path, m.Query = []byte("PUT"), []byte("b:1"), []byte("/%61"), []byte("b=2")
@@ -84,7 +93,8 @@ func TestThePartsStayAcrossReleases(t *testing.T) {
 }
 
 func TestTheFingerprintStaysAcrossReleases(t *testing.T) {
-	// Records in etcd outlive a release: a fingerprint that changes makes every duplicate a mismatch.
+	// Records in etcd outlive a release: a fingerprint that changes makes every duplicate a
+	// mismatch.
 	f := FingerprintOf(request(), Open{}, nil)
 	if got := hex.EncodeToString(f[:]); got != "d377f0e0732b3c1fda9ba0a535aa85c6" {
 		t.Fatal(got)
@@ -123,7 +133,8 @@ func TestCredentialsShowOnlyWhetherTheyAreEqual(t *testing.T) {
 
 func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
 	request := func(method, host, path, query, body string) *Message {
-		return &Message{Method: []byte(method), Host: []byte(host), Path: []byte(path), Query: []byte(query), Body: []byte(body)}
+		return &Message{Method: []byte(method), Host: []byte(host), Path: []byte(path), Query: []byte(query),
+			Body: []byte(body)}
 	}
 	bodyAlone, url := Open{Method: true, Host: true, Target: true}, Open{Method: true, Host: true}
 	first := request("POST", "h", "/hooks/a", "", "{}")
@@ -151,7 +162,8 @@ func TestWhatASignatureLeavesOpenIsNoOtherRequest(t *testing.T) {
 	}
 }
 
-// A library that writes a multipart form makes up its boundary, so a sender's retry has another one.
+// A library that writes a multipart form makes up its boundary, so a sender's retry has another
+// one.
 func TestTheBoundaryOfAMultipartFormDoesNotCount(t *testing.T) {
 	const text = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\n2\r\n--B--\r\n"
 	of := func(kind, body string) *Message {
@@ -170,10 +182,14 @@ func TestTheBoundaryOfAMultipartFormDoesNotCount(t *testing.T) {
 		{"a boundary in quotes", of(form+`"x y"`, strings.ReplaceAll(text, "--B", "--x y")), true},
 		{"another kind of multipart", of("multipart/mixed; boundary=C", strings.ReplaceAll(text, "--B", "--C")), true},
 		{"another value", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "2", "3", 1)), false},
-		{"another header of a part", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), `"b"`, `"c"`, 1)), false},
-		{"a part that is text of the one before it", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n--C", "1\r\n--", 1)), false},
-		{"a part that is missing", of(form+"C", "--C\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--C--\r\n"), false},
-		{"the boundary in a line of a value", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n", "1 --C\r\n", 1)), false},
+		{"another header of a part", of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), `"b"`, `"c"`,
+			1)), false},
+		{"a part that is text of the one before it",
+			of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n--C", "1\r\n--", 1)), false},
+		{"a part that is missing", of(form+"C",
+			"--C\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--C--\r\n"), false},
+		{"the boundary in a line of a value",
+			of(form+"C", strings.Replace(strings.ReplaceAll(text, "--B", "--C"), "1\r\n", "1 --C\r\n", 1)), false},
 		{"a boundary that the body does not have", of(form+"C", text), false},
 		{"no boundary", of("multipart/form-data", strings.ReplaceAll(text, "--B", "--C")), false},
 		{"a text", of("text/plain; boundary=C", strings.ReplaceAll(text, "--B", "--C")), false},

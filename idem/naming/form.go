@@ -51,7 +51,8 @@ func (f formMember) read(m *Message) ([]byte, result) {
 	return s.member(s.form.got[0])
 }
 
-// isForm reports whether the one Content-Type says application/x-www-form-urlencoded, whatever its parameters.
+// isForm reports whether the one Content-Type says application/x-www-form-urlencoded, whatever its
+// parameters.
 func (m *Message) isForm() bool {
 	value, r := headerSource{name: "content-type"}.read(m)
 	if r != found {
@@ -77,8 +78,8 @@ func (s *scratch) parameter(raw []byte, name string) ([]byte, result) {
 	return value, found
 }
 
-// find finds the value of a parameter, still encoded, among those of a query or form, as the URL standard reads them: "&" alone separates, and
-// names count in their decoded form.
+// find finds the value of a parameter, still encoded, among those of a query or form, as the URL
+// standard reads them: "&" alone separates, and names count in their decoded form.
 func (s *scratch) find(raw []byte, name string) (value []byte, r result) {
 	for len(raw) > 0 {
 		var pair []byte

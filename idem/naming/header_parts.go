@@ -5,9 +5,10 @@ import (
 	"iter"
 )
 
-// HeaderParts returns the values of the part called name in a header that is a list, such as "t=1767225600, v1=5f2b…, v1=a3c1…" or
-// "ts=1767225600;h1=5f2b…". Items stand between commas, semicolons or spaces; a value may stand in double quotes. With an empty name the items
-// themselves are the values. The values point into header.
+// HeaderParts returns the values of the part called name in a header that is a list, such as
+// "t=1767225600, v1=5f2b…, v1=a3c1…" or "ts=1767225600;h1=5f2b…". Items stand between commas,
+// semicolons or spaces; a value may stand in double quotes. With an empty name the items themselves
+// are the values. The values point into header.
 func HeaderParts(header []byte, name string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for item := range bytes.FieldsFuncSeq(header, betweenItems) {

@@ -13,7 +13,8 @@ func TestAHostWithItsDefaultPortOrAFinalDotIsTheSameHost(t *testing.T) {
 		return names
 	}
 	for host, spellings := range map[string][]string{
-		"hooks.example.com":      {"Hooks.Example.com", "hooks.example.com.", "hooks.example.com:443", "hooks.example.com.:80", "hooks.example.com:"},
+		"hooks.example.com": {"Hooks.Example.com", "hooks.example.com.", "hooks.example.com:443",
+			"hooks.example.com.:80", "hooks.example.com:"},
 		"hooks.example.com:8443": {"hooks.example.com.:8443"},
 		"[2001:db8::1]":          {"[2001:DB8::1]:443", "[2001:db8::1]:80"},
 		"[2001:db8::1]:8443":     nil,
@@ -24,7 +25,8 @@ func TestAHostWithItsDefaultPortOrAFinalDotIsTheSameHost(t *testing.T) {
 			t.Errorf("%s is named %s", host, want.Workflow)
 		}
 		for _, spelled := range spellings {
-			if got := name(spelled); got.Key != want.Key || got.Fingerprint != want.Fingerprint || got.Parts != want.Parts || got.Workflow != host {
+			if got := name(spelled); got.Key != want.Key || got.Fingerprint != want.Fingerprint ||
+				got.Parts != want.Parts || got.Workflow != host {
 				t.Errorf("%s is another host than %s: %+v", spelled, host, got)
 			}
 		}

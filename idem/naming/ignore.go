@@ -14,12 +14,13 @@ const maxIgnored = 64
 // ignoreAll stands for every member of the body.
 const ignoreAll = "*"
 
-// Ignored are members of a delivery that say nothing about which event it is, such as the time of sending or the number of
-// the attempt. The fingerprint and the payload key leave them out; what is forwarded has them. It is immutable and may be
-// shared. A nil *Ignored leaves out nothing.
+// Ignored are members of a delivery that say nothing about which event it is, such as the time of
+// sending or the number of the attempt. The fingerprint and the payload key leave them out; what is
+// forwarded has them. It is immutable and may be shared. A nil *Ignored leaves out nothing.
 //
-// In a body that is read, white space between the members and XML elements does not count either. A body that cannot be
-// read (broken JSON, XML with a document type, UTF-16, a multipart form) counts as a whole.
+// In a body that is read, white space between the members and XML elements does not count either. A
+// body that cannot be read (broken JSON, XML with a document type, UTF-16, a multipart form) counts
+// as a whole.
 type Ignored struct {
 	all   bool
 	json  []*ignoredStep // of the root
@@ -42,8 +43,9 @@ type ignoredParameter struct {
 	steps []*ignoredStep // into that JSON
 }
 
-// CompileIgnored reads the paths of members, as templates spell sources: body.sent_at, form.t, xml.Envelope.Header.Time, query.t. In a path into
-// JSON or XML [*] is each element of an array and .* each member. "*" alone is the whole body. Its errors say which path is wrong.
+// CompileIgnored reads the paths of members, as templates spell sources: body.sent_at, form.t,
+// xml.Envelope.Header.Time, query.t. In a path into JSON or XML [*] is each element of an array and
+// .* each member. "*" alone is the whole body. Its errors say which path is wrong.
 func CompileIgnored(paths []string) (*Ignored, error) {
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // nil leaves out nothing
@@ -98,7 +100,8 @@ func (g *Ignored) add(text string) error {
 		g.addParameter(source)
 		return nil
 	}
-	return p.fail(0, "only members of the body or the query can be left out: write body.sent_at, form.t, xml.a.b, query.t or *. Headers never count")
+	return p.fail(0, "only members of the body or the query can be left out: write body.sent_at, form.t, xml.a.b, "+
+		"query.t or *. Headers never count")
 }
 
 func (g *Ignored) addParameter(source alternative) {
@@ -135,8 +138,8 @@ func addIgnored(roots []*ignoredStep, path []pathStep) []*ignoredStep {
 	return roots
 }
 
-// mergeIndexes puts each index into the step of the element that it counts: in XML an index is no step of its own. Without an index a step means
-// each element of that name.
+// mergeIndexes puts each index into the step of the element that it counts: in XML an index is no
+// step of its own. Without an index a step means each element of that name.
 func mergeIndexes(path []pathStep) []pathStep {
 	var steps []pathStep
 	for _, step := range path {
@@ -161,7 +164,8 @@ func (g *Ignored) readsBody() bool {
 	return g != nil && (g.all || g.json != nil || g.xml != nil || g.form != nil)
 }
 
-// bodyDigest returns the SHA-256 of what is left of the body. ok is false if the body counts as it is.
+// bodyDigest returns the SHA-256 of what is left of the body. ok is false if the body counts as it
+// is.
 func (g *Ignored) bodyDigest(m *Message) (digest []byte, ok bool) {
 	if !g.readsBody() || len(m.Body) == 0 {
 		return nil, false
@@ -207,10 +211,14 @@ func (w *remainder) form(body []byte, ignored []ignoredParameter) bool {
 	s := new(scratch)
 	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
 		name, value, _ := bytes.Cut(pair, []byte{'='})
-		if slices.ContainsFunc(ignored, func(p ignoredParameter) bool { return p.name != "" && s.isNamed(name, p.name) }) {
+		if slices.ContainsFunc(ignored, func(p ignoredParameter) bool {
+			return p.name != "" && s.isNamed(name, p.name)
+		}) {
 			continue
 		}
-		i := slices.IndexFunc(ignored, func(p ignoredParameter) bool { return p.inner != "" && s.isNamed(name, p.inner) })
+		i := slices.IndexFunc(ignored, func(p ignoredParameter) bool {
+			return p.inner != "" && s.isNamed(name, p.inner)
+		})
 		if i >= 0 && len(value) <= maxFormJSON {
 			if digest, ok := innerDigest(value, ignored, ignored[i].inner); ok {
 				w.writeSized(name)

@@ -13,8 +13,8 @@ type remainder struct {
 	inside bool // the text is that of a string
 }
 
-// json hashes a JSON text without white space and without what is ignored. It returns false if text is no JSON; then the
-// sum means nothing.
+// json hashes a JSON text without white space and without what is ignored. It returns false if text
+// is no JSON; then the sum means nothing.
 func (w *remainder) json(text []byte, ignored []*ignoredStep) bool {
 	j := &jsonRemainder{jsonScan: jsonScan{text: text}, out: w}
 	j.space()
@@ -127,7 +127,9 @@ func (j *jsonRemainder) keepArray(next []*ignoredStep, depth int) bool {
 		if i > 0 && !j.take(',') {
 			return false
 		}
-		steps, ignored := follow(next, func(s *ignoredStep) bool { return s.isIndex && (s.index == anyIndex || s.index == i) })
+		steps, ignored := follow(next, func(s *ignoredStep) bool {
+			return s.isIndex && (s.index == anyIndex || s.index == i)
+		})
 		if !j.keepChild(steps, ignored, depth) {
 			return false
 		}
@@ -157,7 +159,8 @@ func (j *jsonRemainder) end(c byte) {
 	}
 }
 
-// follow returns the steps behind those of steps that lead to a member, and whether a path ends there.
+// follow returns the steps behind those of steps that lead to a member, and whether a path ends
+// there.
 func follow(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignoredStep, ends bool) {
 	for _, s := range steps {
 		if !leads(s) {
@@ -173,8 +176,9 @@ func follow(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignore
 	return next, ends
 }
 
-// xml hashes an XML document without the white space between elements and without the elements that are ignored. Attributes count. It returns false
-// if the body is no XML that all readers read alike.
+// xml hashes an XML document without the white space between elements and without the elements that
+// are ignored. Attributes count. It returns false if the body is no XML that all readers read
+// alike.
 func (w *remainder) xml(m *Message, ignored []*ignoredStep) bool {
 	body := m.text()
 	if bytes.IndexByte(body, 0) >= 0 || !isWholeXML(m) {
@@ -212,7 +216,8 @@ type xmlLevel struct {
 	met  []int // how many elements of each of next were met
 }
 
-// keepToken hashes one tag or text at the beginning of body, unless it is left out, and returns the rest.
+// keepToken hashes one tag or text at the beginning of body, unless it is left out, and returns the
+// rest.
 func (x *xmlRemainder) keepToken(body []byte) []byte {
 	if body[0] != '<' {
 		end := bytes.IndexByte(body, '<')

@@ -15,7 +15,8 @@ func TestJSONInAStringAndTheClaimsOfATokenCanBeNamed(t *testing.T) {
 	}
 	token := func(claims string) string {
 		e := base64.RawURLEncoding
-		return e.EncodeToString([]byte(`{"typ":"secevent+jwt","alg":"RS256"}`)) + "." + e.EncodeToString([]byte(claims)) + "." + e.EncodeToString([]byte("signature"))
+		return e.EncodeToString([]byte(`{"typ":"secevent+jwt","alg":"RS256"}`)) + "." +
+			e.EncodeToString([]byte(claims)) + "." + e.EncodeToString([]byte("signature"))
 	}
 	for _, c := range []struct {
 		body, source, want string
@@ -27,10 +28,12 @@ func TestJSONInAStringAndTheClaimsOfATokenCanBeNamed(t *testing.T) {
 		{`{"Message":` + quoted(`{"id":1}`) + `,"z":2}`, "body.z", "2", ReadFound},
 		{`{"Message":` + quoted(`{"id":1}`) + `}`, "body.Message", `{"id":1}`, ReadFound},
 		{`{"Message":` + quoted(`{"id":1,"id":2}`) + `}`, "body.Message.id", "", ReadAmbiguous},
-		{`{"Message":` + quoted(`{"id":1}`) + `,"Message":` + quoted(`{"id":2}`) + `}`, "body.Message.id", "", ReadAmbiguous},
+		{`{"Message":` + quoted(`{"id":1}`) + `,"Message":` + quoted(`{"id":2}`) + `}`, "body.Message.id", "",
+			ReadAmbiguous},
 		{`{"Message":` + quoted(`{"id":1}x`) + `}`, "body.Message.id", "", ReadMissing},
 		{`{"Message":"plain text"}`, "body.Message.id", "", ReadMissing},
-		{`{"Message":` + quoted(`{"a":`+quoted(`{"id":1}`)+`}`) + `}`, "body.Message.a.id", "", ReadMissing}, // one level
+		// one level
+		{`{"Message":` + quoted(`{"a":`+quoted(`{"id":1}`)+`}`) + `}`, "body.Message.a.id", "", ReadMissing},
 		{`{"Message":"\ud800{}"}`, "body.Message.id", "", ReadMissing},
 		{token(`{"jti":"4d35","events":{"x":{"subject":"s\"1"}}}`), "body.jti", "4d35", ReadFound},
 		{token(`{"jti":"4d35","events":{"x":{"subject":"s\"1"}}}`) + "\r\n", "body.events.x.subject", `s"1`, ReadFound},
@@ -38,7 +41,8 @@ func TestJSONInAStringAndTheClaimsOfATokenCanBeNamed(t *testing.T) {
 		{token(`{"jti":"4d35"}`) + ".more", "body.jti", "", ReadMissing},
 		{strings.Replace(token(`{"jti":"4d35"}`), ".", ".=", 1), "body.jti", "", ReadMissing},
 		{`{"Message":"[` + strings.Repeat("0,", maxInner/2) + `0]"}`, "body.Message[0]", "", ReadTooLong},
-		{token(`{"jti":"4d35","more":"` + strings.Repeat("x", maxInner) + `"}`), "body.jti", "", ReadMissing}, // it would be decoded
+		// it would be decoded
+		{token(`{"jti":"4d35","more":"` + strings.Repeat("x", maxInner) + `"}`), "body.jti", "", ReadMissing},
 	} {
 		if got, r := lookedUp(t, c.source, &Message{Body: []byte(c.body)}); got != c.want || r != c.r {
 			t.Errorf("%s of %.80s: %q %v, want %q %v", c.source, c.body, got, r, c.want, c.r)

@@ -5,9 +5,10 @@ import "bytes"
 // maxDepth is how deep arrays and objects may nest. A deeper body counts as no JSON.
 const maxDepth = 300
 
-// jsonScan checks that a text is one JSON value (RFC 8259) and notes on the way where the wanted members are. It builds no
-// tree: for 8 MiB of "[0,0,..." a parser's tree (fastjson v1.6.10) took 381 MiB, which a pooled parser keeps, and seconds
-// to build. All that this one keeps grows with the wanted paths, not with the body.
+// jsonScan checks that a text is one JSON value (RFC 8259) and notes on the way where the wanted
+// members are. It builds no tree: for 8 MiB of "[0,0,..." a parser's tree (fastjson v1.6.10) took
+// 381 MiB, which a pooled parser keeps, and seconds to build. All that this one keeps grows with
+// the wanted paths, not with the body.
 type jsonScan struct {
 	text []byte
 	at   int
@@ -26,7 +27,8 @@ type jsonMember struct {
 	escaped    bool   // a string with escapes
 }
 
-// run scans text for the members of set, and reports whether it is JSON. Only then j.got means something.
+// run scans text for the members of set, and reports whether it is JSON. Only then j.got means
+// something.
 func (j *jsonScan) run(text []byte, set *bodySet) bool {
 	j.text, j.at, j.inside = text, 0, false
 	j.seen = cleared(j.seen, set.nodes)
@@ -69,7 +71,8 @@ func (j *jsonScan) take(c byte) bool {
 	return true
 }
 
-// value scans one value. n is its node in the wanted paths, nil if neither it nor anything in it is wanted.
+// value scans one value. n is its node in the wanted paths, nil if neither it nor anything in it is
+// wanted.
 func (j *jsonScan) value(n *pathNode, depth int) bool {
 	if j.at >= len(j.text) {
 		return false
@@ -138,8 +141,8 @@ func (j *jsonScan) object(n *pathNode, depth int) bool {
 	}
 }
 
-// member finds the node of a member of n. A member that is met again makes all that is wanted of it ambiguous: JSON readers
-// disagree on which one counts.
+// member finds the node of a member of n. A member that is met again makes all that is wanted of it
+// ambiguous: JSON readers disagree on which one counts.
 func (j *jsonScan) member(n *pathNode, start, end int, escaped bool) *pathNode {
 	if n == nil {
 		return nil
@@ -171,10 +174,12 @@ func (j *jsonScan) isNamed(raw []byte, escaped bool, name string) bool {
 	return ok && string(decoded) == name
 }
 
-// maxInner bounds the JSON in a string, which is decoded before it is read; bytes as they are spelled.
+// maxInner bounds the JSON in a string, which is decoded before it is read; bytes as they are
+// spelled.
 const maxInner = 1 << 20
 
-// inString scans the string m for what is wanted below n, if JSON is in it: some senders carry that of another program so.
+// inString scans the string m for what is wanted below n, if JSON is in it: some senders carry that
+// of another program so.
 func (j *jsonScan) inString(n *pathNode, m *jsonMember) {
 	raw := j.text[m.start:m.end]
 	if j.inside {

@@ -15,10 +15,12 @@ func isJSON(body string) bool {
 	return scan.run([]byte(body), set)
 }
 
-// An event ID that is read from a body which others read in another way would make two events of one, or one of two.
+// An event ID that is read from a body which others read in another way would make two events of
+// one, or one of two.
 func TestABodyIsJSONJustWhereTheStandardSaysSo(t *testing.T) {
 	for _, whole := range []string{
-		`{"id":"x","a":[0,{"b":"y"}]}`, `{"\u0069d":"\ud83d\ude00\n\"","other":{"id":[]}}`, `{"n":[-0.5e+10,12,0,1E-2],"t":[true,false,null]}`, ` [ { } , "x" ] `,
+		`{"id":"x","a":[0,{"b":"y"}]}`, `{"\u0069d":"\ud83d\ude00\n\"","other":{"id":[]}}`,
+		`{"n":[-0.5e+10,12,0,1E-2],"t":[true,false,null]}`, ` [ { } , "x" ] `,
 	} {
 		for at := range len(whole) + 1 {
 			tried := []string{whole[:at], whole[at:]}

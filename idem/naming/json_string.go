@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendJSONString appends the decoded inside of a checked JSON string. A surrogate without its other half is not ok: no text has it, and
-// readers put different things in its place.
+// appendJSONString appends the decoded inside of a checked JSON string. A surrogate without its
+// other half is not ok: no text has it, and readers put different things in its place.
 func appendJSONString(b, raw []byte) ([]byte, bool) {
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' {

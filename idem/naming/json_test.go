@@ -17,9 +17,11 @@ func TestReadsAMemberOfAJSONBody(t *testing.T) {
 		want, code               string
 	}{
 		{"a text", "{body.id}", `{"id":"evt_1"}`, "evt_1", ""},
-		{"a text with escapes", "{body.id}", `{"id":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00."}`, "\"\\/%08%0C%0A%0D%09é😀.", ""},
+		{"a text with escapes", "{body.id}", `{"id":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00."}`, "\"\\/%08%0C%0A%0D%09é😀.",
+			""},
 		{"a number keeps its digits", "{body.id}", `{"id":-1.50e+07}`, "-1.50e+07", ""},
-		{"a number too big for any type", "{body.id}", `{"id":123456789012345678901234567890}`, "123456789012345678901234567890", ""},
+		{"a number too big for any type", "{body.id}", `{"id":123456789012345678901234567890}`,
+			"123456789012345678901234567890", ""},
 		{"zero is a value", "{body.id}", `{"id":0}`, "0", ""},
 		{"true is a value", "{body.id}", `{"id":true}`, "true", ""},
 		{"false is a value", "{body.id}", `{"id":false}`, "false", ""},
@@ -75,15 +77,19 @@ func TestReadsAMemberOfAJSONBody(t *testing.T) {
 		{"half a surrogate pair before another escape", "{body.id}", `{"id":"\ud83d\u0041"}`, "", CodeEventIDMissing},
 		{"half a surrogate pair elsewhere", "{body.id}", `{"\ud83d":"\ud83d","id":1}`, "1", ""},
 
-		{"300 levels", "{body.id}", `{"id":1,"x":` + strings.Repeat("[", 299) + strings.Repeat("]", 299) + `}`, "1", ""},
-		{"301 levels", "{body.id}", `{"id":1,"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, "", CodeEventIDMissing},
+		{"300 levels", "{body.id}", `{"id":1,"x":` + strings.Repeat("[", 299) + strings.Repeat("]", 299) + `}`, "1",
+			""},
+		{"301 levels", "{body.id}", `{"id":1,"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, "",
+			CodeEventIDMissing},
 		{"a million levels", "{body.id}", strings.Repeat("[", 1e6), "", CodeEventIDMissing},
 		{"a million levels of objects", "{body.id}", strings.Repeat(`{"id":`, 1e6), "", CodeEventIDMissing},
 
 		{"a text of 512 bytes", "{body.id}", `{"id":"` + long + `"}`, long, ""},
-		{"a text of 512 bytes, all escaped", "{body.id}", `{"id":"` + strings.Repeat(`\u0041`, MaxValue) + `"}`, strings.Repeat("A", MaxValue), ""},
+		{"a text of 512 bytes, all escaped", "{body.id}", `{"id":"` + strings.Repeat(`\u0041`, MaxValue) + `"}`,
+			strings.Repeat("A", MaxValue), ""},
 		{"a text of 513 bytes", "{body.id}", `{"id":"` + long + `x"}`, "", CodeKeyTooLong},
-		{"a text of 513 bytes, all escaped", "{body.id}", `{"id":"` + strings.Repeat(`\u0041`, MaxValue+1) + `"}`, "", CodeKeyTooLong},
+		{"a text of 513 bytes, all escaped", "{body.id}", `{"id":"` + strings.Repeat(`\u0041`, MaxValue+1) + `"}`, "",
+			CodeKeyTooLong},
 		{"a number of 513 digits", "{body.id}", `{"id":` + strings.Repeat("1", MaxValue+1) + `}`, "", CodeKeyTooLong},
 	} {
 		t.Run(tt.sentence, func(t *testing.T) {
@@ -110,10 +116,12 @@ func TestScansAHostileBodyWithoutMemory(t *testing.T) {
 	}
 }
 
-// FuzzJSONBody holds the scan against encoding/json: the same texts are JSON, and the same values are found in them.
+// FuzzJSONBody holds the scan against encoding/json: the same texts are JSON, and the same values
+// are found in them.
 func FuzzJSONBody(f *testing.F) {
 	for _, s := range []string{
-		`{"id":"a"}`, `{"id":1e5,"a":{"b":[1,{"c":"\u00e9"}]}}`, `{"a":{"b":[0,{"c":"x","c":2}]}}`, `[{"id":2}]`, `{"id":"\ud83d\ude00"}`,
+		`{"id":"a"}`, `{"id":1e5,"a":{"b":[1,{"c":"\u00e9"}]}}`, `{"a":{"b":[0,{"c":"x","c":2}]}}`, `[{"id":2}]`,
+		`{"id":"\ud83d\ude00"}`,
 		`{"i\u0064":true}`, ` {"id":-0.0} `, `{"id":null,"x":"\ud800"}`, `"id"`, `{"a":[]}`, `{"id":"\\u0041"}`,
 		`{"a":"{\"b\":[1,{\"c\":2}]}"}`, `{"a":{"b":"[1,{\"c\":\"\\u0041\"}]"}}`, `{"a":"{\"b\":\"[1,{}]\"}"}`,
 	} {
@@ -126,7 +134,8 @@ func FuzzJSONBody(f *testing.F) {
 		m := &Message{Body: body}
 		m.scratch.begin("r")
 		ok := m.scratch.body.scan.run(body, set)
-		if want := json.Valid(body); ok != want && !(want && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > maxDepth) {
+		if want := json.Valid(body); ok != want &&
+			!(want && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > maxDepth) {
 			t.Fatalf("%q: is JSON %v, encoding/json says %v", body, ok, want)
 		}
 		if !ok || !utf8.Valid(body) {

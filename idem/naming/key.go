@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// MissingEventID says what happens to a delivery that carries no event ID. The zero value is MissingPayload.
+// MissingEventID says what happens to a delivery that carries no event ID. The zero value is
+// MissingPayload.
 type MissingEventID string
 
 // The policies for a missing event ID.
@@ -26,15 +27,16 @@ func (MissingEventID) Choices() []string {
 	return []string{string(MissingPayload), string(MissingReject), string(MissingPass), string(MissingRun)}
 }
 
-// EventIDOfPreset stands for a template if no template can read the event ID: the sender's preset reads it, as KeySpec.Extract.
+// EventIDOfPreset stands for a template if no template can read the event ID: the sender's preset
+// reads it, as KeySpec.Extract.
 const EventIDOfPreset = "{preset}"
 
 // Bounds of names.
 const (
 	// MaxValue is the longest value of one source, decoded, in bytes.
 	MaxValue = 512
-	// MaxName is the longest workflow or event ID as built and escaped, in bytes. One value, escaped to 1536 at worst, fits
-	// with 512 bytes of text around it.
+	// MaxName is the longest workflow or event ID as built and escaped, in bytes. One value,
+	// escaped to 1536 at worst, fits with 512 bytes of text around it.
 	MaxName = 2048
 )
 
@@ -46,20 +48,22 @@ type KeySpec struct {
 	// Extract reads the event ID if no template can; then EventID is empty.
 	Extract Extractor
 	Missing MissingEventID
-	// PerRequest: two requests of one event ID are two events (on_mismatch: execute), so the fingerprint belongs to the key.
+	// PerRequest: two requests of one event ID are two events (on_mismatch: execute), so the
+	// fingerprint belongs to the key.
 	PerRequest bool
 	Open       Open // what the signature of a delivery leaves open
 	// Ignore are the members that the fingerprint leaves out; see CompileIgnored.
 	Ignore []string
-	// OrderBy is the template of an event's position in its scope; empty: order is not checked. OrderScope is that of the scope, inside of the
-	// workflow; empty: the workflow is one scope.
+	// OrderBy is the template of an event's position in its scope; empty: order is not checked.
+	// OrderScope is that of the scope, inside of the workflow; empty: the workflow is one scope.
 	OrderBy, OrderScope string
 	OrderUnit           idem.OrderUnit
 	// Labels are what the event is found by, beside its ID.
 	Labels []LabelSpec
 	// Question is the template of the URL that says what became of an event; empty: there is none.
 	Question string
-	// Uses are the limits that deliveries count against, as limits.shared names them: each is a template.
+	// Uses are the limits that deliveries count against, as limits.shared names them: each is a
+	// template.
 	Uses []string
 }
 
@@ -79,10 +83,12 @@ type Keys struct {
 	question *Template // nil: nothing is asked
 }
 
-// NewKeys compiles the templates of spec. Its errors say which template is wrong, and a *TemplateError in them where.
+// NewKeys compiles the templates of spec. Its errors say which template is wrong, and a
+// *TemplateError in them where.
 func NewKeys(spec KeySpec) (*Keys, error) {
 	set := new(bodySet)
-	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, request: spec.PerRequest, open: spec.Open}
+	k := &Keys{route: spec.Route, missing: spec.Missing, extract: spec.Extract, request: spec.PerRequest,
+		open: spec.Open}
 	var err error
 	if k.ignored, err = CompileIgnored(spec.Ignore); err != nil {
 		return nil, fmt.Errorf("ignore: %w", err)
@@ -125,12 +131,14 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 		return nil, fmt.Errorf("event_id: %w", err)
 	}
 	if k.event.Constant() {
-		return nil, errors.New("event_id: reads nothing of the delivery, so that all would be one event: use a source such as {header.Idempotency-Key} or {body.id}")
+		return nil, errors.New("event_id: reads nothing of the delivery, so that all would be one event: use a " +
+			"source such as {header.Idempotency-Key} or {body.id}")
 	}
 	return k, nil
 }
 
-// ReadsEventID reports whether deliveries can have an event ID at all. Otherwise each is its own event, or its payload is the key.
+// ReadsEventID reports whether deliveries can have an event ID at all. Otherwise each is its own
+// event, or its payload is the key.
 func (k *Keys) ReadsEventID() bool { return k.event != nil || k.extract != nil }
 
 // Limited reports whether deliveries count against shared limits.
@@ -138,15 +146,17 @@ func (k *Keys) Limited() bool { return len(k.uses) > 0 }
 
 // Names is how one delivery is called.
 type Names struct {
-	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it says nothing. Both are
-	// printable: in each value "%", control characters, line and direction marks and bytes that are not UTF-8 are written as
-	// %XX, so that two values never look the same and none can end a header or a log line. Two lists of values may still build
-	// one workflow ("a/b" and "c", "a" and "b/c"): these take turns, and their keys differ.
+	// Workflow is the scope of its lock; EventID is what the sender calls the event, empty when it
+	// says nothing. Both are printable: in each value "%", control characters, line and direction
+	// marks and bytes that are not UTF-8 are written as %XX, so that two values never look the same
+	// and none can end a header or a log line. Two lists of values may still build one workflow
+	// ("a/b" and "c", "a" and "b/c"): these take turns, and their keys differ.
 	Workflow, EventID string
-	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma between them.
+	// Source is where the event ID came from: "header.Idempotency-Key", or several with a comma
+	// between them.
 	Source string
-	// Key names the event inside route and workflow. It is empty when Missing is set, and of a delivery that has neither an event ID nor a body: each of
-	// these is an event of its own.
+	// Key names the event inside route and workflow. It is empty when Missing is set, and of a
+	// delivery that has neither an event ID nor a body: each of these is an event of its own.
 	Key         idem.Key
 	Fingerprint idem.Fingerprint
 	Parts       idem.Parts // of the fingerprint
@@ -154,21 +164,26 @@ type Names struct {
 	ByPayload bool
 	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
 	Missing bool
-	// Order is where the event stands in its scope; nil where that is not asked, or cannot be read. Ordered says how it was found.
+	// Order is where the event stands in its scope; nil where that is not asked, or cannot be read.
+	// Ordered says how it was found.
 	Order   *idem.Order
 	Ordered Ordered
-	// Limits are those that it counts against, each named as it is for this delivery, without a slot yet.
+	// Limits are those that it counts against, each named as it is for this delivery, without a
+	// slot yet.
 	Limits []idem.Slot
 	// Labels are those that the delivery has.
 	Labels idem.Labels
-	// Question is the URL, or the path of the upstream, that says what became of the event; "" = there is none.
+	// Question is the URL, or the path of the upstream, that says what became of the event; "" =
+	// there is none.
 	Question string
 }
 
-// Name builds the names of m. Its error is a *NameError, and the Names then hold what was known before it.
+// Name builds the names of m. Its error is a *NameError, and the Names then hold what was known
+// before it.
 //
-// The key is hashed over the values as they were found, not over the printable strings, and over the length of each, so
-// that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and a string that spells the same are the same value.
+// The key is hashed over the values as they were found, not over the printable strings, and over
+// the length of each, so that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and
+// a string that spells the same are the same value.
 func (k *Keys) Name(m *Message) (Names, error) {
 	names, err := k.name(m)
 	if err != nil || names.Missing {
@@ -178,8 +193,8 @@ func (k *Keys) Name(m *Message) (Names, error) {
 	return names, nil
 }
 
-// NameAll returns the names of m as far as it has them, and each reason why it cannot be named, of which Name returns the first. It is for people
-// who try a template.
+// NameAll returns the names of m as far as it has them, and each reason why it cannot be named, of
+// which Name returns the first. It is for people who try a template.
 func (k *Keys) NameAll(m *Message) (Names, []*NameError) {
 	names, err := k.name(m)
 	var faults []*NameError
@@ -313,7 +328,8 @@ func (k *Keys) nameWithoutEventID(m *Message, names *Names, why *failure) error 
 	return nil
 }
 
-// payload is the source that replaces a missing event ID. It makes the same key as {fingerprint} in a template.
+// payload is the source that replaces a missing event ID. It makes the same key as {fingerprint} in
+// a template.
 var payload = alternative{
 	Source: Source{Kind: SourceFingerprint, Text: string(SourceFingerprint)},
 	hashed: string(SourceFingerprint),
@@ -350,13 +366,15 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 	}
 	s.line = line
 	if len(line) > MaxName {
-		return "", &NameError{Code: CodeKeyTooLong, Part: name, Detail: fmt.Sprintf("the %s is longer than %d bytes: send shorter values", partWords(name), MaxName)}
+		return "", &NameError{Code: CodeKeyTooLong, Part: name,
+			Detail: fmt.Sprintf("the %s is longer than %d bytes: send shorter values", partWords(name), MaxName)}
 	}
 	return string(line), nil
 }
 
-// key hashes the route and the parts of workflow and event ID. Its first half is that of the event's printable text alone: so an event is found
-// by its sender's name for it, whatever its route and workflow. perRequest hashes the fingerprint, too.
+// key hashes the route and the parts of workflow and event ID. Its first half is that of the
+// event's printable text alone: so an event is found by its sender's name for it, whatever its
+// route and workflow. perRequest hashes the fingerprint, too.
 func (s *scratch) key(eventID string, perRequest bool) idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// deliveryOf is a delivery with a JSON body of about size bytes, its event ID in front and its workflow's part at the end.
+// deliveryOf is a delivery with a JSON body of about size bytes, its event ID in front and its
+// workflow's part at the end.
 func deliveryOf(size int) *Message {
 	var b bytes.Buffer
 	b.WriteString(`{"id":"evt_1NG8Du2eZvKYlo2CUI79vXWy","object":"event","lines":[`)
@@ -14,13 +15,15 @@ func deliveryOf(size int) *Message {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"id":"il_%d","amount":%d,"description":"A \"fine\" line of an invoice, at its usual length","proration":false}`, i, 100*i)
+		fmt.Fprintf(&b,
+			`{"id":"il_%d","amount":%d,"description":"A \"fine\" line of an invoice, at its usual length","proration":false}`, i, 100*i)
 	}
 	b.WriteString(`],"data":{"object":{"customer":"cus_9s6XKzkNRiz8i3"}}}`)
 	return &Message{
 		Method: []byte("POST"), Path: []byte("/hooks/stripe/acme"), Host: []byte("hooks.example.com"), Body: b.Bytes(),
-		Fields: []Field{{[]byte("Content-Type"), []byte("application/json")}, {[]byte("Stripe-Signature"), []byte("t=1,v1=2")}},
-		Vars:   []PathVar{{"account", []byte("acme")}},
+		Fields: []Field{{[]byte("Content-Type"), []byte("application/json")},
+			{[]byte("Stripe-Signature"), []byte("t=1,v1=2")}},
+		Vars: []PathVar{{"account", []byte("acme")}},
 	}
 }
 
@@ -34,8 +37,9 @@ func BenchmarkNamingADelivery(b *testing.B) {
 		b.Fatal(err)
 	}
 	labelled, err := NewKeys(KeySpec{
-		Route: "stripe", Workflow: "stripe/{path.account}/{body.data.object.customer}", EventID: "{header.Idempotency-Key ?? body.id}",
-		Labels: []LabelSpec{{"customer", "{body.data.object.customer}"}},
+		Route: "stripe", Workflow: "stripe/{path.account}/{body.data.object.customer}",
+		EventID: "{header.Idempotency-Key ?? body.id}",
+		Labels:  []LabelSpec{{"customer", "{body.data.object.customer}"}},
 	})
 	if err != nil {
 		b.Fatal(err)

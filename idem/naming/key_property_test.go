@@ -33,7 +33,8 @@ func (n named) key() idem.Key {
 }
 
 func (n named) equal(o named) bool {
-	return n.route == o.route && slices.Equal(n.workflow, o.workflow) && slices.Equal(n.sources, o.sources) && slices.Equal(n.values, o.values)
+	return n.route == o.route && slices.Equal(n.workflow, o.workflow) && slices.Equal(n.sources, o.sources) &&
+		slices.Equal(n.values, o.values)
 }
 
 // cut divides a text into parts at places that rapid chooses.
@@ -46,8 +47,8 @@ func cut(t *rapid.T, text string, label string) []string {
 	return parts
 }
 
-// TestNoTwoPartListsGiveTheSameKey cuts one text in two ways, because lists whose parts run together to the same text are the
-// ones that a careless hash confuses.
+// TestNoTwoPartListsGiveTheSameKey cuts one text in two ways, because lists whose parts run
+// together to the same text are the ones that a careless hash confuses.
 func TestNoTwoPartListsGiveTheSameKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("a|\x00\x01")), 3, 12, -1).Draw(t, "text")
@@ -79,7 +80,9 @@ func TestNoTwoValuesLookTheSame(t *testing.T) {
 		if (x == y) != slices.Equal(a, b) {
 			t.Fatalf("%q and %q: %q and %q", a, b, x, y)
 		}
-		if !utf8.ValidString(x) || strings.ContainsFunc(x, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }) {
+		if !utf8.ValidString(x) || strings.ContainsFunc(x, func(r rune) bool {
+			return r < 0x20 || r >= 0x7f && r < 0xa0
+		}) {
 			t.Fatalf("%q is not printable", x)
 		}
 		if back, err := url.PathUnescape(x); err != nil || back != string(a) {
@@ -88,7 +91,8 @@ func TestNoTwoValuesLookTheSame(t *testing.T) {
 	})
 }
 
-// FuzzNames: naming never panics, a workflow is never empty, and two bodies have one key only if they have one ID.
+// FuzzNames: naming never panics, a workflow is never empty, and two bodies have one key only if
+// they have one ID.
 func FuzzNames(f *testing.F) {
 	f.Add("evt_1", "evt_2", "a=1&id=2", `"k"`, []byte(`{"id":1}`))
 	f.Add("", "\x00", "id=%00", "k\r\n", []byte(`{"id":"\ud800","id":`))
@@ -98,14 +102,16 @@ func FuzzNames(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	all, err := NewKeys(KeySpec{Route: "r", Workflow: "{path.p ?? query.id ?? header.W ?? body.w}{form.id ?? body_sha256 ?? host ?? \"x\"}",
-		EventID: "{header.Idempotency-Key ?? body.id}/{query.id ?? path.p ?? form.id}"})
+	all, err := NewKeys(KeySpec{Route: "r",
+		Workflow: "{path.p ?? query.id ?? header.W ?? body.w}{form.id ?? body_sha256 ?? host ?? \"x\"}",
+		EventID:  "{header.Idempotency-Key ?? body.id}/{query.id ?? path.p ?? form.id}"})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, a, b, query, header string, body []byte) {
 		m := &Message{Query: []byte(query), Body: body, Vars: []PathVar{{"p", []byte(a)}}, Host: []byte(b),
-			Fields: []Field{{[]byte("Idempotency-Key"), []byte(header)}, {[]byte("W"), []byte(b)}, {[]byte("Content-Type"), []byte("application/x-www-form-urlencoded")}}}
+			Fields: []Field{{[]byte("Idempotency-Key"), []byte(header)}, {[]byte("W"), []byte(b)},
+				{[]byte("Content-Type"), []byte("application/x-www-form-urlencoded")}}}
 		names, err := all.Name(m)
 		var bad *NameError
 		switch {

@@ -19,7 +19,8 @@ func keyOf(t *testing.T, template string) idem.Key {
 	return mustName(t, mustKeys(t, KeySpec{Route: "r", Workflow: "w", EventID: template}), m).Key
 }
 
-// A record outlives a change of the configuration that means the same: only what is read counts, not how that is spelled.
+// A record outlives a change of the configuration that means the same: only what is read counts,
+// not how that is spelled.
 func TestAKeyIsOfTheSourceAndNotOfItsSpelling(t *testing.T) {
 	for _, same := range [][]string{
 		{`{body.id}`, `{body["id"]}`, `{ body.id }`, `{header.None ?? body.id}`},
@@ -39,7 +40,8 @@ func TestAKeyIsOfTheSourceAndNotOfItsSpelling(t *testing.T) {
 func TestEqualValuesOfOtherPlacesAreOtherEvents(t *testing.T) {
 	seen := map[idem.Key]string{}
 	for _, template := range []string{
-		`{body.id}`, `{body.a[0]}`, `{body.a[1].id}`, `{body.b.id}`, `{body["0"]}`, `{body["a.id"]}`, `{body.a[1]["0"]}`, `{query.id}`, `{query.other}`, `{path.id}`, `{header.X-Id}`,
+		`{body.id}`, `{body.a[0]}`, `{body.a[1].id}`, `{body.b.id}`, `{body["0"]}`, `{body["a.id"]}`,
+		`{body.a[1]["0"]}`, `{query.id}`, `{query.other}`, `{path.id}`, `{header.X-Id}`,
 		`{header.None ?? "x"}`,
 	} {
 		key := keyOf(t, template)
@@ -51,7 +53,8 @@ func TestEqualValuesOfOtherPlacesAreOtherEvents(t *testing.T) {
 }
 
 func TestTheKeyStaysAcrossReleases(t *testing.T) {
-	// Records in etcd outlive a release: a key that changes makes every duplicate a new event, which runs.
+	// Records in etcd outlive a release: a key that changes makes every duplicate a new event,
+	// which runs.
 	for template, want := range map[string]idem.Key{
 		`{body.id}`:       "5c80c09683041123-5ea679b6903951f3af858a532013f3df",
 		`{body.a[1].id}`:  "5c80c09683041123-6cfdb3a613b36330a35cd76df8520531",
@@ -85,7 +88,8 @@ func TestKeysKnowWhetherTheyReadAnEventID(t *testing.T) {
 
 func TestAnEventIsByPayloadWhereverTheFingerprintStands(t *testing.T) {
 	for template, want := range map[string]bool{
-		"{fingerprint}{header.Id}": true, "{header.Id}{fingerprint}": true, "{header.Id}-{fingerprint}-{header.Id}": true, "{header.Id}": false,
+		"{fingerprint}{header.Id}": true, "{header.Id}{fingerprint}": true,
+		"{header.Id}-{fingerprint}-{header.Id}": true, "{header.Id}": false,
 	} {
 		n := mustName(t, mustKeys(t, KeySpec{Workflow: "w", EventID: template}), &Message{Fields: fields("Id: 1")})
 		if n.ByPayload != want {
@@ -107,7 +111,8 @@ func TestANameIsAtMostMaxNameLong(t *testing.T) {
 			t.Errorf("%s: %+v", part, n)
 		}
 		var bad *NameError
-		if _, err := mustKeys(t, spec(four+"-")).Name(m); !errors.As(err, &bad) || bad.Code != CodeKeyTooLong || bad.Part != part {
+		if _, err := mustKeys(t, spec(four+"-")).Name(m); !errors.As(err, &bad) || bad.Code != CodeKeyTooLong ||
+			bad.Part != part {
 			t.Errorf("%s: one byte more gives %v", part, err)
 		}
 	}
@@ -125,14 +130,16 @@ func TestANameEscapesWhatHidesAndNoMore(t *testing.T) {
 		}
 	}
 	for _, r := range []rune{'\u00a0', 0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0xfefe, 0xfffd, 'é', '😀'} {
-		if got := mustName(t, k, &Message{Body: []byte(`{"w":"a` + string(r) + `b"}`)}).Workflow; got != "a"+string(r)+"b" {
+		if got := mustName(t, k, &Message{Body: []byte(`{"w":"a` + string(r) + `b"}`)}).Workflow; got != "a"+string(r)+
+			"b" {
 			t.Errorf("%U: %q", r, got)
 		}
 	}
 }
 
 func TestTheFingerprintOfANameLeavesOutWhatTheSignatureLeavesOpen(t *testing.T) {
-	m := &Message{Method: []byte("POST"), Host: []byte("h"), Target: []byte("/a?b"), Path: []byte("/a"), Query: []byte("b"), Body: []byte("1"), Fields: fields("Id: 1")}
+	m := &Message{Method: []byte("POST"), Host: []byte("h"), Target: []byte("/a?b"), Path: []byte("/a"),
+		Query: []byte("b"), Body: []byte("1"), Fields: fields("Id: 1")}
 	for _, open := range []Open{{Method: true}, {Host: true}, {Target: true}} {
 		got := mustName(t, mustKeys(t, KeySpec{Workflow: "w", EventID: "{header.Id}", Open: open}), m).Fingerprint
 		if got != FingerprintOf(m, open, nil) || got == FingerprintOf(m, Open{}, nil) {
@@ -146,10 +153,12 @@ func TestTheKeyOfAnExtractedIDHasASource(t *testing.T) {
 	if err != nil || names.Source != "the sender's ID" {
 		t.Errorf("%q, %v", names.Source, err)
 	}
-	if names, err = extracting(t, MissingReject, giving("webhook-id", "a")); err != nil || names.Source != "webhook-id" {
+	if names, err = extracting(t, MissingReject, giving("webhook-id", "a")); err != nil ||
+		names.Source != "webhook-id" {
 		t.Errorf("%q, %v", names.Source, err)
 	}
-	if names, err = extracting(t, MissingReject, giving("s", strings.Repeat("x", MaxValue))); err != nil || len(names.EventID) != MaxValue {
+	if names, err = extracting(t, MissingReject, giving("s", strings.Repeat("x", MaxValue))); err != nil ||
+		len(names.EventID) != MaxValue {
 		t.Errorf("a value that is just short enough: %v", err)
 	}
 }
@@ -161,7 +170,8 @@ func TestBesideASignatureTheQueryIsNoCredential(t *testing.T) {
 	}
 }
 
-// A pooled message outlives its delivery by hours: it may hold on to its own capacity, and to nothing that a delivery gave it.
+// A pooled message outlives its delivery by hours: it may hold on to its own capacity, and to
+// nothing that a delivery gave it.
 func TestAPooledMessageHoldsOnToNothingOfADelivery(t *testing.T) {
 	k := mustKeys(t, KeySpec{Workflow: "{path.a}{header.A}", EventID: "{form.id}{header.B}"})
 	m := &Message{
@@ -169,7 +179,8 @@ func TestAPooledMessageHoldsOnToNothingOfADelivery(t *testing.T) {
 	}
 	mustName(t, k, m)
 	s := &m.scratch
-	s.values, s.path, s.line = make([]byte, 1, maxScratch+1), make([]byte, 1, maxScratch+1), make([]byte, 1, maxScratch+1)
+	s.values, s.path, s.line = make([]byte, 1, maxScratch+1), make([]byte, 1, maxScratch+1),
+		make([]byte, 1, maxScratch+1)
 	m.Reset()
 	for _, f := range m.Fields[:cap(m.Fields)] {
 		if f.Name != nil || f.Value != nil {

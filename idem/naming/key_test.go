@@ -58,32 +58,47 @@ func TestReadsAnEventID(t *testing.T) {
 		{"a Kelvin sign is no k", "{header.X-K}", Message{Fields: fields("X-\u212a: 1")}, "", CodeEventIDMissing},
 		{"an absent header", "{header.X-Id}", Message{Fields: fields("X-Idx: 1")}, "", CodeEventIDMissing},
 		{"an empty header", "{header.X-Id}", Message{Fields: fields("X-Id:")}, "", CodeEventIDMissing},
-		{"a header line twice", "{header.X-Id}", Message{Fields: fields("X-Id: 1", "x-id: 2")}, "", CodeEventIDAmbiguous},
-		{"a header line twice, both equal", "{header.X-Id}", Message{Fields: fields("X-Id: 1", "X-Id: 1")}, "", CodeEventIDAmbiguous},
-		{"a header line twice, one empty", "{header.X-Id}", Message{Fields: fields("X-Id:", "X-Id: 1")}, "", CodeEventIDAmbiguous},
+		{"a header line twice", "{header.X-Id}", Message{Fields: fields("X-Id: 1", "x-id: 2")}, "",
+			CodeEventIDAmbiguous},
+		{"a header line twice, both equal", "{header.X-Id}", Message{Fields: fields("X-Id: 1", "X-Id: 1")}, "",
+			CodeEventIDAmbiguous},
+		{"a header line twice, one empty", "{header.X-Id}", Message{Fields: fields("X-Id:", "X-Id: 1")}, "",
+			CodeEventIDAmbiguous},
 		{"a list in one header line is one value", "{header.X-Id}", Message{Fields: fields("X-Id: 1, 2")}, "1, 2", ""},
-		{"a bare Idempotency-Key", "{header.Idempotency-Key}", Message{Fields: fields("Idempotency-Key: k1")}, "k1", ""},
-		{"a quoted Idempotency-Key", "{header.idempotency-key}", Message{Fields: fields(`Idempotency-Key: "k1"`)}, "k1", ""},
-		{"escapes in a quoted Idempotency-Key", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "a\"b\\c"`)}, `a"b\c`, ""},
-		{"an empty quoted Idempotency-Key", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: ""`)}, "", CodeEventIDMissing},
-		{"a half-quoted Idempotency-Key is bare", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "k1`)}, `"k1`, ""},
+		{"a bare Idempotency-Key", "{header.Idempotency-Key}", Message{Fields: fields("Idempotency-Key: k1")}, "k1",
+			""},
+		{"a quoted Idempotency-Key", "{header.idempotency-key}", Message{Fields: fields(`Idempotency-Key: "k1"`)}, "k1",
+			""},
+		{"escapes in a quoted Idempotency-Key", "{header.Idempotency-Key}",
+			Message{Fields: fields(`Idempotency-Key: "a\"b\\c"`)}, `a"b\c`, ""},
+		{"an empty quoted Idempotency-Key", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: ""`)},
+			"", CodeEventIDMissing},
+		{"a half-quoted Idempotency-Key is bare", "{header.Idempotency-Key}",
+			Message{Fields: fields(`Idempotency-Key: "k1`)}, `"k1`, ""},
 		{"a lone quote is bare", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "`)}, `"`, ""},
-		{"two quoted texts are bare", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "a", "b"`)}, `"a", "b"`, ""},
-		{"a broken escape leaves it bare", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "a\b"`)}, `"a\b"`, ""},
-		{"a closing quote that is escaped", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "a\"`)}, `"a\"`, ""},
+		{"two quoted texts are bare", "{header.Idempotency-Key}", Message{Fields: fields(`Idempotency-Key: "a", "b"`)},
+			`"a", "b"`, ""},
+		{"a broken escape leaves it bare", "{header.Idempotency-Key}",
+			Message{Fields: fields(`Idempotency-Key: "a\b"`)}, `"a\b"`, ""},
+		{"a closing quote that is escaped", "{header.Idempotency-Key}",
+			Message{Fields: fields(`Idempotency-Key: "a\"`)}, `"a\"`, ""},
 		{"other headers keep their quotes", "{header.X-Id}", Message{Fields: fields(`X-Id: "k1"`)}, `"k1"`, ""},
 
 		{"a path variable", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a-1")}}}, "a-1", ""},
-		{"a path variable is decoded once", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a%2520b")}}}, "a%2520b", ""},
+		{"a path variable is decoded once", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a%2520b")}}}, "a%2520b",
+			""},
 		{"a plus in the path is a plus", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a+b")}}}, "a+b", ""},
-		{"a broken escape in the path", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a%2")}}}, "", CodeEventIDMissing},
+		{"a broken escape in the path", "{path.id}", Message{Vars: []PathVar{{"id", []byte("a%2")}}}, "",
+			CodeEventIDMissing},
 		{"an empty path variable", "{path.id}", Message{Vars: []PathVar{{"id", nil}}}, "", CodeEventIDMissing},
-		{"a path variable that the pattern lacks", "{path.other}", Message{Vars: []PathVar{{"id", []byte("1")}}}, "", CodeEventIDMissing},
+		{"a path variable that the pattern lacks", "{path.other}", Message{Vars: []PathVar{{"id", []byte("1")}}}, "",
+			CodeEventIDMissing},
 
 		{"a query parameter", "{query.id}", Message{Query: []byte("a=1&id=e+v%74&b")}, "e vt", ""},
 		{"an encoded parameter name", "{query.id}", Message{Query: []byte("%69d=1")}, "1", ""},
 		{"a query parameter twice", "{query.id}", Message{Query: []byte("id=1&id=2")}, "", CodeEventIDAmbiguous},
-		{"a query parameter twice, once encoded", "{query.id}", Message{Query: []byte("id=1&%69%64=2")}, "", CodeEventIDAmbiguous},
+		{"a query parameter twice, once encoded", "{query.id}", Message{Query: []byte("id=1&%69%64=2")}, "",
+			CodeEventIDAmbiguous},
 		{"a query parameter without a value", "{query.id}", Message{Query: []byte("id&x=1")}, "", CodeEventIDMissing},
 		{"a broken escape in the query", "{query.id}", Message{Query: []byte("id=%zz")}, "", CodeEventIDMissing},
 		{"a semicolon separates nothing", "{query.id}", Message{Query: []byte("id=1;id=2")}, "1;id=2", ""},
@@ -92,38 +107,59 @@ func TestReadsAnEventID(t *testing.T) {
 		{"names differ in case", "{query.id}", Message{Query: []byte("ID=1")}, "", CodeEventIDMissing},
 
 		{"a form parameter", "{form.id}", Message{Fields: fields(formType), Body: []byte("x=1&id=7")}, "7", ""},
-		{"a form whose type is written otherwise", "{form.id}", Message{Fields: fields("content-type: Application/X-WWW-Form-Urlencoded ; charset=utf-8"), Body: []byte("id=7")}, "7", ""},
-		{"a form parameter with brackets", "{form.data[id]}", Message{Fields: fields(formType), Body: []byte("data%5Bid%5D=7")}, "7", ""},
+		{"a form whose type is written otherwise", "{form.id}",
+			Message{Fields: fields("content-type: Application/X-WWW-Form-Urlencoded ; charset=utf-8"),
+				Body: []byte("id=7")}, "7", ""},
+		{"a form parameter with brackets", "{form.data[id]}",
+			Message{Fields: fields(formType), Body: []byte("data%5Bid%5D=7")}, "7", ""},
 		{"a form without a type", "{form.id}", Message{Body: []byte("id=7")}, "", CodeEventIDMissing},
-		{"a form with two types", "{form.id}", Message{Fields: fields(formType, formType), Body: []byte("id=7")}, "", CodeEventIDMissing},
-		{"a multipart form", "{form.id}", Message{Fields: fields("Content-Type: multipart/form-data; boundary=b"), Body: []byte("id=7")}, "", CodeEventIDMissing},
-		{"a form parameter twice", "{form.id}", Message{Fields: fields(formType), Body: []byte("id=7&id=7")}, "", CodeEventIDAmbiguous},
+		{"a form with two types", "{form.id}", Message{Fields: fields(formType, formType), Body: []byte("id=7")}, "",
+			CodeEventIDMissing},
+		{"a multipart form", "{form.id}", Message{Fields: fields("Content-Type: multipart/form-data; boundary=b"),
+			Body: []byte("id=7")}, "", CodeEventIDMissing},
+		{"a form parameter twice", "{form.id}", Message{Fields: fields(formType), Body: []byte("id=7&id=7")}, "",
+			CodeEventIDAmbiguous},
 
-		{"a body hash", "{body_sha256}", Message{Body: []byte("abc")}, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", ""},
+		{"a body hash", "{body_sha256}", Message{Body: []byte("abc")},
+			"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", ""},
 		{"the hash of no body", "{body_sha256}", Message{}, "", CodeEventIDMissing},
-		{"host and header", "{host}/{header.X-Id}", Message{Host: []byte("Hooks.Example.COM:8443"), Fields: fields("X-Id: 1")}, "hooks.example.com:8443/1", ""},
-		{"method, route and header", "{method} {route} {header.X-Id}", Message{Method: []byte("PUT"), Fields: fields("X-Id: 1")}, "PUT r 1", ""},
+		{"host and header", "{host}/{header.X-Id}",
+			Message{Host: []byte("Hooks.Example.COM:8443"), Fields: fields("X-Id: 1")}, "hooks.example.com:8443/1", ""},
+		{"method, route and header", "{method} {route} {header.X-Id}",
+			Message{Method: []byte("PUT"), Fields: fields("X-Id: 1")}, "PUT r 1", ""},
 		{"a host that is absent", "{host}{header.X-Id}", Message{Fields: fields("X-Id: 1")}, "", CodeEventIDMissing},
-		{"one missing part makes the whole missing", "{header.A}-{header.B}", Message{Fields: fields("A: 1")}, "", CodeEventIDMissing},
+		{"one missing part makes the whole missing", "{header.A}-{header.B}", Message{Fields: fields("A: 1")}, "",
+			CodeEventIDMissing},
 		{"braces in text", "{{{header.A}}}", Message{Fields: fields("A: 1")}, "{1}", ""},
 
-		{"the next alternative when one is missing", "{header.A ?? header.B}", Message{Fields: fields("B: 2")}, "2", ""},
-		{"the first alternative that is there", "{header.A??header.B}", Message{Fields: fields("B: 2", "A: 1")}, "1", ""},
-		{"an ambiguous alternative stops the search", "{header.A ?? header.B}", Message{Fields: fields("A: 1", "A: 1", "B: 2")}, "", CodeEventIDAmbiguous},
+		{"the next alternative when one is missing", "{header.A ?? header.B}", Message{Fields: fields("B: 2")}, "2",
+			""},
+		{"the first alternative that is there", "{header.A??header.B}", Message{Fields: fields("B: 2", "A: 1")}, "1",
+			""},
+		{"an ambiguous alternative stops the search", "{header.A ?? header.B}",
+			Message{Fields: fields("A: 1", "A: 1", "B: 2")}, "", CodeEventIDAmbiguous},
 		{"a text as the last resort", `{header.A ?? "no \"id\""}`, Message{}, `no "id"`, ""},
 
 		{"a value of 512 bytes", "{header.A}", Message{Fields: fields("A: " + long)}, long, ""},
 		{"a value of 513 bytes", "{header.A}", Message{Fields: fields("A: " + long + "x")}, "", CodeKeyTooLong},
-		{"a long alternative stops the search", "{header.A ?? header.B}", Message{Fields: fields("A: "+long+"x", "B: 1")}, "", CodeKeyTooLong},
-		{"a long value in the query", "{query.a}", Message{Query: []byte("a=" + strings.Repeat("%41", MaxValue+1))}, "", CodeKeyTooLong},
-		{"a long value that decodes to a short one", "{query.a}", Message{Query: []byte("a=" + strings.Repeat("%41", MaxValue))}, strings.Repeat("A", MaxValue), ""},
-		{"a long path variable", "{path.a}", Message{Vars: []PathVar{{"a", []byte(strings.Repeat("%41", MaxValue+1))}}}, "", CodeKeyTooLong},
-		{"many values that are long together", strings.Repeat("{header.A}", 5), Message{Fields: fields("A: " + long)}, "", CodeKeyTooLong},
+		{"a long alternative stops the search", "{header.A ?? header.B}",
+			Message{Fields: fields("A: "+long+"x", "B: 1")}, "", CodeKeyTooLong},
+		{"a long value in the query", "{query.a}", Message{Query: []byte("a=" + strings.Repeat("%41", MaxValue+1))}, "",
+			CodeKeyTooLong},
+		{"a long value that decodes to a short one", "{query.a}",
+			Message{Query: []byte("a=" + strings.Repeat("%41", MaxValue))}, strings.Repeat("A", MaxValue), ""},
+		{"a long path variable", "{path.a}", Message{Vars: []PathVar{{"a", []byte(strings.Repeat("%41", MaxValue+1))}}},
+			"", CodeKeyTooLong},
+		{"many values that are long together", strings.Repeat("{header.A}", 5), Message{Fields: fields("A: " + long)},
+			"", CodeKeyTooLong},
 
-		{"control characters are shown escaped", "{query.a}", Message{Query: []byte("a=x%0D%0AY:%20z%7f%00")}, "x%0D%0AY: z%7F%00", ""},
+		{"control characters are shown escaped", "{query.a}", Message{Query: []byte("a=x%0D%0AY:%20z%7f%00")},
+			"x%0D%0AY: z%7F%00", ""},
 		{"a percent sign is shown escaped", "{query.a}", Message{Query: []byte("a=%250A")}, "%250A", ""},
 		{"bytes that are no UTF-8 are shown escaped", "{query.a}", Message{Query: []byte("a=%ff%C3%A9")}, "%FFé", ""},
-		{"C1 controls and marks that turn text are shown escaped", "{query.a}", Message{Query: []byte("a=\u0085\u061c\u202e\u2028\ufeff日本")}, "%C2%85%D8%9C%E2%80%AE%E2%80%A8%EF%BB%BF日本", ""},
+		{"C1 controls and marks that turn text are shown escaped", "{query.a}",
+			Message{Query: []byte("a=\u0085\u061c\u202e\u2028\ufeff日本")}, "%C2%85%D8%9C%E2%80%AE%E2%80%A8%EF%BB%BF日本",
+			""},
 		{"a replacement character is one", "{query.a}", Message{Query: []byte("a=\ufffd")}, "\ufffd", ""},
 	}
 	for _, tt := range tests {
@@ -157,9 +193,11 @@ func TestSaysWhereTheEventIDCameFrom(t *testing.T) {
 
 func TestRefusesAMissingWorkflowPart(t *testing.T) {
 	k := mustKeys(t, KeySpec{Route: "r", Workflow: "a/{path.account}/{body.kind}", EventID: "{header.Id}"})
-	_, err := k.Name(&Message{Fields: fields("Id: 1"), Vars: []PathVar{{"account", []byte("x")}}, Body: []byte(`{"kind":{}}`)})
+	_, err := k.Name(&Message{Fields: fields("Id: 1"), Vars: []PathVar{{"account", []byte("x")}},
+		Body: []byte(`{"kind":{}}`)})
 	var bad *NameError
-	if !errors.As(err, &bad) || bad.Code != CodeWorkflowMissing || bad.Part != PartWorkflow || bad.Source != "body.kind" {
+	if !errors.As(err, &bad) || bad.Code != CodeWorkflowMissing || bad.Part != PartWorkflow ||
+		bad.Source != "body.kind" {
 		t.Fatalf("%#v", err)
 	}
 	if want := "workflow_missing: the workflow needs body.kind: it is absent, empty, or no single text, number or boolean"; bad.Error() != want {
@@ -171,7 +209,8 @@ func TestSaysAmbiguousWithOneCodeForBothParts(t *testing.T) {
 	k := mustKeys(t, KeySpec{Route: "r", Workflow: "{header.W}", EventID: "{header.Id}"})
 	_, err := k.Name(&Message{Fields: fields("W: 1", "W: 2")})
 	var bad *NameError
-	if !errors.As(err, &bad) || bad.Code != CodeEventIDAmbiguous || bad.Part != PartWorkflow || bad.Source != "header.W" {
+	if !errors.As(err, &bad) || bad.Code != CodeEventIDAmbiguous || bad.Part != PartWorkflow ||
+		bad.Source != "header.W" {
 		t.Fatalf("%#v", err)
 	}
 	if strings.Contains(bad.Detail, "2") {
@@ -266,10 +305,11 @@ func TestKeepsApartWhatDiffers(t *testing.T) {
 		})
 	}
 	for sentence, spec := range map[string]KeySpec{
-		"the header in another case":              {Route: "r", Workflow: base.Workflow, EventID: "{header.iD}"},
-		"spaces in the braces":                    {Route: "r", Workflow: base.Workflow, EventID: "{ header.Id }"},
-		"an alternative in front that is missing": {Route: "r", Workflow: base.Workflow, EventID: "{header.None ?? header.Id}"},
-		"a workflow from another source":          {Route: "r", Workflow: "w/{header.B}", EventID: base.EventID},
+		"the header in another case": {Route: "r", Workflow: base.Workflow, EventID: "{header.iD}"},
+		"spaces in the braces":       {Route: "r", Workflow: base.Workflow, EventID: "{ header.Id }"},
+		"an alternative in front that is missing": {Route: "r", Workflow: base.Workflow,
+			EventID: "{header.None ?? header.Id}"},
+		"a workflow from another source": {Route: "r", Workflow: "w/{header.B}", EventID: base.EventID},
 	} {
 		t.Run(sentence+" keeps the key", func(t *testing.T) {
 			if mustName(t, mustKeys(t, spec), m()).Key != first {
@@ -296,7 +336,8 @@ func TestNamesAPooledMessageAsANewOne(t *testing.T) {
 	for _, m := range []Message{
 		{Vars: []PathVar{{"a", []byte("x%20y")}}, Body: []byte(`{"id":"\u0061"}`)},
 		{Vars: []PathVar{{"a", []byte("x")}}, Query: []byte("id=%41")},
-		{Vars: []PathVar{{"a", []byte("x")}}, Body: []byte(`{"id":"` + strings.Repeat(`\n`, 500) + `"}`), Target: bytes.Repeat([]byte("/"), maxScratch+1), Path: bytes.Repeat([]byte("/"), maxScratch+1)},
+		{Vars: []PathVar{{"a", []byte("x")}}, Body: []byte(`{"id":"` + strings.Repeat(`\n`, 500) + `"}`),
+			Target: bytes.Repeat([]byte("/"), maxScratch+1), Path: bytes.Repeat([]byte("/"), maxScratch+1)},
 		{Vars: []PathVar{{"a", []byte("z")}}, Body: []byte(`{"ID":1}`)},
 	} {
 		want := mustName(t, k, &m)
@@ -308,13 +349,15 @@ func TestNamesAPooledMessageAsANewOne(t *testing.T) {
 		}
 	}
 	pooled.Reset()
-	if len(pooled.Vars) != 0 || cap(pooled.Vars) == 0 || pooled.Body != nil || pooled.scratch.body.scan.text != nil || cap(pooled.scratch.line) > maxScratch {
+	if len(pooled.Vars) != 0 || cap(pooled.Vars) == 0 || pooled.Body != nil || pooled.scratch.body.scan.text != nil ||
+		cap(pooled.scratch.line) > maxScratch {
 		t.Fatalf("%+v", pooled)
 	}
 }
 
 func TestNamesADeliveryWithAtMostFourAllocations(t *testing.T) {
-	k := mustKeys(t, KeySpec{Route: "stripe", Workflow: "stripe/{path.account}/{body.data.object.customer}", EventID: "{header.Idempotency-Key ?? body.id}"})
+	k := mustKeys(t, KeySpec{Route: "stripe", Workflow: "stripe/{path.account}/{body.data.object.customer}",
+		EventID: "{header.Idempotency-Key ?? body.id}"})
 	m := deliveryOf(16 << 10)
 	if n := testing.AllocsPerRun(100, func() { mustName(t, k, m) }); n > 4 {
 		t.Fatalf("%v allocations", n)
@@ -326,11 +369,13 @@ func TestRefusesKeysWithoutSense(t *testing.T) {
 		spec KeySpec
 		want string
 	}{
-		"no workflow":          {KeySpec{EventID: "{body.id}"}, "workflow: column 1: the template is empty"},
-		"a wrong event ID":     {KeySpec{Workflow: "w", EventID: "{body}"}, "event_id: column 2: body needs a member"},
-		"one ID for all":       {KeySpec{Workflow: "w", EventID: "{route}-{method}"}, "event_id: reads nothing of the delivery"},
-		"a text for all":       {KeySpec{Workflow: "w", EventID: "event"}, "event_id: reads nothing of the delivery"},
-		"an unknown policy":    {KeySpec{Workflow: "w", EventID: "{body.id}", Missing: "skip"}, `on_missing_event_id: unknown policy "skip"`},
+		"no workflow":      {KeySpec{EventID: "{body.id}"}, "workflow: column 1: the template is empty"},
+		"a wrong event ID": {KeySpec{Workflow: "w", EventID: "{body}"}, "event_id: column 2: body needs a member"},
+		"one ID for all": {KeySpec{Workflow: "w", EventID: "{route}-{method}"},
+			"event_id: reads nothing of the delivery"},
+		"a text for all": {KeySpec{Workflow: "w", EventID: "event"}, "event_id: reads nothing of the delivery"},
+		"an unknown policy": {KeySpec{Workflow: "w", EventID: "{body.id}", Missing: "skip"},
+			`on_missing_event_id: unknown policy "skip"`},
 		"a misspelled section": {KeySpec{Workflow: "{headers.A}"}, `did you mean "header.A"?`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -345,7 +390,8 @@ func TestRefusesKeysWithoutSense(t *testing.T) {
 func TestAnEventOfAnyRouteAndWorkflowIsFoundByTheFirstHalfOfItsKey(t *testing.T) {
 	seen := map[idem.Key]bool{}
 	for _, spec := range []KeySpec{
-		{Route: "a", Workflow: "w", EventID: "{header.Id}"}, {Route: "b", Workflow: "w", EventID: "{header.Id}"}, {Route: "a", Workflow: "v", EventID: "{header.Other ?? header.Id}"},
+		{Route: "a", Workflow: "w", EventID: "{header.Id}"}, {Route: "b", Workflow: "w", EventID: "{header.Id}"},
+		{Route: "a", Workflow: "v", EventID: "{header.Other ?? header.Id}"},
 	} {
 		n := mustName(t, mustKeys(t, spec), &Message{Fields: fields("Id: evt_123")})
 		if half := idem.MakeKey(idem.EventHalf(n.EventID), [16]byte{}).Short(); n.Key.Short() != half || seen[n.Key] {

@@ -33,7 +33,8 @@ func newLabels(specs []LabelSpec, set *bodySet) ([]label, error) {
 	return all, nil
 }
 
-// readLabels returns the labels that m has. A label whose value is missing or given twice is left out: labels refuse nothing.
+// readLabels returns the labels that m has. A label whose value is missing or given twice is left
+// out: labels refuse nothing.
 func readLabels(m *Message, labels []label) idem.Labels {
 	s := &m.scratch
 	found := make(idem.Labels, 0, len(labels))
@@ -67,7 +68,8 @@ func SpelledLabel(value string) string { return string(cutLabel([]byte(Spelled(v
 // cutMark ends a value that was cut.
 const cutMark = "…"
 
-// cutLabel cuts v between two letters to what a label keeps; more says that the delivery has more of it than v.
+// cutLabel cuts v between two letters to what a label keeps; more says that the delivery has more
+// of it than v.
 func cutLabel(v []byte, more bool) []byte {
 	if len(v) <= idem.MaxLabel && (!more || len(v) == 0) {
 		return v

@@ -10,7 +10,8 @@ import (
 
 func TestADeliveryHasTheLabelsThatItCarries(t *testing.T) {
 	keys, err := NewKeys(KeySpec{Route: "r", Workflow: "w", EventID: "{body.id}", Labels: []LabelSpec{
-		{"customer", "{body.customer}"}, {"order", "{body.order_number ?? body.order}"}, {"shop", "{header.X-Shop}/{body.order}"},
+		{"customer", "{body.customer}"}, {"order", "{body.order_number ?? body.order}"},
+		{"shop", "{header.X-Shop}/{body.order}"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,8 @@ func TestADeliveryHasTheLabelsThatItCarries(t *testing.T) {
 	}
 }
 
-// TestLabelsLeaveTheKeyAlone: an event runs once, whether its route gets a label or loses one meanwhile.
+// TestLabelsLeaveTheKeyAlone: an event runs once, whether its route gets a label or loses one
+// meanwhile.
 func TestLabelsLeaveTheKeyAlone(t *testing.T) {
 	spec := KeySpec{Route: "r", Workflow: "w/{body.a}", EventID: "{body.id}"}
 	var before idem.Key

@@ -14,7 +14,8 @@ const (
 	ReadTooLong   = Reading(tooLong)
 )
 
-// CompileLookup reads a source as templates spell it, without braces: header.X, body.a.b. Its errors are *TemplateError.
+// CompileLookup reads a source as templates spell it, without braces: header.X, body.a.b. Its
+// errors are *TemplateError.
 func CompileLookup(text string) (*Lookup, error) {
 	p := &templateParser{text: text, set: new(bodySet), template: &Template{}}
 	if p.isEndOfSource() {
@@ -33,7 +34,8 @@ func CompileLookup(text string) (*Lookup, error) {
 // Source returns what l reads.
 func (l *Lookup) Source() Source { return l.source.Source }
 
-// Read reads m. A value that is empty is missing; it may be as long as the delivery. It is good until m names a delivery.
+// Read reads m. A value that is empty is missing; it may be as long as the delivery. It is good
+// until m names a delivery.
 func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	defer func(longest int) { m.scratch.longest = longest }(m.scratch.longest)
 	m.scratch.longest = 0
@@ -49,7 +51,8 @@ func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	return value, ReadFound
 }
 
-// Part returns the name of the part of a header that l reads; ok is false if it reads something else, or the whole of a header.
+// Part returns the name of the part of a header that l reads; ok is false if it reads something
+// else, or the whole of a header.
 func (l *Lookup) Part() (name string, ok bool) {
 	p, ok := l.source.reader.(partSource)
 	return p.name, ok

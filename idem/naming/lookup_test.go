@@ -22,15 +22,17 @@ func lookedUp(t testing.TB, source string, m *Message) (string, Reading) {
 
 func TestASourceAloneIsReadAsInATemplate(t *testing.T) {
 	m := &Message{
-		Method: []byte("POST"), Query: []byte("sig=a%2Bb"), Body: []byte(`{"a":{"b":"` + strings.Repeat("x", 3000) + `"},"n":null}`),
+		Method: []byte("POST"), Query: []byte("sig=a%2Bb"),
+		Body:   []byte(`{"a":{"b":"` + strings.Repeat("x", 3000) + `"},"n":null}`),
 		Fields: []Field{{[]byte("X-One"), []byte("1")}, {[]byte("X-Two"), []byte("1")}, {[]byte("x-two"), []byte("2")}},
 	}
 	for source, want := range map[string]struct {
 		value string
 		r     Reading
 	}{
-		"header.X-One": {"1", ReadFound}, "header.X-Two": {"", ReadAmbiguous}, "header.None": {"", ReadMissing}, "query.sig": {"a+b", ReadFound},
-		"body.a.b": {strings.Repeat("x", 3000), ReadFound}, "body.n": {"", ReadMissing}, "method": {"POST", ReadFound},
+		"header.X-One": {"1", ReadFound}, "header.X-Two": {"", ReadAmbiguous}, "header.None": {"", ReadMissing},
+		"query.sig": {"a+b", ReadFound},
+		"body.a.b":  {strings.Repeat("x", 3000), ReadFound}, "body.n": {"", ReadMissing}, "method": {"POST", ReadFound},
 	} {
 		if got, r := lookedUp(t, source, m); got != want.value || r != want.r {
 			t.Errorf("%s: %.20q %v", source, got, r)
@@ -43,7 +45,8 @@ func TestASourceAloneIsReadAsInATemplate(t *testing.T) {
 	}
 }
 
-// What is signed, compared or echoed may be as long as the body: a form of Mandrill has ten events in one parameter.
+// What is signed, compared or echoed may be as long as the body: a form of Mandrill has ten events
+// in one parameter.
 func TestASourceAloneMayBeAsLongAsTheDelivery(t *testing.T) {
 	long := strings.Repeat(`"é<&+`, 2000)
 	form, text := url.QueryEscape(long), strings.Repeat("é ", 3000)+"x"
@@ -55,8 +58,9 @@ func TestASourceAloneMayBeAsLongAsTheDelivery(t *testing.T) {
 		m    *Message
 		want string
 	}{
-		"form.events":     {&Message{Fields: typed, Body: []byte("a=1&events=" + form)}, long},
-		"form.payload.a":  {&Message{Fields: typed, Body: []byte("payload=" + url.QueryEscape(`{"a":`+string(quoted)+`}`))}, long},
+		"form.events": {&Message{Fields: typed, Body: []byte("a=1&events=" + form)}, long},
+		"form.payload.a": {&Message{Fields: typed,
+			Body: []byte("payload=" + url.QueryEscape(`{"a":`+string(quoted)+`}`))}, long},
 		"query.events":    {&Message{Query: []byte("events=" + form)}, long},
 		"body.events":     {&Message{Body: []byte(`{"events":` + string(quoted) + `}`)}, long},
 		"xml.root.events": {&Message{Body: []byte("<root><events>" + escaped.String() + "</events></root>")}, text},
@@ -64,7 +68,8 @@ func TestASourceAloneMayBeAsLongAsTheDelivery(t *testing.T) {
 		if got, r := lookedUp(t, source, c.m); got != c.want || r != ReadFound {
 			t.Errorf("%s: %d bytes, %v; want %d bytes", source, len(got), r, len(c.want))
 		}
-		keys := mustKeys(t, KeySpec{Route: "r", Workflow: "{" + source + "}", EventID: "{header.X}", Missing: MissingPayload})
+		keys := mustKeys(t, KeySpec{Route: "r", Workflow: "{" + source + "}", EventID: "{header.X}",
+			Missing: MissingPayload})
 		if _, err := keys.Name(c.m); err == nil || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("{%s} as a name: %v", source, err)
 		}
@@ -89,7 +94,8 @@ func TestAPartOfAHeaderIsReadByItsName(t *testing.T) {
 		{"abc, def", "header.S[]", "", ReadAmbiguous},
 		{"T=1", "header.S[t]", "", ReadMissing},
 	} {
-		if got, r := lookedUp(t, tt.source, &Message{Fields: []Field{{[]byte("S"), []byte(tt.header)}}}); got != tt.want || r != tt.r {
+		if got, r := lookedUp(t, tt.source,
+			&Message{Fields: []Field{{[]byte("S"), []byte(tt.header)}}}); got != tt.want || r != tt.r {
 			t.Errorf("%s of %q: %q %v", tt.source, tt.header, got, r)
 		}
 	}
@@ -102,7 +108,8 @@ func TestAPartOfAHeaderIsReadByItsName(t *testing.T) {
 
 func TestJSONInAFormIsRead(t *testing.T) {
 	form := func(body string) *Message {
-		return &Message{Fields: []Field{{[]byte("Content-Type"), []byte("application/x-www-form-urlencoded")}}, Body: []byte(body)}
+		return &Message{Fields: []Field{{[]byte("Content-Type"), []byte("application/x-www-form-urlencoded")}},
+			Body: []byte(body)}
 	}
 	const team = "payload=%7B%22team%22%3A%7B%22id%22%3A%22T1%22%7D%2C%22a%22%3A%5B%7B%22b%22%3A2%7D%5D%7D"
 	for _, tt := range []struct {
@@ -115,7 +122,8 @@ func TestJSONInAFormIsRead(t *testing.T) {
 		{team, `form["payload"].team.id`, "T1", ReadFound},
 		{team, "form.payload.a[0].b", "2", ReadFound},
 		{team + "&x=1", "form.payload.team.none", "", ReadMissing},
-		{team + "&payload.team.id=T2", "form.payload.team.id", "T2", ReadFound}, // what the name meant before there was JSON
+		// what the name meant before there was JSON
+		{team + "&payload.team.id=T2", "form.payload.team.id", "T2", ReadFound},
 		{team + "&payload.team.id=T2", `form["payload"].team.id`, "T1", ReadFound},
 		{team + "&" + team, "form.payload.team.id", "", ReadAmbiguous},
 		{"payload=%7B%22team%22%3A%7B%22id%22%3A1%2C%22id%22%3A2%7D%7D", "form.payload.team.id", "", ReadAmbiguous},
@@ -161,7 +169,8 @@ func TestAnElementOfXMLIsRead(t *testing.T) {
 		{"<a><id>x</id>", "xml.a.id", "", ReadMissing},
 		{`{"a":{"id":"x"}}`, "xml.a.id", "", ReadMissing},
 		{`<?xml version="1.0" encoding="utf-16"?><a><id>x</id></a>`, "xml.a.id", "", ReadMissing},
-		{"<a><id>" + strings.Repeat("x", 9*MaxValue) + "</id></a>", "xml.a.id", strings.Repeat("x", 9*MaxValue), ReadFound},
+		{"<a><id>" + strings.Repeat("x", 9*MaxValue) + "</id></a>", "xml.a.id", strings.Repeat("x", 9*MaxValue),
+			ReadFound},
 		{strings.Repeat("<a>", 301) + strings.Repeat("</a>", 301), "xml.a.id", "", ReadMissing},
 		{"", "xml.a.id", "", ReadMissing},
 	} {
@@ -177,7 +186,8 @@ func TestAnElementOfXMLIsRead(t *testing.T) {
 }
 
 func TestNewSourcesNameEvents(t *testing.T) {
-	k := mustKeys(t, KeySpec{Route: "r", Workflow: `w/{form.payload.team.id ?? xml.a.team ?? "other"}`, EventID: "{xml.a.id}", Missing: MissingReject})
+	k := mustKeys(t, KeySpec{Route: "r", Workflow: `w/{form.payload.team.id ?? xml.a.team ?? "other"}`,
+		EventID: "{xml.a.id}", Missing: MissingReject})
 	n, err := k.Name(&Message{Body: []byte("<a><id>1</id><team>T</team></a>")})
 	if err != nil || n.EventID != "1" || n.Workflow != "w/T" {
 		t.Fatalf("%+v %v", n, err)
@@ -186,7 +196,8 @@ func TestNewSourcesNameEvents(t *testing.T) {
 
 // FuzzXMLBody holds the walk against encoding/xml's own reading of a document into a struct.
 func FuzzXMLBody(f *testing.F) {
-	for _, s := range []string{"<a><id>x</id></a>", "<a><b><id>1</id></b><id> 2 </id></a>", "<s:a xmlns:s='u'><s:id>x</s:id></s:a>", "<a><id/><id/></a>", "<!DOCTYPE a><a/>", "<a>&lt;</a>"} {
+	for _, s := range []string{"<a><id>x</id></a>", "<a><b><id>1</id></b><id> 2 </id></a>",
+		"<s:a xmlns:s='u'><s:id>x</s:id></s:a>", "<a><id/><id/></a>", "<!DOCTYPE a><a/>", "<a>&lt;</a>"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -205,7 +216,8 @@ func FuzzXMLBody(f *testing.F) {
 		begin, rest := xmlInput(&Message{Body: body})
 		d := xml.NewDecoder(begin)
 		d.CharsetReader = rest
-		if err := d.Decode(&doc); err != nil || doc.XMLName.Local != "a" || len(doc.IDs) != 1 || strings.TrimSpace(doc.IDs[0]) != got {
+		if err := d.Decode(&doc); err != nil || doc.XMLName.Local != "a" || len(doc.IDs) != 1 ||
+			strings.TrimSpace(doc.IDs[0]) != got {
 			t.Fatalf("%q: %q, encoding/xml says %q %v", body, got, doc.IDs, err)
 		}
 	})
@@ -217,7 +229,8 @@ func FuzzHeaderParts(f *testing.F) {
 	f.Add([]byte(`a="b" c`), "")
 	f.Fuzz(func(t *testing.T, header []byte, name string) {
 		values := slices.Collect(HeaderParts(header, name))
-		if v, r := onePart(header, name); (r == found) != (len(values) == 1) || r == found && !bytes.Equal(v, values[0]) {
+		if v, r := onePart(header, name); (r == found) != (len(values) == 1) ||
+			r == found && !bytes.Equal(v, values[0]) {
 			t.Fatalf("%q: %q %v, all are %q", header, v, r, values)
 		}
 		for _, v := range values {

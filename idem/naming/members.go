@@ -20,10 +20,12 @@ const (
 	maxElements    = 8   // of an array that are told apart
 )
 
-// Members takes a delivery apart, to see what differs between two attempts of an event: the members of a JSON body, the parameters of a form, and
-// what is not the body. It costs far more than a name, and is for deliveries that went wrong.
+// Members takes a delivery apart, to see what differs between two attempts of an event: the members
+// of a JSON body, the parameters of a form, and what is not the body. It costs far more than a
+// name, and is for deliveries that went wrong.
 func Members(m *Message) []idem.Member {
-	w := memberWalk{all: []idem.Member{{Path: "the method, host or target", Sum: sumOf(m.Method, []byte{0}, appendHost(nil, m.Host), []byte{0}, m.Target)}}}
+	w := memberWalk{all: []idem.Member{{Path: "the method, host or target",
+		Sum: sumOf(m.Method, []byte{0}, appendHost(nil, m.Host), []byte{0}, m.Target)}}}
 	switch {
 	case len(m.Body) > maxMembersBody:
 		w.add("the body", m.Body)
@@ -42,8 +44,9 @@ func Members(m *Message) []idem.Member {
 	return w.all
 }
 
-// looksLikeForm reports whether a body that is declared to be a form is one: many clients declare it of JSON, XML and text, too (curl -d),
-// whose beginning would then be taken for the name of a parameter and be shown.
+// looksLikeForm reports whether a body that is declared to be a form is one: many clients declare
+// it of JSON, XML and text, too (curl -d), whose beginning would then be taken for the name of a
+// parameter and be shown.
 func looksLikeForm(body []byte) bool {
 	for pair := range bytes.SplitSeq(body, []byte{'&'}) {
 		name, _, _ := bytes.Cut(pair, []byte{'='})
@@ -74,7 +77,9 @@ func (w *memberWalk) walk(path string, v *fastjson.Value, depth int) {
 	switch {
 	case depth == maxMemberDepth:
 	case v.Type() == fastjson.TypeObject && v.GetObject().Len() > 0:
-		v.GetObject().Visit(func(name []byte, member *fastjson.Value) { w.walk(path+"."+string(name), member, depth+1) })
+		v.GetObject().Visit(func(name []byte, member *fastjson.Value) {
+			w.walk(path+"."+string(name), member, depth+1)
+		})
 		return
 	case v.Type() == fastjson.TypeArray && len(v.GetArray()) > 0 && len(v.GetArray()) <= maxElements:
 		for i, e := range v.GetArray() {

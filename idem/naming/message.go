@@ -2,8 +2,9 @@ package naming
 
 // Message is one delivery as the proxy copied it: what templates, keys and fingerprints read.
 //
-// The memory behind its slices belongs to the caller, which must not change it until the delivery has ended. A Message may be pooled: Reset it
-// between two deliveries. It is not safe for concurrent use, because building names writes into its scratch memory.
+// The memory behind its slices belongs to the caller, which must not change it until the delivery
+// has ended. A Message may be pooled: Reset it between two deliveries. It is not safe for
+// concurrent use, because building names writes into its scratch memory.
 type Message struct {
 	Method []byte // as received
 	Target []byte // the raw request target
@@ -29,8 +30,8 @@ type PathVar struct {
 	Raw  []byte
 }
 
-// Reset forgets the delivery, so that m can hold the next one. It keeps the capacity of Fields, Vars and of the scratch memory, and drops every
-// other slice without reusing it.
+// Reset forgets the delivery, so that m can hold the next one. It keeps the capacity of Fields,
+// Vars and of the scratch memory, and drops every other slice without reusing it.
 func (m *Message) Reset() {
 	fields, vars, s := m.Fields, m.Vars, m.scratch
 	clear(fields)
@@ -39,5 +40,6 @@ func (m *Message) Reset() {
 	*m = Message{Fields: fields[:0], Vars: vars[:0], scratch: s}
 }
 
-// DropScratch drops the large part of the memory in which names were built. Names that were built stay good.
+// DropScratch drops the large part of the memory in which names were built. Names that were built
+// stay good.
 func (m *Message) DropScratch() { m.scratch.reset() }

@@ -18,7 +18,8 @@ const (
 	PartLimit    = "limit"
 )
 
-// NameError says why a delivery cannot be named. The delivery is at fault, not the proxy: the answer is 400.
+// NameError says why a delivery cannot be named. The delivery is at fault, not the proxy: the
+// answer is 400.
 type NameError struct {
 	Code   string
 	Part   string // PartWorkflow or PartEventID
@@ -41,7 +42,8 @@ func (f *failure) nameError(name, whenMissing string) *NameError {
 		e.Detail = fmt.Sprintf("%s is given more than once: send it once", e.Source)
 	case f.result == longJSON:
 		e.Code = CodeKeyTooLong
-		e.Detail = fmt.Sprintf("the JSON around %s is longer than %d bytes: send less, or the ID in a field of its own", e.Source, f.result.limit())
+		e.Detail = fmt.Sprintf("the JSON around %s is longer than %d bytes: send less, or the ID in a field of its own",
+			e.Source, f.result.limit())
 	case f.result == tooLong:
 		e.Code = CodeKeyTooLong
 		e.Detail = fmt.Sprintf("%s is longer than %d bytes: send a shorter one", e.Source, MaxValue)
@@ -50,7 +52,8 @@ func (f *failure) nameError(name, whenMissing string) *NameError {
 		e.Detail = "the route reads no event ID: give it an event_id, or let on_missing_event_id be payload or pass"
 	default:
 		e.Code = whenMissing
-		e.Detail = fmt.Sprintf("the %s needs %s: it is absent, empty, or no single text, number or boolean", partWords(name), e.Source)
+		e.Detail = fmt.Sprintf("the %s needs %s: it is absent, empty, or no single text, number or boolean",
+			partWords(name), e.Source)
 	}
 	return e
 }

@@ -9,7 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// Ordered says how the position of an event in its scope was found. The zero value: it was not looked for.
+// Ordered says how the position of an event in its scope was found. The zero value: it was not
+// looked for.
 type Ordered string
 
 // How it was found.
@@ -52,8 +53,8 @@ func newOrdering(spec *KeySpec, set *bodySet) (*ordering, error) {
 	return o, nil
 }
 
-// read reads the position of the event. Two events have the same mark if by, both their scopes and the kinds of their positions are the same. A
-// position that cannot be read refuses nothing.
+// read reads the position of the event. Two events have the same mark if by, both their scopes and
+// the kinds of their positions are the same. A position that cannot be read refuses nothing.
 func (o *ordering) read(m *Message, names *Names) {
 	s := &m.scratch
 	at, result := o.text(m, o.by)

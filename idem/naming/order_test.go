@@ -4,7 +4,8 @@ import "testing"
 
 func TestADeliverySaysWhereItStandsInItsScope(t *testing.T) {
 	keys, err := NewKeys(KeySpec{
-		Route: "r", Workflow: "w", EventID: "{body.id}", OrderBy: "{body.at ?? header.X-At}", OrderScope: "{body.obj}/{body.part}", OrderUnit: "s",
+		Route: "r", Workflow: "w", EventID: "{body.id}", OrderBy: "{body.at ?? header.X-At}",
+		OrderScope: "{body.obj}/{body.part}", OrderUnit: "s",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +23,8 @@ func TestADeliverySaysWhereItStandsInItsScope(t *testing.T) {
 		return n
 	}
 	first := read(`{"id":"1","at":17,"obj":"a","part":"b"}`, "")
-	if first.Ordered != OrderedOK || first.Order == nil || first.Order.At != "17" || first.Order.Scope != "a/b" || first.Order.Unit != "s" || len(first.Order.Mark) != 32 {
+	if first.Ordered != OrderedOK || first.Order == nil || first.Order.At != "17" || first.Order.Scope != "a/b" ||
+		first.Order.Unit != "s" || len(first.Order.Mark) != 32 {
 		t.Fatalf("%+v %+v", first, first.Order)
 	}
 	for body, same := range map[string]bool{
@@ -36,7 +38,8 @@ func TestADeliverySaysWhereItStandsInItsScope(t *testing.T) {
 			t.Errorf("%s has the mark of the first: %v", body, got)
 		}
 	}
-	if n := read(`{"id":"1","obj":"a","part":"b"}`, "18"); n.Order == nil || n.Order.At != "18" || n.Order.Mark != first.Order.Mark {
+	if n := read(`{"id":"1","obj":"a","part":"b"}`, "18"); n.Order == nil || n.Order.At != "18" ||
+		n.Order.Mark != first.Order.Mark {
 		t.Errorf("the second place is not read: %+v", n.Order)
 	}
 	for body, want := range map[string]Ordered{
@@ -65,10 +68,12 @@ func TestARouteThatDoesNotAskReadsNoOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := keys.Name(&Message{Body: []byte(`{"id":"1","at":17}`)}); err != nil || n.Order != nil || n.Ordered != "" {
+	if n, err := keys.Name(&Message{Body: []byte(`{"id":"1","at":17}`)}); err != nil || n.Order != nil ||
+		n.Ordered != "" {
 		t.Errorf("%+v %v", n, err)
 	}
-	for _, spec := range []KeySpec{{OrderBy: "always"}, {OrderBy: "{body.}"}, {OrderBy: "{body.a}", OrderScope: "{nothing}"}} {
+	for _, spec := range []KeySpec{{OrderBy: "always"}, {OrderBy: "{body.}"},
+		{OrderBy: "{body.a}", OrderScope: "{nothing}"}} {
 		spec.Workflow = "w"
 		if _, err := NewKeys(spec); err == nil {
 			t.Errorf("%+v is taken", spec)

@@ -2,11 +2,14 @@ package naming
 
 import "bytes"
 
-// NormalPath returns what a raw path means to a reader that normalizes it: percent-decoded once, segments without their ";params", no empty and
-// "." segments, ".." resolved, no "/" at the end, `\` read as "/" (the WHATWG URL parser does, so Node.js may). A malformed escape stays as it
-// is. The router compares it with the raw path to find deliveries that another reader would take for a covered path.
+// NormalPath returns what a raw path means to a reader that normalizes it: percent-decoded once,
+// segments without their ";params", no empty and "." segments, ".." resolved, no "/" at the end,
+// `\` read as "/" (the WHATWG URL parser does, so Node.js may). A malformed escape stays as it is.
+// The router compares it with the raw path to find deliveries that another reader would take for a
+// covered path.
 //
-// The result is written over dst from its start, and grows it if needed; raw is not changed, and must not share memory with dst.
+// The result is written over dst from its start, and grows it if needed; raw is not changed, and
+// must not share memory with dst.
 func NormalPath(raw, dst []byte) []byte {
 	dst = dst[:0]
 	for i := 0; i < len(raw); i++ {
@@ -23,8 +26,8 @@ func NormalPath(raw, dst []byte) []byte {
 	return tidy(dst)
 }
 
-// tidy rewrites the segments of a decoded path in place. What is written never overtakes what is read, but for the "/" that
-// a path without one gets in front.
+// tidy rewrites the segments of a decoded path in place. What is written never overtakes what is
+// read, but for the "/" that a path without one gets in front.
 func tidy(path []byte) []byte {
 	if len(path) == 0 || path[0] != '/' {
 		path = append(path, 0)

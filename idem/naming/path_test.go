@@ -40,7 +40,8 @@ func TestTidiesAPath(t *testing.T) {
 			if got := NormalPath(raw, nil); string(got) != tt.want {
 				t.Fatalf("%q, want %q", got, tt.want)
 			}
-			if got := NormalPath(raw, []byte("what was here before, long enough for it")); string(got) != tt.want || string(raw) != tt.raw {
+			if got := NormalPath(raw, []byte("what was here before, long enough for it")); string(got) != tt.want ||
+				string(raw) != tt.raw {
 				t.Fatalf("over old memory: %q, want %q; raw is %q", got, tt.want, raw)
 			}
 		})

@@ -13,11 +13,13 @@ const maxPattern = 1024
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-// pathBytes stand for themselves in a path (RFC 3986, pchar) and survive normalising: no % and no ;.
+// pathBytes stand for themselves in a path (RFC 3986, pchar) and survive normalising: no % and no
+// ;.
 const pathBytes = nameBytes + "-.~!$&'()+,=:@"
 
-// Pattern is a path with variables: "/hooks/stripe/{account}". {x} matches one segment that is not empty, {x...} at the end the
-// rest, also an empty one. Everything else is compared byte for byte with the raw path. It is never changed.
+// Pattern is a path with variables: "/hooks/stripe/{account}". {x} matches one segment that is not
+// empty, {x...} at the end the rest, also an empty one. Everything else is compared byte for byte
+// with the raw path. It is never changed.
 type Pattern struct {
 	text     string
 	segments []Segment // what stands between the slashes
@@ -30,7 +32,8 @@ type Segment struct {
 	Variable string // its name; empty for a literal
 }
 
-// ParsePattern reads a pattern. It refuses what no path could match; the errors say what to write instead.
+// ParsePattern reads a pattern. It refuses what no path could match; the errors say what to write
+// instead.
 func ParsePattern(text string) (*Pattern, error) {
 	if !strings.HasPrefix(text, "/") {
 		return nil, fmt.Errorf("%q must begin with /", text)
@@ -104,7 +107,8 @@ func checkLiteral(text string, last bool) error {
 // String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
-// Segments returns what stands between the slashes, without the {x...} at the end. The caller must not change it.
+// Segments returns what stands between the slashes, without the {x...} at the end. The caller must
+// not change it.
 func (p *Pattern) Segments() []Segment { return p.segments }
 
 // HasRest reports whether p ends with {x...}.
@@ -123,7 +127,8 @@ func (p *Pattern) Vars() (names []string) {
 	return names
 }
 
-// Match appends the variables of path to vars, and reports whether it matches. The values point into path.
+// Match appends the variables of path to vars, and reports whether it matches. The values point
+// into path.
 func (p *Pattern) Match(path []byte, vars []PathVar) ([]PathVar, bool) {
 	if len(path) == 0 || path[0] != '/' {
 		return vars, false

@@ -2,8 +2,9 @@ package naming
 
 import "strings"
 
-// IsPlaceholder reports whether an event ID, or a part of it between slashes, is what a sender sends where a value is missing: a template that
-// was never filled in ($UNIQID, {{id}}, ${id}, %{id}), or a word for nothing (undefined, null). All events of such a sender have one ID.
+// IsPlaceholder reports whether an event ID, or a part of it between slashes, is what a sender
+// sends where a value is missing: a template that was never filled in ($UNIQID, {{id}}, ${id},
+// %{id}), or a word for nothing (undefined, null). All events of such a sender have one ID.
 func IsPlaceholder(eventID string) bool {
 	for _, mark := range [...]string{"{{", "${", "%{", "<%"} {
 		if strings.Contains(eventID, mark) {
@@ -26,7 +27,8 @@ func IsPlaceholder(eventID string) bool {
 	return false
 }
 
-// isVariable reports whether text is the name of a variable: letters, digits and underscores, and not a number.
+// isVariable reports whether text is the name of a variable: letters, digits and underscores, and
+// not a number.
 func isVariable(text string) bool {
 	for i := range len(text) {
 		c := text[i]

@@ -4,7 +4,8 @@ import "testing"
 
 func TestATemplateThatWasNeverFilledInIsAPlaceholder(t *testing.T) {
 	for _, id := range []string{
-		"$UNIQID", "{{id}}", "${event.id}", "%{[id]}", "<%= id %>", "undefined", "null", "NULL", "(null)", "None", "nil", "NaN", "[object Object]",
+		"$UNIQID", "{{id}}", "${event.id}", "%{[id]}", "<%= id %>", "undefined", "null", "NULL", "(null)", "None",
+		"nil", "NaN", "[object Object]",
 		"acme/undefined", "null/created", "order-{{ id }}", "acme/$ID",
 	} {
 		if !IsPlaceholder(id) {
@@ -15,7 +16,8 @@ func TestATemplateThatWasNeverFilledInIsAPlaceholder(t *testing.T) {
 
 func TestAnIDIsNoPlaceholder(t *testing.T) {
 	for _, id := range []string{
-		"", "evt_1", "nullable", "undefined_1", "$12.50", "$", "a$b", "0", "{a}", "none-of-it", "acme/created", "1f0c5a0e-7b1d-4b8e-9c3e-0a1b2c3d4e5f", "nanananana", "50%",
+		"", "evt_1", "nullable", "undefined_1", "$12.50", "$", "a$b", "0", "{a}", "none-of-it", "acme/created",
+		"1f0c5a0e-7b1d-4b8e-9c3e-0a1b2c3d4e5f", "nanananana", "50%",
 	} {
 		if IsPlaceholder(id) {
 			t.Errorf("%q is taken for a placeholder", id)

@@ -5,10 +5,10 @@ import "fmt"
 // MaxQuestion bounds a question; bytes.
 const MaxQuestion = 2048
 
-// readQuestion returns the URL that says what became of the event of m; "" if a value is missing, is
-// given twice or is a step of a path, or if the whole is longer than MaxQuestion. In each value only
-// letters, digits and - . _ ~ stand as they are (RFC 3986, section 2.3), so that no delivery chooses
-// another path or parameter.
+// readQuestion returns the URL that says what became of the event of m; "" if a value is missing,
+// is given twice or is a step of a path, or if the whole is longer than MaxQuestion. In each value
+// only letters, digits and - . _ ~ stand as they are (RFC 3986, section 2.3), so that no delivery
+// chooses another path or parameter.
 func readQuestion(m *Message, t *Template) string {
 	s := &m.scratch
 	var failed *failure

@@ -3,7 +3,8 @@ package naming
 import "testing"
 
 func TestValuesOfAQuestionAreEscaped(t *testing.T) {
-	k, err := NewKeys(KeySpec{Route: "r", Workflow: "w", EventID: "{body.id}", Missing: MissingPayload, Question: "/orders/{body.id}?of={body.shop}"})
+	k, err := NewKeys(KeySpec{Route: "r", Workflow: "w", EventID: "{body.id}", Missing: MissingPayload,
+		Question: "/orders/{body.id}?of={body.shop}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -14,7 +15,8 @@ func TestValuesOfAQuestionAreEscaped(t *testing.T) {
 		`{"id":"..","shop":"s"}`:          "",
 		`{"id":"a"}`:                      "",
 	} {
-		names, err := k.Name(&Message{Method: []byte("POST"), Path: []byte("/"), Fields: []Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}, Body: []byte(body)})
+		names, err := k.Name(&Message{Method: []byte("POST"), Path: []byte("/"),
+			Fields: []Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}, Body: []byte(body)})
 		if err != nil || names.Question != want {
 			t.Errorf("%s asks %q %v, want %q", body, names.Question, err, want)
 		}

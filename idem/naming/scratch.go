@@ -7,12 +7,13 @@ import (
 	"hooklock/idem"
 )
 
-// maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name needs some hundred bytes; larger memory is
-// dropped.
+// maxScratch bounds the memory that a pooled Message keeps for the next delivery. An ordinary name
+// needs some hundred bytes; larger memory is dropped.
 const maxScratch = 16 << 10
 
-// scratch is the memory in which names are built, so that only the strings that leave are allocated. Values point into it
-// or into the Message, and are good until the next call of Keys.Name.
+// scratch is the memory in which names are built, so that only the strings that leave are
+// allocated. Values point into it or into the Message, and are good until the next call of
+// Keys.Name.
 type scratch struct {
 	route       string           // of the Keys at work
 	fingerprint idem.Fingerprint // of the delivery
@@ -70,8 +71,8 @@ func (s *scratch) reset() {
 	}
 }
 
-// isTooLong reports whether a value of that many bytes is not worth decoding: if each byte of it stands for one of factor
-// bytes, it is longer than a name may be.
+// isTooLong reports whether a value of that many bytes is not worth decoding: if each byte of it
+// stands for one of factor bytes, it is longer than a name may be.
 func (s *scratch) isTooLong(encoded, factor int) bool {
 	return s.longest > 0 && encoded > factor*s.longest
 }

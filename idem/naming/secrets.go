@@ -8,8 +8,8 @@ import (
 // hiddenText stands for a secret.
 const hiddenText = "***"
 
-// issued are the forms of secrets that senders and servers issue. The first group stays in sight: it
-// says which kind it is, and nothing of the secret.
+// issued are the forms of secrets that senders and servers issue. The first group stays in sight:
+// it says which kind it is, and nothing of the secret.
 var issued = regexp.MustCompile(strings.Join([]string{
 	`\b(whsec_|whsk_|(?:sk|rk)_(?:live|test)_|rzp_live_|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|xapp-|shp[a-z]{2}_|npm_|dop_v1_|hvs\.|lin_wh_|pdl_[a-z]+_|AKIA|ASIA|SG\.)[A-Za-z0-9_+/=.-]{8,}`,
 	`\b(eyJ)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?`,         // a JSON Web Token

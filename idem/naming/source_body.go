@@ -28,8 +28,8 @@ func (b bodySource) read(m *Message) ([]byte, result) {
 	return s.member(values.scan.got[b.slot])
 }
 
-// claimsOf returns the claims of a JSON Web Token, if the body is one and nothing else (RFC 8935 section 2); nil otherwise.
-// Their signature is not looked at here.
+// claimsOf returns the claims of a JSON Web Token, if the body is one and nothing else (RFC 8935
+// section 2); nil otherwise. Their signature is not looked at here.
 func claimsOf(body []byte) []byte {
 	if len(body) > maxInner {
 		return nil
@@ -45,8 +45,8 @@ func claimsOf(body []byte) []byte {
 	return claims
 }
 
-// text returns the body without the byte order mark that it may begin with: RFC 8259, section 8.1 lets a reader of JSON ignore it, and the URL
-// standard decodes a form without it.
+// text returns the body without the byte order mark that it may begin with: RFC 8259, section 8.1
+// lets a reader of JSON ignore it, and the URL standard decodes a form without it.
 func (m *Message) text() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark) }
 
 var byteOrderMark = []byte("\ufeff")

@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// pathSource reads what the route's pattern captured. Its value is decoded exactly once, as the upstream will; a "+" stays.
+// pathSource reads what the route's pattern captured. Its value is decoded exactly once, as the
+// upstream will; a "+" stays.
 type pathSource struct{ name string }
 
 func (p pathSource) read(m *Message) ([]byte, result) {
@@ -53,8 +54,9 @@ func (h headerSource) read(m *Message) ([]byte, result) {
 	return value, found
 }
 
-// unquote returns the content of a string of RFC 8941, section 3.3.3, if v is one and nothing else; otherwise v. The draft of the
-// Idempotency-Key header wants such a string, and senders such as GitLab write the bare key.
+// unquote returns the content of a string of RFC 8941, section 3.3.3, if v is one and nothing else;
+// otherwise v. The draft of the Idempotency-Key header wants such a string, and senders such as
+// GitLab write the bare key.
 func (s *scratch) unquote(v []byte) []byte {
 	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
 		return v
@@ -102,7 +104,8 @@ func (fingerprintSource) read(m *Message) ([]byte, result) {
 	return s.keep(hex.AppendEncode(s.values, s.fingerprint[:]), from), found
 }
 
-// bodyHashSource names a delivery by its raw body. Without a body there is nothing to tell deliveries apart.
+// bodyHashSource names a delivery by its raw body. Without a body there is nothing to tell
+// deliveries apart.
 type bodyHashSource struct{}
 
 func (bodyHashSource) read(m *Message) ([]byte, result) {

@@ -9,20 +9,22 @@ import (
 	"hooklock/idem/naming/xmlscan"
 )
 
-// xmlTextFactor times the longest value is how much of an element is collected for a name: white space around a value does
-// not count for MaxValue, but it is read.
+// xmlTextFactor times the longest value is how much of an element is collected for a name: white
+// space around a value does not count for MaxValue, but it is read.
 const xmlTextFactor = 8
 
 // xmlSource reads the text of an element of an XML body.
 type xmlSource struct{ steps []xmlStep }
 
-// xmlStep is an element by its local name; of several of that name the one with index, or, for -1, the only one.
+// xmlStep is an element by its local name; of several of that name the one with index, or, for -1,
+// the only one.
 type xmlStep struct {
 	name  string
 	index int
 }
 
-// read goes through the whole body, because only a whole one is XML, and to see whether the element is given twice.
+// read goes through the whole body, because only a whole one is XML, and to see whether the element
+// is given twice.
 func (x xmlSource) read(m *Message) ([]byte, result) {
 	w, err := x.walk(m)
 	switch {
@@ -38,7 +40,8 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 	return bytes.TrimSpace(w.text), found
 }
 
-// walk goes through the body. Its error says why that is no XML document that all readers read alike.
+// walk goes through the body. Its error says why that is no XML document that all readers read
+// alike.
 func (x xmlSource) walk(m *Message) (*xmlWalk, error) {
 	if !bytes.Contains(m.Body, []byte{'<'}) {
 		return nil, errXMLNone
@@ -62,7 +65,8 @@ type xmlWalk struct {
 	nested bool   // it has elements inside
 }
 
-// run returns nil if all of it is one XML document without a document type: what entities mean is up to the reader.
+// run returns nil if all of it is one XML document without a document type: what entities mean is
+// up to the reader.
 func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 	for {
 		kind, err := s.Next()
@@ -79,7 +83,8 @@ func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 			w.leave(s.Depth())
 		case xmlscan.Text:
 			if w.inside() && !w.scratch.isTooLong(len(w.text), xmlTextFactor) {
-				if len(w.text) > xmlTextFactor*MaxValue { // copied each time it grows, it would take five times its size
+				// copied each time it grows, it would take five times its size
+				if len(w.text) > xmlTextFactor*MaxValue {
 					w.text, w.room = slices.Grow(w.text, w.room), 0
 				}
 				w.text = append(w.text, s.Text()...)

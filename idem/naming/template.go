@@ -1,7 +1,7 @@
 package naming
 
-// Template builds a name out of a delivery. It is literal text and parts in braces; see CompileTemplate for the grammar.
-// It is immutable and may be shared.
+// Template builds a name out of a delivery. It is literal text and parts in braces; see
+// CompileTemplate for the grammar. It is immutable and may be shared.
 type Template struct {
 	text   string
 	pieces []piece
@@ -16,7 +16,8 @@ type piece struct {
 // alternative is one source in braces.
 type alternative struct {
 	Source
-	// hashed is Text in its one spelling, so that a configuration that is only written differently keeps its keys.
+	// hashed is Text in its one spelling, so that a configuration that is only written differently
+	// keeps its keys.
 	hashed string
 	reader reader
 }
@@ -24,8 +25,9 @@ type alternative struct {
 // Source is one place that a template reads.
 type Source struct {
 	Kind SourceKind
-	// Name is what follows the kind: the path variable, the query or form parameter, the header, the members of the body
-	// ("data.object.id"), the text of a literal. Empty for the kinds that stand alone.
+	// Name is what follows the kind: the path variable, the query or form parameter, the header,
+	// the members of the body ("data.object.id"), the text of a literal. Empty for the kinds that
+	// stand alone.
 	Name string
 	// Text is the source as the template spells it: "header.Idempotency-Key".
 	Text string
@@ -38,11 +40,12 @@ type SourceKind string
 
 // The kinds of sources, by their names in templates.
 const (
-	SourcePath        SourceKind = "path"        // a variable of the route's pattern, percent-decoded once
-	SourceQuery       SourceKind = "query"       // a query parameter, decoded
-	SourceHeader      SourceKind = "header"      // a header line, or a named part of it
-	SourceBody        SourceKind = "body"        // a member of a JSON body
-	SourceForm        SourceKind = "form"        // a parameter of an application/x-www-form-urlencoded body, or a member of JSON in it
+	SourcePath   SourceKind = "path"   // a variable of the route's pattern, percent-decoded once
+	SourceQuery  SourceKind = "query"  // a query parameter, decoded
+	SourceHeader SourceKind = "header" // a header line, or a named part of it
+	SourceBody   SourceKind = "body"   // a member of a JSON body
+	// a parameter of an application/x-www-form-urlencoded body, or a member of JSON in it
+	SourceForm        SourceKind = "form"
 	SourceXML         SourceKind = "xml"         // the text of an element of an XML body
 	SourceHost        SourceKind = "host"        // the host in lower case, with its port if that is not the default
 	SourceMethod      SourceKind = "method"      // the method
@@ -56,7 +59,8 @@ const (
 // String returns the text that t was compiled from.
 func (t *Template) String() string { return t.text }
 
-// Sources lists what t reads, in the order of its text, alternatives and quoted texts included, plain text not.
+// Sources lists what t reads, in the order of its text, alternatives and quoted texts included,
+// plain text not.
 func (t *Template) Sources() []Source {
 	var all []Source
 	for _, p := range t.pieces {
@@ -67,8 +71,8 @@ func (t *Template) Sources() []Source {
 	return all
 }
 
-// Constant reports whether nothing in t comes from the single delivery: literal text, route, host and method alone. As an
-// event ID it would make every delivery the same event.
+// Constant reports whether nothing in t comes from the single delivery: literal text, route, host
+// and method alone. As an event ID it would make every delivery the same event.
 func (t *Template) Constant() bool {
 	for _, p := range t.pieces {
 		for _, a := range p.alternatives {
@@ -94,8 +98,8 @@ type part struct {
 	value  []byte
 }
 
-// read appends the values of t's pieces to parts. When one of them has no value it returns that piece's failure and the
-// parts so far, with one that is too long.
+// read appends the values of t's pieces to parts. When one of them has no value it returns that
+// piece's failure and the parts so far, with one that is too long.
 func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 	for i := range t.pieces {
 		p := &t.pieces[i]
@@ -115,8 +119,9 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 	return parts, nil
 }
 
-// read tries one alternative after the other. Only a missing value leads on to the next: one that is there and cannot be read (given twice, too
-// long) is an error, because otherwise the sender would choose which of two IDs counts. A value that is too long is returned too.
+// read tries one alternative after the other. Only a missing value leads on to the next: one that
+// is there and cannot be read (given twice, too long) is an error, because otherwise the sender
+// would choose which of two IDs counts. A value that is too long is returned too.
 func (p *piece) read(m *Message) (part, *failure) {
 	for i := range p.alternatives {
 		a := &p.alternatives[i]
@@ -155,7 +160,8 @@ const (
 	longJSON  // the JSON that it is in is over maxFormJSON, or maxInner
 )
 
-// limit returns the bytes that a value may have which is too long, or what it is in; 0 = it is not too long.
+// limit returns the bytes that a value may have which is too long, or what it is in; 0 = it is not
+// too long.
 func (r result) limit() int {
 	switch r {
 	case tooLong:

@@ -29,20 +29,24 @@ func (e *TemplateError) Error() string { return fmt.Sprintf("column %d: %s", e.C
 //	       | "body" steps | "xml" steps | "host" | "method" | "route" | "fingerprint" | "body_sha256"
 //	steps = step { step } ; step = "." member | "[" digits "]" | "[" quoted "]"
 //
-// "{{" and "}}" in text are braces, but not around a source, where other tools want two. A quoted text stands in double quotes, with \" and \\ inside. It may only be the last
-// alternative, because it is never missing. Members and parameters whose names hold dots, spaces, brackets or braces are
+// "{{" and "}}" in text are braces, but not around a source, where other tools want two. A quoted
+// text stands in double quotes, with \" and \\ inside. It may only be the last alternative, because
+// it is never missing. Members and parameters whose names hold dots, spaces, brackets or braces are
 // quoted: body["a.b"].c, form["payload id"], query["a b"].
 //
-// A part is one of those that HeaderParts finds: header.X[t] of "t=1,v1=5f2b". form.payload.team.id is the parameter of that name, or else a
-// member of the JSON in the parameter payload; form["payload"].team.id is the latter alone. xml.Envelope.Body.note[0].id goes from the root to
-// the text of an element, by names without prefixes; of several of one name the index says which, from 0.
+// A part is one of those that HeaderParts finds: header.X[t] of "t=1,v1=5f2b". form.payload.team.id
+// is the parameter of that name, or else a member of the JSON in the parameter payload;
+// form["payload"].team.id is the latter alone. xml.Envelope.Body.note[0].id goes from the root to
+// the text of an element, by names without prefixes; of several of one name the index says which,
+// from 0.
 //
-// An alternative that is missing in a delivery gives way to the next; if all of them are, the whole template is missing.
-// Missing are: what is absent, null or empty, an object, an array, any member of a body that is not JSON or nests deeper
-// than 300, a percent-encoding or a \u surrogate that is broken, a form parameter of a body that is no
-// application/x-www-form-urlencoded, an element that has others inside, or whose document has a document type or is no XML, the body_sha256
-// of an empty body. A header line, part, parameter, JSON member or element that is given twice is an error, and so is an element with a comment
-// in its text, and a value over MaxValue bytes.
+// An alternative that is missing in a delivery gives way to the next; if all of them are, the whole
+// template is missing. Missing are: what is absent, null or empty, an object, an array, any member
+// of a body that is not JSON or nests deeper than 300, a percent-encoding or a \u surrogate that is
+// broken, a form parameter of a body that is no application/x-www-form-urlencoded, an element that
+// has others inside, or whose document has a document type or is no XML, the body_sha256 of an
+// empty body. A header line, part, parameter, JSON member or element that is given twice is an
+// error, and so is an element with a comment in its text, and a value over MaxValue bytes.
 func CompileTemplate(text string) (*Template, error) { return compile(text, new(bodySet)) }
 
 func compile(text string, set *bodySet) (*Template, error) {
@@ -86,7 +90,8 @@ func (p *templateParser) run() error {
 		rest := p.text[p.at:]
 		switch {
 		case strings.HasPrefix(rest, "{{") && p.isDoubled():
-			return p.fail(p.at, `"{{" is a plain brace, so this is text and no source: write {%s}`, strings.TrimSpace(rest[2:strings.Index(rest, "}}")]))
+			return p.fail(p.at, `"{{" is a plain brace, so this is text and no source: write {%s}`,
+				strings.TrimSpace(rest[2:strings.Index(rest, "}}")]))
 		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
 			p.literal = append(p.literal, rest[0])
 			p.at += 2
@@ -115,7 +120,8 @@ func (p *templateParser) isDoubled() bool {
 		return false
 	}
 	inner := &templateParser{text: "{" + inside + "}", set: new(bodySet), template: new(Template)}
-	return inner.braces() == nil && inner.at == len(inner.text) && inner.template.pieces[0].alternatives[0].Kind != SourceLiteral
+	return inner.braces() == nil && inner.at == len(inner.text) &&
+		inner.template.pieces[0].alternatives[0].Kind != SourceLiteral
 }
 
 func (p *templateParser) flush() {

@@ -103,7 +103,8 @@ func (p *templateParser) named(start int, kind SourceKind) (alternative, error) 
 	return p.made(start, kind, name, querySource{name}), nil
 }
 
-// stops returns the characters that end an unquoted name of a kind, beside those that end every source.
+// stops returns the characters that end an unquoted name of a kind, beside those that end every
+// source.
 func (k SourceKind) stops() string {
 	if k == SourceHeader {
 		return "["
@@ -119,7 +120,8 @@ func (p *templateParser) unexpected() error {
 func (p *templateParser) header(start int, name string) (alternative, error) {
 	const kind = SourceHeader
 	if i := strings.IndexFunc(name, func(r rune) bool { return !isToken(r) }); i >= 0 {
-		return alternative{}, p.fail(start, "%q cannot be in a header's name: write it as {%s}", firstRune(name[i:]), exampleOf[kind])
+		return alternative{}, p.fail(start, "%q cannot be in a header's name: write it as {%s}", firstRune(name[i:]),
+			exampleOf[kind])
 	}
 	lowered := string(appendLower(nil, []byte(name)))
 	whole := headerSource{name: lowered, quoted: lowered == "idempotency-key"}
@@ -141,9 +143,10 @@ func (p *templateParser) header(start int, name string) (alternative, error) {
 	return a, nil
 }
 
-// form reads what follows the name of a parameter of a form. Behind a quoted name that are steps into the JSON of its value. An unquoted name
-// with dots or brackets is that of a parameter, and, where the form has none of that name, the steps into the JSON of the parameter that it
-// begins with.
+// form reads what follows the name of a parameter of a form. Behind a quoted name that are steps
+// into the JSON of its value. An unquoted name with dots or brackets is that of a parameter, and,
+// where the form has none of that name, the steps into the JSON of the parameter that it begins
+// with.
 func (p *templateParser) form(start int, name string, quoted bool) (alternative, error) {
 	parameter, steps := name, []pathStep(nil)
 	if quoted {
@@ -186,11 +189,13 @@ func (p *templateParser) xml(start int) (alternative, error) {
 	for i, step := range path {
 		switch {
 		case !step.isIndex && strings.Contains(step.name, ":"):
-			return alternative{}, p.fail(start, "%q: write the element's name without the prefix before the colon", step.name)
+			return alternative{}, p.fail(start, "%q: write the element's name without the prefix before the colon",
+				step.name)
 		case !step.isIndex:
 			steps = append(steps, xmlStep{step.name, -1})
 		case i == 0 || path[i-1].isIndex:
-			return alternative{}, p.fail(start, "an index stands behind an element's name: write {%s}", exampleOf[SourceXML])
+			return alternative{}, p.fail(start, "an index stands behind an element's name: write {%s}",
+				exampleOf[SourceXML])
 		default:
 			steps[len(steps)-1].index = step.index
 		}
@@ -226,7 +231,8 @@ func (p *templateParser) body(start int) (alternative, error) {
 		return alternative{}, err
 	}
 	if len(path) == 0 {
-		return alternative{}, p.fail(start, "body needs a member: write {%s}, or {body_sha256} for the whole body", exampleOf[SourceBody])
+		return alternative{}, p.fail(start, "body needs a member: write {%s}, or {body_sha256} for the whole body",
+			exampleOf[SourceBody])
 	}
 	if len(path) > maxDepth {
 		return alternative{}, p.fail(start, "more than %d steps into the body: write fewer", maxDepth)
@@ -277,7 +283,8 @@ func (p *templateParser) step() (pathStep, error) {
 		}
 		index, err := strconv.ParseUint(digits, 10, 31)
 		if err != nil {
-			return step, p.fail(start, `%q is no index: write a number such as [0], or quote a name as ["name"]`, digits)
+			return step, p.fail(start, `%q is no index: write a number such as [0], or quote a name as ["name"]`,
+				digits)
 		}
 		step.index, step.isIndex = int(index), true
 	}
@@ -354,5 +361,6 @@ func firstRune(s string) string {
 
 // isToken reports whether a header's name may hold r (RFC 9110, section 5.6.2).
 func isToken(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }

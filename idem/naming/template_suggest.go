@@ -25,9 +25,11 @@ var sourceKinds = []SourceKind{
 	SourceHost, SourceMethod, SourceRoute, SourceFingerprint, SourceBodySHA256,
 }
 
-const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, body_sha256"
+const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, " +
+	"body_sha256"
 
-// suggest returns a hint for an unknown source: ", did you mean ...?", or the list of all if none is near.
+// suggest returns a hint for an unknown source: ", did you mean ...?", or the list of all if none
+// is near.
 func suggest(text string) string {
 	segments := strings.Split(text, ".")
 	for i, segment := range segments {
@@ -53,11 +55,13 @@ func takesName(kind SourceKind) bool { return strings.Contains(exampleOf[kind], 
 
 // synonyms are the words of other tools.
 var synonyms = map[string]SourceKind{
-	"params": SourcePath, "vars": SourcePath, "args": SourceQuery, "arg": SourceQuery, "json": SourceBody, "payload": SourceBody,
-	"$": SourceBody, "verb": SourceMethod, "hostname": SourceHost, "sha256": SourceBodySHA256,
+	"params": SourcePath, "vars": SourcePath, "args": SourceQuery, "arg": SourceQuery, "json": SourceBody,
+	"payload": SourceBody,
+	"$":       SourceBody, "verb": SourceMethod, "hostname": SourceHost, "sha256": SourceBodySHA256,
 }
 
-// nearest finds the kind that word is at most two typing errors, and less than half of its letters, away from.
+// nearest finds the kind that word is at most two typing errors, and less than half of its letters,
+// away from.
 func nearest(word string) (SourceKind, bool) {
 	word = strings.ToLower(word)
 	if kind, ok := synonyms[word]; ok {
@@ -75,7 +79,8 @@ func nearest(word string) (SourceKind, bool) {
 // Tolerance returns how many letters may be wrong in a name before a suggestion would be a guess.
 func Tolerance(name string) int { return min(3, 1+len(name)/4) }
 
-// Nearest returns the word that text most likely means, the first one of those that are equally near; "" = none is near enough.
+// Nearest returns the word that text most likely means, the first one of those that are equally
+// near; "" = none is near enough.
 func Nearest(text string, words []string) string {
 	best, bestCost := "", Tolerance(text)+1
 	for _, w := range words {
@@ -86,8 +91,8 @@ func Nearest(text string, words []string) string {
 	return best
 }
 
-// Distance counts the letters to insert, delete or replace to make b of a (Levenshtein). Only the first 64 bytes of either count, so
-// that a hostile text costs nothing.
+// Distance counts the letters to insert, delete or replace to make b of a (Levenshtein). Only the
+// first 64 bytes of either count, so that a hostile text costs nothing.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

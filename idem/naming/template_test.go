@@ -52,7 +52,8 @@ func TestSaysWhatIsWrongInATemplateAndWhatToWrite(t *testing.T) {
 		{"{body.a[99999999999]}", "is no index"},
 		{"{body[0]x}", `column 9: unexpected "x": write ".member" or "[0]"`},
 		{"{route.x}", "column 2: route has no parts: write {route}"},
-		{`{"a" ?? body.id}`, "column 6: a quoted text is never missing, so nothing behind it is ever used: put it last"},
+		{`{"a" ?? body.id}`,
+			"column 6: a quoted text is never missing, so nothing behind it is ever used: put it last"},
 		{`{body.id ?? ""}`, "column 13: a quoted text needs 1 to 512 bytes"},
 		{`{"a\n"}`, `column 4: a backslash in quotes: write \\, or \" for a quote`},
 		{"{\"a\nb\"}", `control character '\n'`},
@@ -115,7 +116,8 @@ func TestKnowsTemplatesThatNameAllDeliveriesAlike(t *testing.T) {
 }
 
 func FuzzCompileTemplate(f *testing.F) {
-	for _, s := range []string{"", "{route}", "a{{b}}{path.x ?? query.y??\"z\"}", `{body.a["b\"c"][0].d}`, "{headers.X}", "{?", `{"`, "{body[", "{é}"} {
+	for _, s := range []string{"", "{route}", "a{{b}}{path.x ?? query.y??\"z\"}", `{body.a["b\"c"][0].d}`,
+		"{headers.X}", "{?", `{"`, "{body[", "{é}"} {
 		f.Add(s)
 	}
 	m := &Message{Method: []byte("POST"), Host: []byte("h"), Body: []byte(`{"a":{"b":[1]}}`)}

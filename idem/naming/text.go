@@ -8,8 +8,9 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
-// appendPrintable appends v with "%", control characters, line and direction marks, and bytes that are no UTF-8 as %XX. What
-// is escaped is a fixed list, not Unicode's tables, because two releases must build the same workflow from the same value.
+// appendPrintable appends v with "%", control characters, line and direction marks, and bytes that
+// are no UTF-8 as %XX. What is escaped is a fixed list, not Unicode's tables, because two releases
+// must build the same workflow from the same value.
 func appendPrintable(b, v []byte) []byte {
 	for i := 0; i < len(v); {
 		if c := v[i]; c < utf8.RuneSelf {
@@ -34,8 +35,9 @@ func appendPrintable(b, v []byte) []byte {
 	return b
 }
 
-// Spelled converts an event ID from its sender's spelling to the one in Names. An ID that is already spelled so stays: if the sender itself
-// writes in that spelling, as "a%25b", the caller has to give what Names have, "a%2525b".
+// Spelled converts an event ID from its sender's spelling to the one in Names. An ID that is
+// already spelled so stays: if the sender itself writes in that spelling, as "a%25b", the caller
+// has to give what Names have, "a%2525b".
 func Spelled(eventID string) string {
 	given := []byte(eventID)
 	if plain, ok := appendUnescaped(nil, given, false); ok && string(appendPrintable(nil, plain)) == eventID {
@@ -44,8 +46,9 @@ func Spelled(eventID string) string {
 	return string(appendPrintable(nil, given))
 }
 
-// SpelledPattern converts a pattern of workflows to the spelling in Names. It takes a name as Names have it, as a URL has it ("a%20b"), and as
-// it is ("50%"). An escaped "*" does not become one that stands for any characters.
+// SpelledPattern converts a pattern of workflows to the spelling in Names. It takes a name as Names
+// have it, as a URL has it ("a%20b"), and as it is ("50%"). An escaped "*" does not become one that
+// stands for any characters.
 func SpelledPattern(pattern string) string {
 	plain, ok := appendUnescaped(nil, []byte(pattern), false)
 	if !ok || bytes.Count(plain, []byte("*")) != strings.Count(pattern, "*") {
@@ -54,7 +57,8 @@ func SpelledPattern(pattern string) string {
 	return string(appendPrintable(nil, plain))
 }
 
-// hidden reports whether r is one of the C1 controls, line and paragraph separators, and marks that turn or hide the text around them.
+// hidden reports whether r is one of the C1 controls, line and paragraph separators, and marks that
+// turn or hide the text around them.
 func hidden(r rune) bool {
 	return r >= 0x80 && r < 0xa0 || r == 0x61c || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
 		r >= 0x2060 && r <= 0x206f || r == 0xfeff
@@ -75,7 +79,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// equalFold compares b with a text in lower case. Only ASCII letters fold: in a header's name nothing else may.
+// equalFold compares b with a text in lower case. Only ASCII letters fold: in a header's name
+// nothing else may.
 func equalFold(b []byte, text string) bool {
 	if len(b) != len(text) {
 		return false
@@ -88,8 +93,9 @@ func equalFold(b []byte, text string) bool {
 	return true
 }
 
-// unescape decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself where nothing is encoded, else
-// memory at the end of s.values. A malformed escape is not ok: readers disagree on what it means.
+// unescape decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself where
+// nothing is encoded, else memory at the end of s.values. A malformed escape is not ok: readers
+// disagree on what it means.
 func (s *scratch) unescape(v []byte, plus bool) (value []byte, ok bool) {
 	if !encoded(v, plus) {
 		return v, true

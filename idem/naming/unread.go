@@ -11,8 +11,8 @@ type Unread struct {
 	Why    string // may quote the delivery: for the person who sent it, not for its sender
 }
 
-// Unread returns the sources that the templates of k read in m without finding a value, each once. It is for people who try
-// a template: it reads the body again for each source.
+// Unread returns the sources that the templates of k read in m without finding a value, each once.
+// It is for people who try a template: it reads the body again for each source.
 func (k *Keys) Unread(m *Message) []Unread {
 	m.scratch.begin(k.route)
 	templates := append([]*Template{k.workflow}, k.uses...)

@@ -6,7 +6,8 @@ import (
 )
 
 func TestWhatHasNoValueSaysWhy(t *testing.T) {
-	k := mustKeys(t, KeySpec{Route: "r", Workflow: `w/{xml.a.team ?? body.team ?? "other"}`, EventID: "{xml.a.id ?? header.Id}"})
+	k := mustKeys(t, KeySpec{Route: "r", Workflow: `w/{xml.a.team ?? body.team ?? "other"}`,
+		EventID: "{xml.a.id ?? header.Id}"})
 	declared := func(encoding, id string) string {
 		return "<?xml version='1.0' encoding='" + encoding + "'?><a><team>T</team>" + id + "</a>"
 	}

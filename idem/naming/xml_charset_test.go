@@ -39,15 +39,19 @@ func TestXMLInAnotherEncodingIsRead(t *testing.T) {
 		{"UTF-16 without a mark", inUTF16(little, utf16Doc), "é€𝄞", ReadFound},
 		{"UTF-16 that declares nothing", "\xfe\xff" + inUTF16(big, "<a><id>é</id></a>"), "é", ReadFound},
 		{"UTF-16 cut in the middle of a unit", inUTF16(big, utf16Doc) + "\x00", "", ReadMissing},
-		{"half a surrogate pair", "\xfe\xff" + inUTF16(big, "<a><id>") + "\xd8\x34" + inUTF16(big, "</id></a>"), "", ReadMissing},
+		{"half a surrogate pair", "\xfe\xff" + inUTF16(big, "<a><id>") + "\xd8\x34" + inUTF16(big, "</id></a>"), "",
+			ReadMissing},
 		{"UTF-8 that says UTF-16", `<?xml version="1.0" encoding="utf-16"?><a><id>x</id></a>`, "", ReadMissing},
 		{"UTF-16 that says ISO-8859-1", "\xfe\xff" + inUTF16(big, latin), "", ReadMissing},
 		{"a mark of UTF-8 before ISO-8859-1", "\ufeff" + latin, "", ReadMissing},
 		{"an encoding that is not known", "<?xml version='1.0' encoding='klingon'?><a><id>x</id></a>", "", ReadMissing},
-		{"bytes that the encoding does not have", "<?xml version='1.0' encoding='windows-1252'?><a><id>\x81</id></a>", "", ReadMissing},
-		{"a declaration behind the first one", "<?xml version='1.0'?><?xml encoding='ISO-8859-1'?><a><id>x</id></a>", "", ReadMissing},
+		{"bytes that the encoding does not have", "<?xml version='1.0' encoding='windows-1252'?><a><id>\x81</id></a>",
+			"", ReadMissing},
+		{"a declaration behind the first one", "<?xml version='1.0'?><?xml encoding='ISO-8859-1'?><a><id>x</id></a>",
+			"", ReadMissing},
 		{"a declaration inside", "<a><?xml encoding='ISO-8859-1'?><id>x</id></a>", "", ReadMissing},
-		{"a declaration for each element", latin[:44] + "<a>" + strings.Repeat("<?xml encoding='ISO-8859-1'?>", 1000) + "<id>x</id></a>", "", ReadMissing},
+		{"a declaration for each element", latin[:44] + "<a>" + strings.Repeat("<?xml encoding='ISO-8859-1'?>", 1000) +
+			"<id>x</id></a>", "", ReadMissing},
 	} {
 		if got, r := lookedUp(t, "xml.a.id", &Message{Body: []byte(tt.body)}); got != tt.want || r != tt.r {
 			t.Errorf("%s: %q %v, want %q %v", tt.name, got, r, tt.want, tt.r)
@@ -55,10 +59,11 @@ func TestXMLInAnotherEncodingIsRead(t *testing.T) {
 	}
 }
 
-// FuzzXMLEncoding: in no encoding does a document become more text than the bound allows, or panic; and what is read has no character that stands
-// for bytes that could not be read.
+// FuzzXMLEncoding: in no encoding does a document become more text than the bound allows, or panic;
+// and what is read has no character that stands for bytes that could not be read.
 func FuzzXMLEncoding(f *testing.F) {
-	for _, label := range []string{"iso-8859-1", "utf-16", "utf-16be", "big5", "gb18030", "iso-2022-jp", "koi8-r", "utf8", "replacement", "x-user-defined"} {
+	for _, label := range []string{"iso-8859-1", "utf-16", "utf-16be", "big5", "gb18030", "iso-2022-jp", "koi8-r",
+		"utf8", "replacement", "x-user-defined"} {
 		f.Add(label, []byte("caf\xe9\x81\xfe\xff"), false)
 		f.Add(label, []byte("\x00x\xd8\x34\xdd\x1e"), true)
 	}

@@ -6,7 +6,8 @@ import (
 	"hooklock/idem"
 )
 
-// ask asks the service what became of the latest try. If it was executed, the execution ends with it.
+// ask asks the service what became of the latest try. If it was executed, the execution ends with
+// it.
 func (r *run) ask() (over bool) {
 	lock := r.held.Lock()
 	policy := r.w.o.Policy(lock.Route)

@@ -29,12 +29,15 @@ func (a *askedLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) 
 func asksAboutOne(t *testing.T, said ...idem.Asked) (*run, *askedLock) {
 	held := &askedLock{}
 	held.lock.Question = &idem.Question{URL: "/orders/1"}
-	held.lock.Parked = &idem.Parked{Tries: 1, Failures: 1, Effect: idem.Unknown, Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
+	held.lock.Parked = &idem.Parked{Tries: 1, Failures: 1, Effect: idem.Unknown,
+		Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
 	policy := testPolicy()
 	policy.OnUnknown, policy.Ask = idem.UnknownAsk, &idem.AskPolicy{After: 2 * time.Second, Attempts: 2, Answer: 204}
 	g := guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)})
 	asked := 0
-	w := New(Options{Guard: g, Ledger: roomy{}, Policy: func(string) *idem.Policy { return policy }, Ask: func(context.Context, *idem.Lock) idem.Asked {
+	w := New(Options{Guard: g, Ledger: roomy{}, Policy: func(string) *idem.Policy {
+		return policy
+	}, Ask: func(context.Context, *idem.Lock) idem.Asked {
 		asked++
 		return said[asked-1]
 	}})
@@ -47,7 +50,8 @@ func TestTheServiceIsAskedBeforeAnotherTry(t *testing.T) {
 		if next := held.lock.Parked.Asks(r.w.o.Policy(""), held.lock.Question); !next {
 			t.Error("it is tried again without a question")
 		}
-		if over := r.ask(); !over || held.ended == nil || held.ended.Status != idem.Success || held.ended.Answer.Status != 204 || held.ended.Asked.Times != 1 {
+		if over := r.ask(); !over || held.ended == nil || held.ended.Status != idem.Success ||
+			held.ended.Answer.Status != 204 || held.ended.Asked.Times != 1 {
 			t.Errorf("executed: %+v", held.ended)
 		}
 	})
@@ -57,7 +61,8 @@ func TestWhatWasNotExecutedIsTriedAtOnceAndCountsAsNoTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, held := asksAboutOne(t, idem.Asked{Outcome: idem.NotExecuted, Status: 404})
 		over := r.ask()
-		if p := held.lock.Parked; over || p.Outcome() != idem.NotExecuted || p.Failures != 0 || !p.NextAttempt.IsZero() || p.Asks(r.w.o.Policy(""), held.lock.Question) {
+		if p := held.lock.Parked; over || p.Outcome() != idem.NotExecuted || p.Failures != 0 ||
+			!p.NextAttempt.IsZero() || p.Asks(r.w.o.Policy(""), held.lock.Question) {
 			t.Errorf("%+v", p)
 		}
 	})

@@ -37,8 +37,8 @@ type nextStep struct {
 	code   string
 }
 
-// after decides what follows a try of a parked execution that had failed so often before. It reads no clock.
-// answerable: the service can be asked what became of it.
+// after decides what follows a try of a parked execution that had failed so often before. It reads
+// no clock. answerable: the service can be asked what became of it.
 func after(p *idem.Policy, e *idem.Entry, failures int, answerable bool, t *guard.Tried) nextStep {
 	try := t.Try()
 	try.Last, try.Answerable = p.IsLastTry(e, failures), p.Ask != nil && answerable
@@ -69,7 +69,8 @@ func after(p *idem.Policy, e *idem.Entry, failures int, answerable bool, t *guar
 func textOf(t *guard.Tried) string {
 	switch {
 	case t.Challenge:
-		return fmt.Sprintf("the upstream answered %d and asks for credentials, and no sender waits any more to give them", t.Answer.Status)
+		return fmt.Sprintf("the upstream answered %d and asks for credentials, and no sender waits any more to give "+
+			"them", t.Answer.Status)
 	case t.Answer != nil:
 		return fmt.Sprintf("the upstream answered %d", t.Answer.Status)
 	}
@@ -81,8 +82,8 @@ func asksToBeLeft(t *guard.Tried) bool {
 	return t.RetryAfter > 0 && t.Answer != nil && (t.Answer.Status == 429 || t.Answer.Status == 503)
 }
 
-// pauseAfter returns how long a worker waits after n failed tries in a row: first, doubled each time
-// up to most, with jitter, so that many do not come back together.
+// pauseAfter returns how long a worker waits after n failed tries in a row: first, doubled each
+// time up to most, with jitter, so that many do not come back together.
 func pauseAfter(first, most time.Duration, n int) time.Duration {
 	d := first
 	for range n - 1 {

@@ -8,7 +8,8 @@ import (
 	"hooklock/idem/guard"
 )
 
-// TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay: the upstream may still be at work then. What a try means is idem.Judge's affair.
+// TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay: the upstream may still be at work then. What a
+// try means is idem.Judge's affair.
 func TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 	p := &idem.Policy{ReleaseDelay: 15 * time.Second, Park: &idem.ParkPolicy{Attempts: 3}}
 	for want, tried := range map[time.Duration]guard.Tried{
@@ -17,7 +18,8 @@ func TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 		7 * time.Second:  {Answer: &idem.Answer{Status: 503}, Sent: true, RetryAfter: 7 * time.Second},
 		0:                {},
 	} {
-		if step := after(p, &idem.Entry{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain || step.pause != want {
+		if step := after(p, &idem.Entry{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain ||
+			step.pause != want {
 			t.Errorf("%+v: %+v, want a pause of %v", tried, step, want)
 		}
 	}
@@ -37,7 +39,8 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 // TestTheSmallerNumberOfAttemptsEndsAParkedEvent: park.attempts counts the tries of one execution,
 // and idempotency.attempts those of the attempts before it, too.
 func TestTheSmallerNumberOfAttemptsEndsAParkedEvent(t *testing.T) {
-	before := &idem.Entry{Attempt: 3, Earlier: []idem.Attempt{{Outcome: idem.Unknown}, {Outcome: idem.Executed, Tries: 9, FailedTries: 4}}}
+	before := &idem.Entry{Attempt: 3,
+		Earlier: []idem.Attempt{{Outcome: idem.Unknown}, {Outcome: idem.Executed, Tries: 9, FailedTries: 4}}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for name, c := range map[string]struct {
 		park, all int
@@ -52,7 +55,8 @@ func TestTheSmallerNumberOfAttemptsEndsAParkedEvent(t *testing.T) {
 		"a person has let it run once more": {4, 2, idem.FailureHold, idem.ToBlock},
 	} {
 		p := &idem.Policy{Attempts: c.all, Park: &idem.ParkPolicy{Attempts: c.park, OnFailure: c.onFailure}}
-		if step := after(p, before, 2, false, tried); step.kind != c.want || c.want != idem.ToTryAgain && step.code != idem.CodeAttemptsExhausted {
+		if step := after(p, before, 2, false, tried); step.kind != c.want ||
+			c.want != idem.ToTryAgain && step.code != idem.CodeAttemptsExhausted {
 			t.Errorf("%s: %+v", name, step)
 		}
 	}
@@ -81,7 +85,8 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 // TestAskedPausesAreBounded: an upstream may ask for an hour at most.
 func TestAskedPausesAreBounded(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 9}}
-	step := after(p, &idem.Entry{Attempt: 1}, 0, false, &guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
+	step := after(p, &idem.Entry{Attempt: 1}, 0, false,
+		&guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
 	if step.pause != time.Hour {
 		t.Errorf("paused for %v, want an hour at most", step.pause)
 	}
@@ -89,7 +94,8 @@ func TestAskedPausesAreBounded(t *testing.T) {
 
 // TestPausesGrowToFiveMinutes, each by chance within the upper half of its length.
 func TestPausesGrowToFiveMinutes(t *testing.T) {
-	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
+	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
+		9: 256 * time.Second, 10: 5 * time.Minute, 1 << 40: 5 * time.Minute} {
 		for range 100 {
 			if d := pauseAfter(firstPause, mostPause, n); d < most/2 || d > most {
 				t.Fatalf("after %d tries: %v, want %v to %v", n, d, most/2, most)

@@ -22,8 +22,8 @@ const (
 	mostRate = 1000.0
 )
 
-// refuse lets the route be left alone for as long as its service has asked at now. A refusal of a try
-// that had begun before says nothing new of the rate. It reports whether the route was not left
+// refuse lets the route be left alone for as long as its service has asked at now. A refusal of a
+// try that had begun before says nothing new of the rate. It reports whether the route was not left
 // alone before.
 func (p *pace) refuse(now time.Time, asked time.Duration) (first bool) {
 	first = !now.Before(p.closedUntil)

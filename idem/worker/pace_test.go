@@ -33,8 +33,8 @@ func (l *limitedService) takes(now time.Time) bool {
 	return true
 }
 
-// TestAServiceThatIsBusyIsNotMetWithAHerd: of 1 000 workflows that wait for a service that takes 50 a
-// second, at most one try in twenty is refused, and all go through at half of its rate or more.
+// TestAServiceThatIsBusyIsNotMetWithAHerd: of 1 000 workflows that wait for a service that takes 50
+// a second, at most one try in twenty is refused, and all go through at half of its rate or more.
 func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, service, began := newSlots(16), &limitedService{most: 50}, time.Now()
@@ -44,7 +44,9 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 				time.AfterFunc(5*time.Millisecond, func() {
 					if !service.takes(time.Now()) {
 						s.refused("r", time.Second)
-						time.AfterFunc(max(time.Second, pauseAfter(firstPause, mostPause, tries)), func() { try(workflow, tries+1) })
+						time.AfterFunc(max(time.Second, pauseAfter(firstPause, mostPause, tries)), func() {
+							try(workflow, tries+1)
+						})
 					}
 					turn.leave()
 				})
@@ -57,15 +59,16 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 		synctest.Wait()
 		done, over := service.tries-service.refused, service.lastTaken.Sub(began)
 		if done != 1000 || service.refused*20 > service.tries || over > 50*time.Second {
-			t.Errorf("%d went through in %v, and %d of %d tries were refused", done, over, service.refused, service.tries)
+			t.Errorf("%d went through in %v, and %d of %d tries were refused", done, over, service.refused,
+				service.tries)
 		}
 		t.Logf("%d went through in %v, and %d of %d tries were refused", done, over, service.refused, service.tries)
 		s.close()
 	})
 }
 
-// TestARouteIsLeftAloneAsLongAsItsServiceAsks, and then met with one, two, four tries a second. Other
-// routes go on.
+// TestARouteIsLeftAloneAsLongAsItsServiceAsks, and then met with one, two, four tries a second.
+// Other routes go on.
 func TestARouteIsLeftAloneAsLongAsItsServiceAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(16)

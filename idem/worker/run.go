@@ -20,15 +20,17 @@ type run struct {
 	bytes int64         // of its request
 	wake  chan struct{} // something about it has changed
 
-	tooOld   bool          // when it was taken; later the ledger reports it
-	request  []byte        // for the first try, as it was read when it was taken; nil = to be read
-	full     bool          // a limit had no slot for it, and nothing has woken it since
-	due      time.Time     // of the next try, by the guard's clock; zero = now
-	slot     *turn         // this worker's: it has it, or waits for it; nil = neither
-	given    chan struct{} // closed when slot is one, and not a place in the line any more; nil = it was one from the beginning
-	ended    *ended        // its latest try, until that is written down; nil = the ledger has all
-	ending   bool          // its try was stopped because the process ends
-	unneeded bool          // its stored request outside of the ledger can be deleted
+	tooOld  bool      // when it was taken; later the ledger reports it
+	request []byte    // for the first try, as it was read when it was taken; nil = to be read
+	full    bool      // a limit had no slot for it, and nothing has woken it since
+	due     time.Time // of the next try, by the guard's clock; zero = now
+	slot    *turn     // this worker's: it has it, or waits for it; nil = neither
+	// closed when slot is one, and not a place in the line any more; nil = it was one from the
+	// beginning
+	given    chan struct{}
+	ended    *ended // its latest try, until that is written down; nil = the ledger has all
+	ending   bool   // its try was stopped because the process ends
+	unneeded bool   // its stored request outside of the ledger can be deleted
 }
 
 // ended is a try that has ended, and what follows.
@@ -208,7 +210,8 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 		return
 	case <-timer.C:
 	case <-r.wake:
-		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying { // an operator wants it to run now
+		// an operator wants it to run now
+		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying {
 			r.due, r.tooOld = time.Time{}, false
 		}
 	case <-r.w.life.Done():
@@ -237,7 +240,8 @@ func (r *run) putDown() {
 // cancelled ends an execution that was cancelled. over is false if that is not known yet.
 func (r *run) cancelled() (over bool) {
 	cancel := r.held.Lock().Cancel
-	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel, FinishedAt: r.w.o.Now()}
+	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel,
+		FinishedAt: r.w.o.Now()}
 	ctx, done := r.bounded()
 	defer done()
 	var rec *idem.Record
@@ -364,7 +368,8 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	ctx, cancel := r.bounded()
 	defer cancel()
 	_, err := r.held.DeadLetter(ctx, idem.End{
-		Status: idem.Failed, Outcome: p.Outcome(), Tried: last, Error: &idem.Failure{Code: step.code, Detail: step.why}, Answer: t.Answer, FinishedAt: r.w.o.Now(),
+		Status: idem.Failed, Outcome: p.Outcome(), Tried: last, Error: &idem.Failure{Code: step.code, Detail: step.why},
+		Answer: t.Answer, FinishedAt: r.w.o.Now(),
 	})
 	if errors.Is(err, idem.ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		r.tooOld, r.due = false, time.Time{}
@@ -381,7 +386,8 @@ func (r *run) superseded(by *idem.Stale) bool {
 	ctx, cancel := r.bounded()
 	defer cancel()
 	abort := by.Abort(now)
-	rec, err := r.held.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: abort, FinishedAt: now})
+	rec, err := r.held.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: abort,
+		FinishedAt: now})
 	r.report(EventSuperseded, string(idem.DecisionSuperseded), abort.Reason, err)
 	if err == nil {
 		r.drop(rec)
@@ -449,7 +455,8 @@ func (r *run) plan() {
 
 // tells reports whether p already has the end of a try.
 func tells(p *idem.Parked, last *idem.Evidence) bool {
-	return !p.Trying && p.Last != nil && p.Last.At.Equal(last.At.Round(time.Millisecond)) && p.Last.Outcome == last.Outcome && p.Last.Code == last.Code
+	return !p.Trying && p.Last != nil && p.Last.At.Equal(last.At.Round(time.Millisecond)) &&
+		p.Last.Outcome == last.Outcome && p.Last.Code == last.Code
 }
 
 func orNone(p *idem.Policy) *idem.Policy {

@@ -9,8 +9,8 @@ import (
 
 // slots bound the tries that go on at a time, and share them among routes, and within a route among
 // workflows. New queues and executions that are tried again stand in the same line of their
-// workflow: the first that was ready is the first that is served. While nothing reaches the upstream
-// there is one slot, and a pause before it.
+// workflow: the first that was ready is the first that is served. While nothing reaches the
+// upstream there is one slot, and a pause before it.
 //
 // Which route is next is weighted fair queueing with equal weights: the one with the fewest tries
 // under way, of these the one that had the least slot time. A try that hangs keeps its slot for a
@@ -235,8 +235,8 @@ func (s *slots) freeLocked(now time.Time, most int) (free bool, wait time.Durati
 	return wait <= 0, wait
 }
 
-// countTaken returns how many tries count against the slots of all routes, and in how long the first
-// of them does not count any more.
+// countTaken returns how many tries count against the slots of all routes, and in how long the
+// first of them does not count any more.
 func (s *slots) countTaken(now time.Time) (n int, soonest time.Duration) {
 	for _, t := range s.taken {
 		if left := t.hangs.Sub(now); left > 0 {
@@ -300,8 +300,8 @@ func (s *slots) noteAnswer(route string, took time.Duration) {
 	s.routeLocked(route).note(took)
 }
 
-// refused lets a route be left alone for as long as its service has asked. It reports whether it was
-// not left alone before.
+// refused lets a route be left alone for as long as its service has asked. It reports whether it
+// was not left alone before.
 func (s *slots) refused(route string, asked time.Duration) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,7 +80,10 @@ func TestTheLineIsServedInItsOrder(t *testing.T) {
 			s.join("r", "w", func(t *turn) {
 				order = append(order, i)
 				if len(order) == 1 { // it fails, and is tried again
-					time.AfterFunc(time.Second, func() { t.leave(); s.join("r", "w", func(*turn) { order = append(order, 6) }) })
+					time.AfterFunc(time.Second, func() {
+						t.leave()
+						s.join("r", "w", func(*turn) { order = append(order, 6) })
+					})
 					return
 				}
 				time.AfterFunc(time.Second, t.leave)
@@ -121,11 +124,13 @@ func TestDeliveriesHavePriority(t *testing.T) {
 		after time.Duration
 		want  int // tries that have begun after that
 	}{
-		{"each slot is empty for as long as it was taken", 20 * time.Millisecond, time.Hour, 399 * time.Millisecond, 2 * 10},
+		{"each slot is empty for as long as it was taken", 20 * time.Millisecond, time.Hour, 399 * time.Millisecond,
+			2 * 10},
 		{"or for 100 ms", 300 * time.Millisecond, time.Hour, 1999 * time.Millisecond, 2 * 5},
 		{"tries that hang do not count after a second", time.Minute, time.Hour, 3999 * time.Millisecond, 2 * 4},
 		{"but all slots are taken in the end", time.Minute, time.Hour, 59 * time.Second, 16},
-		{"when no delivery comes any more, all are taken", time.Minute, 500 * time.Millisecond, 500 * time.Millisecond, 16},
+		{"when no delivery comes any more, all are taken", time.Minute, 500 * time.Millisecond, 500 * time.Millisecond,
+			16},
 		{"just before that they cannot", time.Minute, 500 * time.Millisecond, 499 * time.Millisecond, 2},
 		{"deliveries do not come", time.Minute, 0, 0, 16},
 	} {
@@ -224,8 +229,8 @@ func TestNoSlotCountsForLongerThanTheMostPatience(t *testing.T) {
 	}
 }
 
-// TestRoutesShareTheSlotsAndWorkflowsTheirRoutes: a route with a long line gets no more than one with
-// a short line, and a workflow with many events no more than another one.
+// TestRoutesShareTheSlotsAndWorkflowsTheirRoutes: a route with a long line gets no more than one
+// with a short line, and a workflow with many events no more than another one.
 func TestRoutesShareTheSlotsAndWorkflowsTheirRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(4)

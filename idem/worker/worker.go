@@ -15,16 +15,21 @@ type Options struct {
 	// Ledger is that of the Guard, and RequestTimeout bounds each request to it. Zero means 2 s.
 	Ledger         Ledger
 	RequestTimeout time.Duration
-	// Policy returns the policy of the route of that name; nil: this process has no such route, and leaves its executions to others.
+	// Policy returns the policy of the route of that name; nil: this process has no such route, and
+	// leaves its executions to others.
 	Policy func(route string) *idem.Policy
-	// Running bounds the tries that go on at a time. It is called each time, because the limit may be reloaded.
+	// Running bounds the tries that go on at a time. It is called each time, because the limit may
+	// be reloaded.
 	Running func() int
-	// Try sends the request of a parked execution once, and ends x with what it knows. request is what Parking.Keep kept.
+	// Try sends the request of a parked execution once, and ends x with what it knows. request is
+	// what Parking.Keep kept.
 	Try func(x *guard.Execution, request []byte)
 	// Ask asks the service what became of the latest try of a parked execution, whose lock has the
-	// Question. It sets the outcome, the URL, the status and why it is unknown. nil: nothing is asked.
+	// Question. It sets the outcome, the URL, the status and why it is unknown. nil: nothing is
+	// asked.
 	Ask func(ctx context.Context, lock *idem.Lock) idem.Asked
-	// Drop deletes the stored request of so many bytes, outside of the ledger, of an execution that has ended. nil: there is none.
+	// Drop deletes the stored request of so many bytes, outside of the ledger, of an execution that
+	// has ended. nil: there is none.
 	Drop func(id idem.ExecutionID, bytes int64)
 	// OnEvent is called with events of executions whose sender is gone. It must not block.
 	OnEvent func(Event)
@@ -51,16 +56,21 @@ type EventKind string
 
 // The kinds, besides its end.
 const (
-	EventRetry      EventKind = "retry"                            // it is tried again
-	EventBlocked    EventKind = "blocked"                          // its queue waits for a decision
-	EventDeadLetter EventKind = "dead_letter"                      // it ended without having gone through, and its request is kept
-	EventLeftAlone  EventKind = "left_alone"                       // its service asks to be left alone, and its whole route is
-	EventDone       EventKind = "done"                             // an answer settled it
-	EventSuperseded EventKind = EventKind(idem.DecisionSuperseded) // it did not run, because a newer event of its scope had gone through
-	EventLost       EventKind = "lost"                             // another process runs it, or it was ended elsewhere
+	EventRetry   EventKind = "retry"   // it is tried again
+	EventBlocked EventKind = "blocked" // its queue waits for a decision
+	// it ended without having gone through, and its request is kept
+	EventDeadLetter EventKind = "dead_letter"
+	// its service asks to be left alone, and its whole route is
+	EventLeftAlone EventKind = "left_alone"
+	EventDone      EventKind = "done" // an answer settled it
+	// it did not run, because a newer event of its scope had gone through
+	EventSuperseded EventKind = EventKind(idem.DecisionSuperseded)
+	EventLost       EventKind = "lost" // another process runs it, or it was ended elsewhere
 )
 
-// Worker runs parked executions, of this process and of those that are gone, each queue in its order, within a bound on tries at a time. While the upstream is away, one try at a time asks whether it is back.
+// Worker runs parked executions, of this process and of those that are gone, each queue in its
+// order, within a bound on tries at a time. While the upstream is away, one try at a time asks
+// whether it is back.
 type Worker struct {
 	o     Options
 	slots slots
@@ -100,7 +110,8 @@ func (w *Worker) Run() {
 			return
 		}
 		w.look(scope)
-		if err != nil || route != "" && w.o.Policy(route) == nil { // a process with the route takes it; after a reload all queues are ready again
+		// a process with the route takes it; after a reload all queues are ready again
+		if err != nil || route != "" && w.o.Policy(route) == nil {
 			continue
 		}
 		w.lineUp(scope, route)
@@ -124,7 +135,8 @@ func (w *Worker) lineUp(scope idem.Scope, route string) {
 	})
 }
 
-// look wakes the execution that this process runs in a queue, because it may have changed: an operator may want it to run now.
+// look wakes the execution that this process runs in a queue, because it may have changed: an
+// operator may want it to run now.
 func (w *Worker) look(s idem.Scope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,9 +219,11 @@ func (w *Worker) take(s idem.Scope, slot *turn) {
 // leftBy returns why the latest try has no end.
 func leftBy(t *idem.Taken) idem.Failure {
 	if t.HoldExpired {
-		return idem.Failure{Code: "hold_expired", Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}
+		return idem.Failure{Code: "hold_expired",
+			Detail: "the upstream's hold was neither completed nor renewed in time; how far the work came is unknown"}
 	}
-	return idem.Failure{Code: string(idem.DecisionLockLost), Detail: "the process that tried it is gone; how far it came is unknown"}
+	return idem.Failure{Code: string(idem.DecisionLockLost),
+		Detail: "the process that tried it is gone; how far it came is unknown"}
 }
 
 // TakeOver implements guard.Worker.
@@ -221,7 +235,8 @@ func (w *Worker) TakeOver(x *guard.ParkedExecution, t guard.Tried) {
 // begin registers an execution that this process runs.
 func (w *Worker) begin(held *guard.ParkedExecution) *run {
 	lock := held.Lock()
-	r := &run{w: w, held: held, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes, wake: make(chan struct{}, 1)}
+	r := &run{w: w, held: held, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes,
+		wake: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runs[r.scope] = r

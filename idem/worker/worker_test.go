@@ -37,11 +37,13 @@ func TestATryCountsOnce(t *testing.T) {
 	for lost := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			held := &carriedLock{lost: lost}
-			held.lock.Parked = &idem.Parked{Tries: 2, Failures: 1, Trying: true, Last: &idem.Evidence{Outcome: idem.Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
+			held.lock.Parked = &idem.Parked{Tries: 2, Failures: 1, Trying: true,
+				Last: &idem.Evidence{Outcome: idem.Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
 			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
 			r := &run{w: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
-			if r.rest(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) || held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
+			if r.rest(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) ||
+				held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
 			}
 		})
@@ -69,7 +71,8 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 		dropped := false
 		w := New(Options{Guard: g, Ledger: roomy{}, Drop: func(idem.ExecutionID, int64) {
 			dropped = true
-			if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: "k"}, Policy: testPolicy()}); a.Execution == nil {
+			if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: "k"},
+				Policy: testPolicy()}); a.Execution == nil {
 				t.Errorf("the lock is still held: %+v", a.Verdict)
 			}
 		}})
@@ -105,8 +108,11 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		held.lock.Parked = &idem.Parked{Tries: 1}
 		policy := testPolicy()
 		g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
-		w := New(Options{Guard: g, Ledger: held, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return policy }})
-		r := &run{w: w, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour), wake: make(chan struct{}, 1)}
+		w := New(Options{Guard: g, Ledger: held, Running: func() int {
+			return 1
+		}, Policy: func(string) *idem.Policy { return policy }})
+		r := &run{w: w, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour),
+			wake: make(chan struct{}, 1)}
 		for does := r.next(); does != idem.ActCall; does = r.next() {
 			if r.do(does) {
 				t.Fatalf("over by action %d, after %d ends", does, held.ends)
@@ -129,7 +135,8 @@ type takenOver struct {
 func (o takenOver) Old(idem.ExecutionID) bool { return false }
 
 func (o takenOver) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
-	return &idem.Taken{Held: o.held, Carried: true, HoldExpired: o.holdExpired, Request: []byte("as it was taken over")}, nil
+	return &idem.Taken{Held: o.held, Carried: true, HoldExpired: o.holdExpired,
+		Request: []byte("as it was taken over")}, nil
 }
 
 func (o takenOver) Request(context.Context, idem.ExecutionID) ([]byte, error) {
@@ -142,11 +149,15 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, policy := &oneLock{}, testPolicy()
 		held.lock.ReleaseDelay = time.Minute
-		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now().Add(time.Minute), Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
+		held.lock.Parked = &idem.Parked{Tries: 1, NextAttempt: time.Now().Add(time.Minute),
+			Last: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}}
 		ledger := takenOver{held: held}
 		var sent string
 		w := New(Options{
-			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)}), Ledger: ledger, Running: func() int { return 1 },
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context(), Cache: guard.NewCache(0)}), Ledger: ledger,
+			Running: func() int {
+				return 1
+			},
 			Policy: func(string) *idem.Policy { return policy },
 			Try: func(x *guard.Execution, request []byte) {
 				sent = string(request)
@@ -207,7 +218,8 @@ func (d *deadLock) DeadLetter(_ context.Context, end idem.End) (*idem.Record, er
 // TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and no client completed what
 // it went on with.
 func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
-	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed", false: "the process that tried it is gone"} {
+	for expired, want := range map[bool]string{true: "the upstream's hold was neither completed nor renewed",
+		false: "the process that tried it is gone"} {
 		held, policy := &deadLock{}, testPolicy()
 		policy.Park, policy.OnUnknown = &idem.ParkPolicy{Attempts: 1, OnFailure: idem.FailureSkip}, idem.UnknownRetry
 		held.lock.Parked = &idem.Parked{Tries: 1, Trying: true}
@@ -248,7 +260,9 @@ func (readyQueues) Take(context.Context, idem.Scope, func(string) bool) (*idem.T
 func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	parks := readyQueues{scopes: make(chan idem.Scope)}
 	w := New(Options{
-		Guard: guard.New(guard.Options{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int { return 1 }, Policy: func(string) *idem.Policy { return nil },
+		Guard: guard.New(guard.Options{Ledger: &oneLock{}, Base: t.Context()}), Ledger: parks, Running: func() int {
+			return 1
+		}, Policy: func(string) *idem.Policy { return nil },
 	})
 	slot := w.slots.entered()
 	r := &run{w: w, scope: idem.Scope{Workflow: "changed"}, wake: make(chan struct{}, 1)}
@@ -326,7 +340,10 @@ func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {
 		p.Order = &idem.OrderPolicy{OnStale: idem.StaleReject}
 		var ended Event
 		w := New(Options{
-			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held},
+			Running: func() int {
+				return 1
+			},
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(e Event) { ended = e },
 		})
 		for range away {
@@ -334,7 +351,8 @@ func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {
 		}
 		w.begin(w.o.Guard.Resume(held)).run(nil)
 		if ended.What != EventDeadLetter || ended.Code != idem.DecisionStale.Row().Code || !w.slots.seemsAway.Load() {
-			t.Errorf("it ended as %s (%s), and the upstream counts as away: %v", ended.What, ended.Code, w.slots.seemsAway.Load())
+			t.Errorf("it ended as %s (%s), and the upstream counts as away: %v", ended.What, ended.Code,
+				w.slots.seemsAway.Load())
 		}
 	})
 }

@@ -32,12 +32,12 @@ type Ledger interface {
 type Options struct {
 	Ledger  Ledger
 	Service Service
-	// Rule returns the policy and the rule of a route; nil: this process does not have the route, or it
-	// does not ask. Asks reports whether any route does.
+	// Rule returns the policy and the rule of a route; nil: this process does not have the route,
+	// or it does not ask. Asks reports whether any route does.
 	Rule func(route string) (*idem.AskPolicy, *Rule)
 	Asks func() bool
-	// Get asks once; the status is 0 if no whole answer came, and err says why the outcome is unknown.
-	// nil: by HTTP, from Service.
+	// Get asks once; the status is 0 if no whole answer came, and err says why the outcome is
+	// unknown. nil: by HTTP, from Service.
 	Get func(ctx context.Context, rule *Rule, question string) (outcome idem.Outcome, status int, err error)
 	// RequestTimeout bounds each request to the ledger.
 	RequestTimeout time.Duration
@@ -80,7 +80,8 @@ func New(o Options) *Asker {
 		o.Get = newClient(&o.Service).get
 	}
 	return &Asker{
-		o: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{}, asked: map[idem.ExecutionID]bool{},
+		o: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{},
+		asked: map[idem.ExecutionID]bool{},
 	}
 }
 
@@ -171,7 +172,8 @@ func (a *Asker) leave(id idem.ExecutionID) {
 // ask asks once. A process that dies after the last question leaves it without an answer: whatever
 // process sees it next gives it up.
 func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q idem.OpenQuestion) {
-	said := idem.Asked{Outcome: idem.Unknown, URL: q.URL, Times: q.Asked, Detail: "the process that asked last has ended"}
+	said := idem.Asked{Outcome: idem.Unknown, URL: q.URL, Times: q.Asked,
+		Detail: "the process that asked last has ended"}
 	if q.Asked < policy.Attempts {
 		writing, cancel := a.bounded(ctx)
 		mine, err := a.o.Ledger.Begin(writing, &q)

@@ -26,8 +26,8 @@ type Service struct {
 	Connect       time.Duration
 }
 
-// client makes questions. It keeps no connection, for that would occupy a worker of the service, and
-// follows no redirect: an answer counts as it is.
+// client makes questions. It keeps no connection, for that would occupy a worker of the service,
+// and follows no redirect: an answer counts as it is.
 type client struct {
 	service, others *http.Client
 	base            string
@@ -47,8 +47,9 @@ func newClient(s *Service) *client {
 		},
 	}}
 	c.others = &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
-		DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, MaxResponseHeaderBytes: 64 << 10,
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+		MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 	}}
 	return c
 }
@@ -83,7 +84,8 @@ func (c *client) get(ctx context.Context, rule *Rule, question string) (outcome 
 		return idem.Unknown, answer.StatusCode, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
 	if outcome = rule.outcomeOf(answer.StatusCode, body); outcome == idem.Unknown {
-		return outcome, answer.StatusCode, fmt.Errorf("the service answered %d, which is neither ask.executed nor ask.not_executed", answer.StatusCode)
+		return outcome, answer.StatusCode, fmt.Errorf("the service answered %d, which is neither ask.executed nor "+
+			"ask.not_executed", answer.StatusCode)
 	}
 	return outcome, answer.StatusCode, nil
 }

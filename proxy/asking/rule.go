@@ -23,7 +23,8 @@ type Reply struct {
 	Body map[string]string
 }
 
-// outcomeOf returns what an answer says. An answer that fits both descriptions, or none, says nothing.
+// outcomeOf returns what an answer says. An answer that fits both descriptions, or none, says
+// nothing.
 func (r *Rule) outcomeOf(status int, body []byte) idem.Outcome {
 	executed, not := r.Executed.fits(status, body), r.NotExecuted.fits(status, body)
 	switch {

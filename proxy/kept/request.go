@@ -1,4 +1,5 @@
-// Package kept encodes the request of a delivery that outlives its process: the request as it came, and nothing that is known of it.
+// Package kept encodes the request of a delivery that outlives its process: the request as it came,
+// and nothing that is known of it.
 package kept
 
 import (
@@ -9,7 +10,8 @@ import (
 	"time"
 )
 
-// Bounds on a request. They are those of the configuration's limits, and larger bytes were not written by Marshal.
+// Bounds on a request. They are those of the configuration's limits, and larger bytes were not
+// written by Marshal.
 const (
 	maxHead = 1 << 20 // and each trace field, which is a line of a head
 	maxBody = 1 << 30
@@ -22,11 +24,12 @@ const (
 // Magic begins each written request; its last byte is the version.
 const Magic = "HLR\x01"
 
-// headerLen is the magic, the arrival in nanoseconds since 1970, a byte that is 1 if it came over TLS and 0 if not, and the lengths of peer,
-// trace parent, trace state, head and body.
+// headerLen is the magic, the arrival in nanoseconds since 1970, a byte that is 1 if it came over
+// TLS and 0 if not, and the lengths of peer, trace parent, trace state, head and body.
 const headerLen = len(Magic) + 8 + 1 + 5*4
 
-// ErrFormat is returned for bytes that are no request of this version. A newer release may have written them; nothing is guessed.
+// ErrFormat is returned for bytes that are no request of this version. A newer release may have
+// written them; nothing is guessed.
 var ErrFormat = errors.New("not a kept request of this release")
 
 // Request is a delivery as it came. Its zero value is not valid: it has no arrival.
@@ -35,17 +38,20 @@ type Request struct {
 	Head []byte
 	// Body is the body, as received, without its transfer coding. At most 1 GiB.
 	Body []byte
-	// Arrived is when the delivery came, by the clock of the process that took it; stored in nanoseconds, from 1678 to 2262.
+	// Arrived is when the delivery came, by the clock of the process that took it; stored in
+	// nanoseconds, from 1678 to 2262.
 	Arrived time.Time
 	// Peer is the address that it came from. At most 256 bytes; empty: not known.
 	Peer string
 	// TLS: it came over TLS.
 	TLS bool
-	// TraceParent and TraceState are the trace context that the call to the upstream continues. At most 1 MiB each; empty: none.
+	// TraceParent and TraceState are the trace context that the call to the upstream continues. At
+	// most 1 MiB each; empty: none.
 	TraceParent, TraceState string
 }
 
-// Marshal encodes r into new bytes, which the caller owns; r keeps its own. It fails if r is beyond its bounds.
+// Marshal encodes r into new bytes, which the caller owns; r keeps its own. It fails if r is beyond
+// its bounds.
 func (r *Request) Marshal() ([]byte, error) {
 	parts := r.parts()
 	size := headerLen
@@ -74,8 +80,8 @@ func (r *Request) Marshal() ([]byte, error) {
 	return b, nil
 }
 
-// Unmarshal decodes what Marshal wrote, and nothing else: exactly one spelling of each request is read. Head and Body point into b, so b
-// belongs to the request from then on. It returns ErrFormat.
+// Unmarshal decodes what Marshal wrote, and nothing else: exactly one spelling of each request is
+// read. Head and Body point into b, so b belongs to the request from then on. It returns ErrFormat.
 func Unmarshal(b []byte) (*Request, error) {
 	if len(b) < headerLen || string(b[:len(Magic)]) != Magic {
 		return nil, ErrFormat
@@ -103,7 +109,8 @@ func Unmarshal(b []byte) (*Request, error) {
 	}, nil
 }
 
-// parts returns the fields of r in the order in which they are written; partNames and bounds have the same order.
+// parts returns the fields of r in the order in which they are written; partNames and bounds have
+// the same order.
 func (r *Request) parts() [5][]byte {
 	return [...][]byte{[]byte(r.Peer), []byte(r.TraceParent), []byte(r.TraceState), r.Head, r.Body}
 }

@@ -7,17 +7,19 @@ import (
 )
 
 const (
-	// mostGarbage is how much of it may pile up if little is in use. More saves little: a new event makes some 60 KiB.
+	// mostGarbage is how much of it may pile up if little is in use. More saves little: a new event
+	// makes some 60 KiB.
 	mostGarbage = 64 << 20
 	// plainPercent is what Go does by itself: as much garbage as there is in use.
 	plainPercent = 100
 )
 
-// Garbage returns how much garbage may pile up before it is collected; as much as there is in use always may.
+// Garbage returns how much garbage may pile up before it is collected; as much as there is in use
+// always may.
 func (l Limit) Garbage() int64 { return min(mostGarbage, l.Bytes/8) }
 
-// collector sets when the runtime collects. Little is in use in a proxy, so by itself Go would collect many times a second to save unused
-// memory.
+// collector sets when the runtime collects. Little is in use in a proxy, so by itself Go would
+// collect many times a second to save unused memory.
 type collector struct {
 	garbage int64            // bytes; 0: GOGC or the program has set it
 	inUse   func() int64     // bytes, as the last collection found it
@@ -28,7 +30,8 @@ type collector struct {
 
 // newCollector returns nil if GOGC is set in the environment.
 func newCollector(l Limit) *collector {
-	c := &collector{garbage: l.Garbage(), set: debug.SetGCPercent, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	c := &collector{garbage: l.Garbage(), set: debug.SetGCPercent,
+		sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
 	if os.Getenv("GOGC") != "" {
 		c.garbage = 0
 	}
@@ -39,8 +42,8 @@ func newCollector(l Limit) *collector {
 	return c
 }
 
-// tune has to be called now and then. The runtime has the limit as a share of what is in use; setting it stops everything for a moment, so a
-// small change is skipped.
+// tune has to be called now and then. The runtime has the limit as a share of what is in use;
+// setting it stops everything for a moment, so a small change is skipped.
 func (c *collector) tune() {
 	if c.garbage == 0 {
 		return

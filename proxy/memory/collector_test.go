@@ -10,7 +10,9 @@ func TestGarbageMayPileUpToABoundAndAlwaysToWhatIsInUse(t *testing.T) {
 	const mib = 1 << 20
 	var inUse int64
 	var said []int
-	c := &collector{garbage: Limit{Bytes: 1 << 30}.Garbage(), inUse: func() int64 { return inUse }, set: func(percent int) int { said = append(said, percent); return 0 }}
+	c := &collector{garbage: Limit{Bytes: 1 << 30}.Garbage(), inUse: func() int64 {
+		return inUse
+	}, set: func(percent int) int { said = append(said, percent); return 0 }}
 	for _, n := range []int64{0, 16 * mib, 17 * mib, 15 * mib, 32 * mib, 64 * mib, 500 * mib, 16 * mib} {
 		inUse = n
 		c.tune()

@@ -12,7 +12,8 @@ import (
 const (
 	// look is how often the Keeper looks.
 	look = time.Second
-	// quiet is for how long a peak must be over before its memory is given back, so that traffic in waves does not pay for it each time.
+	// quiet is for how long a peak must be over before its memory is given back, so that traffic in
+	// waves does not pay for it each time.
 	quiet = 5 * time.Second
 	// worthwhile is the smallest peak that is given back.
 	worthwhile = 32 << 20
@@ -20,8 +21,9 @@ const (
 	quietLog = time.Minute
 )
 
-// Keeper watches a Budget: it logs when bodies were refused, gives memory back after a peak, and sets how much garbage may pile up. The runtime
-// by itself collects the garbage of a peak only when as much was allocated again, or after two minutes, and returns it to the system slowly.
+// Keeper watches a Budget: it logs when bodies were refused, gives memory back after a peak, and
+// sets how much garbage may pile up. The runtime by itself collects the garbage of a peak only when
+// as much was allocated again, or after two minutes, and returns it to the system slowly.
 type Keeper struct {
 	budget *wire.Budget
 	log    *slog.Logger
@@ -56,7 +58,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// giveBack gives memory back once a peak is over: when at most a quarter of it has been used for a while.
+// giveBack gives memory back once a peak is over: when at most a quarter of it has been used for a
+// while.
 func (k *Keeper) giveBack() {
 	peak := k.budget.Peak()
 	k.high = max(k.high, peak)

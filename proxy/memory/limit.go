@@ -1,7 +1,9 @@
-// Package memory finds how much memory this process may take, and how much of it bodies may; and it gives memory back after a peak.
+// Package memory finds how much memory this process may take, and how much of it bodies may; and it
+// gives memory back after a peak.
 //
-// Words: a Limit is the memory of this process and where that is set; a Keeper watches the wire.Budget of bodies, and gives memory back after a
-// peak. Garbage is memory that is not in use any more and not yet collected.
+// Words: a Limit is the memory of this process and where that is set; a Keeper watches the
+// wire.Budget of bodies, and gives memory back after a peak. Garbage is memory that is not in use
+// any more and not yet collected.
 package memory
 
 import (
@@ -27,8 +29,8 @@ type Limit struct {
 	From  string
 }
 
-// Bodies returns the share of bodies and answers. The rest is for connections, the cache of records, the embedded etcd, and garbage. If other
-// programs share the memory, it is smaller.
+// Bodies returns the share of bodies and answers. The rest is for connections, the cache of
+// records, the embedded etcd, and garbage. If other programs share the memory, it is smaller.
 func (l Limit) Bodies() int64 {
 	if l.From == FromMachine {
 		return l.Bytes / 4
@@ -36,8 +38,9 @@ func (l Limit) Bodies() int64 {
 	return l.Bytes / 2
 }
 
-// Find finds the limit of this process, and sets it in the runtime unless it is set already, so that garbage is collected in time: a cgroup
-// kills what the runtime would have let grow to twice the size of what is in use.
+// Find finds the limit of this process, and sets it in the runtime unless it is set already, so
+// that garbage is collected in time: a cgroup kills what the runtime would have let grow to twice
+// the size of what is in use.
 func Find() Limit {
 	l := choose(debug.SetMemoryLimit(-1), memlimit.FromCgroup, memlimit.FromSystem)
 	if l.From == FromCgroup {
@@ -46,8 +49,8 @@ func Find() Limit {
 	return l
 }
 
-// choose returns the first limit that exists. Of a cgroup's, a tenth is for what the runtime does not count: the program itself, stacks of the
-// kernel, buffers of sockets.
+// choose returns the first limit that exists. Of a cgroup's, a tenth is for what the runtime does
+// not count: the program itself, stacks of the kernel, buffers of sockets.
 func choose(runtime int64, cgroup, machine func() (uint64, error)) Limit {
 	total, err := machine()
 	if err != nil || total == 0 || total > math.MaxInt64 {

@@ -23,10 +23,11 @@ func TestTheLimitIsTheFirstOneThatThereIs(t *testing.T) {
 		from            string
 		bodies          int64
 	}{
-		"GOMEMLIMIT goes before the cgroup":        {400 * mib, is(512 * mib), is(8192 * mib), FromRuntime, 200 * mib},
-		"a cgroup goes before the machine":         {math.MaxInt64, is(1000), is(8192 * mib), FromCgroup, 450},
-		"a cgroup without a limit does not":        {math.MaxInt64, none, is(8192 * mib), FromMachine, 2048 * mib},
-		"nor does one that is above the machine":   {math.MaxInt64, is(math.MaxInt64 - 4095), is(8192 * mib), FromMachine, 2048 * mib},
+		"GOMEMLIMIT goes before the cgroup": {400 * mib, is(512 * mib), is(8192 * mib), FromRuntime, 200 * mib},
+		"a cgroup goes before the machine":  {math.MaxInt64, is(1000), is(8192 * mib), FromCgroup, 450},
+		"a cgroup without a limit does not": {math.MaxInt64, none, is(8192 * mib), FromMachine, 2048 * mib},
+		"nor does one that is above the machine": {math.MaxInt64, is(math.MaxInt64 - 4095), is(8192 * mib),
+			FromMachine, 2048 * mib},
 		"a machine that does not tell has 2 GiB":   {math.MaxInt64, none, none, FromMachine, 512 * mib},
 		"and a cgroup bounds it where it is small": {math.MaxInt64, is(1000), none, FromCgroup, 450},
 	} {

@@ -41,7 +41,8 @@ func listening(t *testing.T) net.Listener {
 func TestAnAcceptThatLacksSomethingIsTriedAgain(t *testing.T) {
 	inner := listening(t)
 	for _, errno := range []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM, syscall.EPROTO, syscall.ENETDOWN, syscall.EHOSTUNREACH,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM,
+		syscall.EPROTO, syscall.ENETDOWN, syscall.EHOSTUNREACH,
 	} {
 		l := NewListener(&failing{Listener: inner, errs: []error{accept4(errno), accept4(errno)}}, ListenerOptions{})
 		_ = dial(t, inner.Addr().String())
@@ -63,7 +64,8 @@ func TestAnAcceptThatLacksSomethingIsTriedAgain(t *testing.T) {
 }
 
 func TestAListenerThatIsNoneEnds(t *testing.T) {
-	for _, err := range []error{net.ErrClosed, accept4(syscall.EBADF), accept4(syscall.EINVAL), accept4(syscall.ENOTSOCK), io.EOF} {
+	for _, err := range []error{net.ErrClosed, accept4(syscall.EBADF), accept4(syscall.EINVAL),
+		accept4(syscall.ENOTSOCK), io.EOF} {
 		l := NewListener(&failing{Listener: listening(t), errs: []error{err}}, ListenerOptions{})
 		if _, got := l.Accept(); !errors.Is(got, err) {
 			t.Errorf("%v for %v", got, err)

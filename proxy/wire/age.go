@@ -2,20 +2,22 @@ package wire
 
 import "time"
 
-// A connection that is kept may occupy a worker of the service (Apache's prefork, servers with a thread for each connection), which others wait for.
-// So it is given up while it is young: after a tenth of a second it has saved nearly all that it can save.
+// A connection that is kept may occupy a worker of the service (Apache's prefork, servers with a
+// thread for each connection), which others wait for. So it is given up while it is young: after a
+// tenth of a second it has saved nearly all that it can save.
 const (
 	// shortestLife is how long a connection takes requests at least.
 	shortestLife = 100 * time.Millisecond
 	// longestLife is the most, where connections are expensive, or many.
 	longestLife = time.Second
-	// slowAnswer is how long an exchange takes at least that is not worth a kept connection, and slowShare how many times the connect and handshake.
+	// slowAnswer is how long an exchange takes at least that is not worth a kept connection, and
+	// slowShare how many times the connect and handshake.
 	slowAnswer = 20 * time.Millisecond
 	slowShare  = 50
 	// setupShare is how many times its connect and handshake a connection lives.
 	setupShare = 20
-	// retireApart is the least time on average between two connections that are closed before longestLife. The side that closes keeps the port for
-	// a minute, and has some 28 000.
+	// retireApart is the least time on average between two connections that are closed before
+	// longestLife. The side that closes keeps the port for a minute, and has some 28 000.
 	retireApart = 4 * time.Millisecond
 	// retireAtOnce is for how many that need not be: more than a small service has workers.
 	retireAtOnce = 32
@@ -23,10 +25,12 @@ const (
 	sweepEvery = 50 * time.Millisecond
 )
 
-// isSlow reports whether an exchange over c took so long that a new connection costs next to nothing.
+// isSlow reports whether an exchange over c took so long that a new connection costs next to
+// nothing.
 func (c *conn) isSlow(took time.Duration) bool { return took > max(slowAnswer, slowShare*c.setup) }
 
-// retires reports whether c is too old for another request, and counts on its close then. u.mu is held.
+// retires reports whether c is too old for another request, and counts on its close then. u.mu is
+// held.
 func (u *Upstream) retires(c *conn, now time.Time) bool {
 	age := now.Sub(c.made)
 	if u.o.MaxAge > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Answer is what the upstream answered. The zero value is ready; one that is used again keeps its memory. Everything in
-// it belongs to it and is valid until the next exchange into it.
+// Answer is what the upstream answered. The zero value is ready; one that is used again keeps its
+// memory. Everything in it belongs to it and is valid until the next exchange into it.
 type Answer struct {
 	Status int
 	Reason []byte  // as received, may be empty
@@ -15,8 +15,9 @@ type Answer struct {
 	Whole  bool    // the body was read to its true end
 	Length int64   // bytes of the body as declared, of a HEAD answer too; -1 where only its end will tell
 
-	// Memory pays for what is read into memory here: Body, and the part of a request's body that Stream reads before it sends it. It is the
-	// caller's, and stays when the Answer is used again. Nil: there is no bound.
+	// Memory pays for what is read into memory here: Body, and the part of a request's body that
+	// Stream reads before it sends it. It is the caller's, and stays when the Answer is used again.
+	// Nil: there is no bound.
 	Memory *Account
 
 	// Over is when the exchange was over whose connection is used again; zero for another one.
@@ -26,11 +27,12 @@ type Answer struct {
 	Rest *Rest
 	// Evidence is how far the exchange had come when Send, Stream or Upgrade returned.
 	Evidence Evidence
-	// Resent reports that a connection turned out to be dead and the request, of which the peer provably had no byte,
-	// went out on a second one.
+	// Resent reports that a connection turned out to be dead and the request, of which the peer
+	// provably had no byte, went out on a second one.
 	Resent bool
-	// RequestPending reports (of Stream) that the answer began before the sender's body had been read to its end. The
-	// sender's connection is then in the middle of a message: close it behind the answer.
+	// RequestPending reports (of Stream) that the answer began before the sender's body had been
+	// read to its end. The sender's connection is then in the middle of a message: close it behind
+	// the answer.
 	RequestPending bool
 
 	head []byte // status line and header as received
@@ -42,14 +44,16 @@ type Answer struct {
 }
 
 func (a *Answer) reset() {
-	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0], Memory: a.Memory, exchange: a.exchange}
+	*a = Answer{Fields: a.Fields[:0], Body: a.Body[:0], head: a.head[:0], ends: a.ends[:0], gathered: a.gathered[:0],
+		Memory: a.Memory, exchange: a.exchange}
 }
 
 // Room returns how many bytes of memory a keeps for its next use.
 func (a *Answer) Room() int { return max(cap(a.Body), cap(a.gathered)) }
 
-// EndToEnd appends the fields that are for the sender to dst: all but the hop-by-hop ones, those that Connection lists,
-// and the framing (Content-Length, Transfer-Encoding). Their slices belong to a.
+// EndToEnd appends the fields that are for the sender to dst: all but the hop-by-hop ones, those
+// that Connection lists, and the framing (Content-Length, Transfer-Encoding). Their slices belong
+// to a.
 func (a *Answer) EndToEnd(dst []Field) []Field {
 	for _, f := range a.Fields {
 		if !isHopByHop(f.Name) && !a.lists(f.Name) {
@@ -75,5 +79,6 @@ func (a *Answer) lists(name []byte) bool {
 	return false
 }
 
-// Get returns the value of the first field of that name, which is given in lower case; nil without one.
+// Get returns the value of the first field of that name, which is given in lower case; nil without
+// one.
 func (a *Answer) Get(name string) []byte { return get(a.Fields, name) }

@@ -23,7 +23,8 @@ func BenchmarkHead(b *testing.B) {
 	}
 	var head Head
 	var dst []byte
-	o := HeadOptions{Length: 1024, ForwardedFor: []byte("198.51.100.7"), ForwardedProto: []byte("https"), Extra: []byte("Hooklock-Attempt: 1\r\n")}
+	o := HeadOptions{Length: 1024, ForwardedFor: []byte("198.51.100.7"), ForwardedProto: []byte("https"),
+		Extra: []byte("Hooklock-Attempt: 1\r\n")}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := ParseHead(&h, &head); err != nil {

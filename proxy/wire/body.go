@@ -27,16 +27,19 @@ type RequestBody struct {
 	Reader io.Reader
 	// Length is the declared length, -1 for chunks.
 	Length int64
-	// Interrupt makes a blocked Read of Reader return soon, and spoils the sender's connection. Stream calls it at most
-	// once, when the answer ended or failed before the body did. Nil: Stream waits for Reader.
+	// Interrupt makes a blocked Read of Reader return soon, and spoils the sender's connection.
+	// Stream calls it at most once, when the answer ended or failed before the body did. Nil:
+	// Stream waits for Reader.
 	Interrupt func()
 }
 
-// BodyOf returns the body of a request, nil if it has none. The server must have StreamRequestBody set and serve a
-// Listener of this package. It is valid until the handler has returned and the response was written.
+// BodyOf returns the body of a request, nil if it has none. The server must have StreamRequestBody
+// set and serve a Listener of this package. It is valid until the handler has returned and the
+// response was written.
 //
-// fasthttp v1.78 itself takes the end of the connection for the end of the body in the middle of a declared length, and calls chunks that were cut
-// malformed where that was inside of a chunk's size or behind the last one; the Reader gives io.ErrUnexpectedEOF, or why the connection failed.
+// fasthttp v1.78 itself takes the end of the connection for the end of the body in the middle of a
+// declared length, and calls chunks that were cut malformed where that was inside of a chunk's size
+// or behind the last one; the Reader gives io.ErrUnexpectedEOF, or why the connection failed.
 func BodyOf(ctx *fasthttp.RequestCtx) *RequestBody {
 	declared := ctx.Request.Header.ContentLength() // -1 chunked
 	stream := ctx.RequestBodyStream()
@@ -72,7 +75,8 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 			err = io.ErrUnexpectedEOF
 		}
 	case b.from != nil:
-		// fasthttp reads no further than the last chunk, so where a read of the connection failed the body had no end.
+		// fasthttp reads no further than the last chunk, so where a read of the connection failed
+		// the body had no end.
 		if failed := b.from.failure(); failed != nil {
 			err = unexpected(failed)
 		}
@@ -80,11 +84,13 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadBody reads the whole body of a request into dst[:0] and returns it, at most max bytes, which memory pays for. It has the needs of
-// BodyOf; without StreamRequestBody fasthttp would allocate the declared length before a byte of it came.
+// ReadBody reads the whole body of a request into dst[:0] and returns it, at most max bytes, which
+// memory pays for. It has the needs of BodyOf; without StreamRequestBody fasthttp would allocate
+// the declared length before a byte of it came.
 //
-// The error is one of those above or ErrMemory, with the cause behind it. After any error the connection is in the middle of a
-// message: close it behind the answer (LingerOnClose lets the sender read that).
+// The error is one of those above or ErrMemory, with the cause behind it. After any error the
+// connection is in the middle of a message: close it behind the answer (LingerOnClose lets the
+// sender read that).
 func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int, memory *Account) ([]byte, error) {
 	dst = dst[:0]
 	body := BodyOf(ctx)
@@ -104,7 +110,8 @@ func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int, memory *Account) ([
 	return dst, err
 }
 
-// gather reads the body behind what is in dst, until its end or until more than max bytes of it came. memory pays for what dst grows by.
+// gather reads the body behind what is in dst, until its end or until more than max bytes of it
+// came. memory pays for what dst grows by.
 func (b *RequestBody) gather(dst []byte, max int, memory *Account) (got []byte, whole bool, err error) {
 	start := len(dst)
 	for {

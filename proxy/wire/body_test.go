@@ -64,8 +64,10 @@ func TestReadsABodyToItsTrueEndAndNoFurther(t *testing.T) {
 		{"long, cut", start + "Content-Length: 20001\r\n\r\n" + long, 30000, true, long, ErrBodyTruncated},
 		{"chunks", chunks + "5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n", 10, false, ten, nil},
 		{"chunks, and the sender's end", chunks + "5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n", 10, true, ten, nil},
-		{"chunks and trailers, and the sender's end", chunks + "a\r\n0123456789\r\n0\r\nX: 1\r\n\r\n", 10, true, ten, nil},
-		{"chunks over the limit", chunks + "5\r\n01234\r\n6\r\n56789x\r\n0\r\n\r\n", 10, false, ten + "x", ErrBodyTooLarge},
+		{"chunks and trailers, and the sender's end", chunks + "a\r\n0123456789\r\n0\r\nX: 1\r\n\r\n", 10, true, ten,
+			nil},
+		{"chunks over the limit", chunks + "5\r\n01234\r\n6\r\n56789x\r\n0\r\n\r\n", 10, false, ten + "x",
+			ErrBodyTooLarge},
 		{"chunks cut between two", chunks + "5\r\n01234\r\n", 10, true, "01234", ErrBodyTruncated},
 		{"chunks cut before the first", chunks, 10, true, "", ErrBodyTruncated},
 		{"chunks cut in data", chunks + "5\r\n012", 10, true, "012", ErrBodyTruncated},
@@ -104,7 +106,8 @@ func TestABodyThatDoesNotComeInTimeIsSlow(t *testing.T) {
 	}
 }
 
-// TestADeclaredLengthIsNotAllocated: 64 senders declare 1 GiB each and send one byte more than fasthttp reads ahead.
+// TestADeclaredLengthIsNotAllocated: 64 senders declare 1 GiB each and send one byte more than
+// fasthttp reads ahead.
 func TestADeclaredLengthIsNotAllocated(t *testing.T) {
 	const senders = 64
 	var reading, stop sync.WaitGroup

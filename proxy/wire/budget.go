@@ -8,12 +8,12 @@ import (
 // ErrMemory says that a Budget has no room for a body.
 var ErrMemory = errors.New("the memory for bodies is used up")
 
-// smallAccount is what an Account may hold and still take from the last quarter of its Budget, so that a flood of large bodies leaves room for
-// small ones, as most deliveries are.
+// smallAccount is what an Account may hold and still take from the last quarter of its Budget, so
+// that a flood of large bodies leaves room for small ones, as most deliveries are.
 const smallAccount = 64 << 10
 
-// Budget bounds the bytes that all bodies and answers of a process take in memory at one time. Safe for concurrent use; a nil Budget has
-// no bound.
+// Budget bounds the bytes that all bodies and answers of a process take in memory at one time. Safe
+// for concurrent use; a nil Budget has no bound.
 type Budget struct {
 	limit   atomic.Int64
 	used    atomic.Int64
@@ -67,8 +67,8 @@ func (b *Budget) add(n int64) int64 {
 	}
 }
 
-// Account is what one delivery holds of a Budget. It counts the capacity of buffers, and not what is in them. The zero value has no
-// bound. It has one user at a time.
+// Account is what one delivery holds of a Budget. It counts the capacity of buffers, and not what
+// is in them. The zero value has no bound. It has one user at a time.
 type Account struct {
 	budget *Budget
 	held   int64
@@ -115,8 +115,9 @@ func (a *Account) Close() {
 	}
 }
 
-// grow makes room in b for at least one byte, if there is any. Memory follows what arrived: it doubles, and the declared size (where not
-// negative) or the bound only ever makes the step smaller.
+// grow makes room in b for at least one byte, if there is any. Memory follows what arrived: it
+// doubles, and the declared size (where not negative) or the bound only ever makes the step
+// smaller.
 func (a *Account) grow(b []byte, declared, bound int64) ([]byte, error) {
 	size := max(2*int64(cap(b)), firstGrowth)
 	if declared > int64(len(b)) {

@@ -167,9 +167,10 @@ func TestAPaceCountsOnlyTheTimeThatWasWaited(t *testing.T) {
 // TestASenderThatDoesNotReadIsCut: however small the pieces are that it could have taken.
 func TestASenderThatDoesNotReadIsCut(t *testing.T) {
 	closed := make(chan struct{})
-	d := openDoor(t, ListenerOptions{WritePace: Pace{Bytes: 64 << 10, Time: 50 * time.Millisecond}}, func(ctx *fasthttp.RequestCtx) {
-		ctx.SetBodyStream(&endless{closed: closed}, -1)
-	})
+	d := openDoor(t, ListenerOptions{WritePace: Pace{Bytes: 64 << 10, Time: 50 * time.Millisecond}},
+		func(ctx *fasthttp.RequestCtx) {
+			ctx.SetBodyStream(&endless{closed: closed}, -1)
+		})
 	c, err := net.Dial("tcp", d.Addr)
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,14 @@ import (
 // past is a deadline that wakes every blocked Read and Write.
 var past = time.Unix(1, 0)
 
-// Call is the life of one exchange, owned by its caller: a cancel ends it, and so does the end of its time. Nothing else does, so an
-// exchange needs no context. The zero value is ready for Begin; one that is used again keeps its timer.
+// Call is the life of one exchange, owned by its caller: a cancel ends it, and so does the end of
+// its time. Nothing else does, so an exchange needs no context. The zero value is ready for Begin;
+// one that is used again keeps its timer.
 //
-// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a deadline in the past, which wakes the goroutine that reads or
-// writes and never closes a descriptor that another connection may own by now. A connection that was detached uncancelled is clean and may be pooled.
+// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a
+// deadline in the past, which wakes the goroutine that reads or writes and never closes a
+// descriptor that another connection may own by now. A connection that was detached uncancelled is
+// clean and may be pooled.
 type Call struct {
 	// Late is the cause of a call whose time was over.
 	Late error
@@ -27,8 +30,8 @@ type Call struct {
 	late      bool // the cause is that time was over
 	began     time.Time
 
-	// The timer looks at until when it fires, and is not stopped by what ends before: most calls end long before their time, and the one timer
-	// serves all that follow.
+	// The timer looks at until when it fires, and is not stopped by what ends before: most calls
+	// end long before their time, and the one timer serves all that follow.
 	timer *time.Timer
 	until time.Time // zero: the call has no time limit
 	rings time.Time // when the timer fires; zero: it does not
@@ -128,7 +131,8 @@ func (x *Call) Cause() error {
 	return x.cause
 }
 
-// End lets go of what the call follows. Its exchange is over; nothing reaches it any more when End has returned, and it may begin again.
+// End lets go of what the call follows. Its exchange is over; nothing reaches it any more when End
+// has returned, and it may begin again.
 func (x *Call) End() {
 	if x.stop != nil && x.stop() {
 		x.ran.Done()
@@ -138,7 +142,8 @@ func (x *Call) End() {
 	x.Pause()
 }
 
-// halt wakes the goroutines that read or write for the call, without a cause. The connection cannot be used any more.
+// halt wakes the goroutines that read or write for the call, without a cause. The connection cannot
+// be used any more.
 func (x *Call) halt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -177,7 +182,8 @@ func (x *Call) dialling() (context.Context, context.CancelFunc) {
 	}
 }
 
-// attach gives the connection to the call; the error is the cause of a call that was cancelled before.
+// attach gives the connection to the call; the error is the cause of a call that was cancelled
+// before.
 func (x *Call) attach(c net.Conn) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,7 +193,8 @@ func (x *Call) attach(c net.Conn) error {
 	return x.cause
 }
 
-// detach takes the connection back: no cancel reaches it any more. The error is the cause if one reached it before.
+// detach takes the connection back: no cancel reaches it any more. The error is the cause if one
+// reached it before.
 func (x *Call) detach() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -195,7 +202,8 @@ func (x *Call) detach() error {
 	return x.cause
 }
 
-// guard lets a cancel interrupt the reader of the sender's body, until guard(nil). The error is the cause of a call that was cancelled before.
+// guard lets a cancel interrupt the reader of the sender's body, until guard(nil). The error is the
+// cause of a call that was cancelled before.
 func (x *Call) guard(interrupt func()) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -23,7 +23,10 @@ func TestADeadlineEndsTheCallAndSaysHowFarItCame(t *testing.T) {
 		evidence   Evidence
 	}{
 		{"silent after the request", "body", func(c *wiretest.Conn) { _, _ = c.ReadRequest() }, BodyWritten},
-		{"silent in the header", "body", func(c *wiretest.Conn) { _, _ = c.ReadRequest(); _ = c.Say("HTTP/1.1 200 OK\r\n") }, AnswerBegun},
+		{"silent in the header", "body", func(c *wiretest.Conn) {
+			_, _ = c.ReadRequest()
+			_ = c.Say("HTTP/1.1 200 OK\r\n")
+		}, AnswerBegun},
 		{"silent in the body", "body", func(c *wiretest.Conn) {
 			_, _ = c.ReadRequest()
 			_ = c.Say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
@@ -43,7 +46,8 @@ func TestADeadlineEndsTheCallAndSaysHowFarItCame(t *testing.T) {
 				up = wiretest.Serve(t, func(c *wiretest.Conn) { <-ended })
 			}
 			u := pool(t, up)
-			head, body := []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(tt.body))+"\r\n\r\n"), []byte(tt.body)
+			head, body := []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(tt.body))+"\r\n\r\n"),
+				[]byte(tt.body)
 			why := errors.New("max_duration is over")
 			ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, why)
 			defer cancel()
@@ -98,7 +102,8 @@ func TestSaysThatNothingWasSentWhereNothingListens(t *testing.T) {
 }
 
 func TestAConnectTimeoutSaysWhatItWaitedFor(t *testing.T) {
-	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) }) // it accepts, and TLS never answers
+	// it accepts, and TLS never answers
+	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) })
 	_, client := wiretest.Certify(t)
 	silent := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -121,7 +126,8 @@ func TestAConnectTimeoutSaysWhatItWaitedFor(t *testing.T) {
 			if serr := wantSent(t, err, NotDialled); !serr.Timeout || serr.Sent() {
 				t.Errorf("error is %v", err)
 			}
-			if text := err.Error(); !strings.Contains(text, "connect_timeout") || !strings.Contains(text, c.waits) || strings.Contains(text, "\n") {
+			if text := err.Error(); !strings.Contains(text, "connect_timeout") || !strings.Contains(text, c.waits) ||
+				strings.Contains(text, "\n") {
 				t.Errorf("it says %q", text)
 			}
 		})
@@ -142,14 +148,16 @@ func TestReadsAnAnswerThatComesBeforeTheBodyIsWritten(t *testing.T) {
 		u := pool(t, up)
 		body := make([]byte, 16<<20)
 		var ans Answer
-		err := u.Send(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"), body, true, &ans)
+		err := u.Send(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"),
+			body, true, &ans)
 		if err != nil || ans.Status != 413 || string(ans.Body) != "no" || ans.Evidence != AnswerWhole {
 			t.Errorf("%v, %+v", err, ans)
 		}
 	}
 }
 
-// TestAStormOfCancelsLeaksNothing: whatever is cancelled when, an answer belongs to its request, and nothing runs on.
+// TestAStormOfCancelsLeaksNothing: whatever is cancelled when, an answer belongs to its request,
+// and nothing runs on.
 func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		for {
@@ -200,7 +208,8 @@ func TestAStormOfCancelsLeaksNothing(t *testing.T) {
 	}
 }
 
-// TestATimerOfAnEarlierExchangeEndsNoLaterOne: one timer serves all exchanges of a call, and is not stopped between them.
+// TestATimerOfAnEarlierExchangeEndsNoLaterOne: one timer serves all exchanges of a call, and is not
+// stopped between them.
 func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := errors.New("time was over")
@@ -233,7 +242,8 @@ func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 	})
 }
 
-// TestNoLaterCallReachesTheSenderOfAnEarlierOne: the Interrupt of a body is over with its call, also where the body was not read to its end.
+// TestNoLaterCallReachesTheSenderOfAnEarlierOne: the Interrupt of a body is over with its call,
+// also where the body was not read to its end.
 func TestNoLaterCallReachesTheSenderOfAnEarlierOne(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		answered := make(chan struct{})
@@ -252,7 +262,8 @@ func TestNoLaterCallReachesTheSenderOfAnEarlierOne(t *testing.T) {
 		if cancelled {
 			x.Cancel(errors.New("of the earlier call"))
 		}
-		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(1<<40)+"\r\n\r\n"), body, false, &ans)
+		err := u.Stream(x, []byte("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(1<<40)+"\r\n\r\n"), body, false,
+			&ans)
 		close(answered)
 		if err == nil {
 			<-ans.exchange.pump.done

@@ -46,12 +46,14 @@ type conn struct {
 		ok    bool
 	}
 	readInfo func(fd uintptr)
-	// ahead is by how much the kernel's count of acknowledged bytes is ahead of c.wrote, because it counts the SYN, too; -1: not known yet.
+	// ahead is by how much the kernel's count of acknowledged bytes is ahead of c.wrote, because it
+	// counts the SYN, too; -1: not known yet.
 	ahead int64
 }
 
-// socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records, so zero means that
-// not even a part of a record went out. It also follows the records that come in, of which TLS may hold a part.
+// socket counts what the kernel took and notes the peer's FIN. Under TLS it sits below the records,
+// so zero means that not even a part of a record went out. It also follows the records that come
+// in, of which TLS may hold a part.
 type socket struct {
 	net.Conn
 	n      int64
@@ -93,7 +95,8 @@ func (s *socket) follow(p []byte) {
 // inRecord reports whether a record has begun to come in, and not ended.
 func (s *socket) inRecord() bool { return s.left > 0 || len(s.header) > 0 }
 
-// plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between two records.
+// plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between
+// two records.
 type plaintext struct{ c *conn }
 
 func (p plaintext) Read(b []byte) (int, error) {
@@ -124,7 +127,8 @@ func (c *conn) wrap(config *tls.Config) {
 	c.br.Reset(plaintext{c})
 }
 
-// write sends head and body with one system call where it can, and counts in c.wrote how many bytes the kernel took.
+// write sends head and body with one system call where it can, and counts in c.wrote how many bytes
+// the kernel took.
 func (c *conn) write(head, body []byte) (err error) {
 	switch {
 	case c.tls != nil && len(body) > 0 && len(head)+len(body) <= oneRecord:
@@ -147,8 +151,8 @@ func (c *conn) write(head, body []byte) (err error) {
 	return err
 }
 
-// quiet reports whether an idle connection is fit for use: no FIN, no error, and no unrequested byte, which
-// would become the answer to the next request.
+// quiet reports whether an idle connection is fit for use: no FIN, no error, and no unrequested
+// byte, which would become the answer to the next request.
 func (c *conn) quiet() bool {
 	if c.br.Buffered() > 0 || c.fd == nil {
 		return false
@@ -175,7 +179,8 @@ func (c *conn) doLook(fd uintptr) {
 	}
 }
 
-// quietTLS finds what TLS already took from the socket, where no poll can see it: plaintext, or a part of a record.
+// quietTLS finds what TLS already took from the socket, where no poll can see it: plaintext, or a
+// part of a record.
 func (c *conn) quietTLS() bool {
 	if c.tls.SetReadDeadline(past) != nil {
 		return false
@@ -190,9 +195,9 @@ func (c *conn) quietTLS() bool {
 	return c.tls.SetReadDeadline(time.Time{}) == nil
 }
 
-// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged.
-// False where the kernel does not count: the counter must cover what was written and answered before, or it proves
-// nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
+// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged. False where
+// the kernel does not count: the counter must cover what was written and answered before, or it
+// proves nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
 func (c *conn) acked(atLeast int64) (bytes uint64, ok bool) {
 	if !c.tcp || c.fd == nil {
 		return 0, false
@@ -204,7 +209,8 @@ func (c *conn) acked(atLeast int64) (bytes uint64, ok bool) {
 	return c.info.acked, true
 }
 
-// count compares the kernel's count with ours, when the answer to all that was written is there. Once is enough.
+// count compares the kernel's count with ours, when the answer to all that was written is there.
+// Once is enough.
 func (c *conn) count() {
 	if c.ahead >= 0 {
 		return
@@ -214,7 +220,8 @@ func (c *conn) count() {
 	}
 }
 
-// counted returns the result of acked for an idle connection that has written so many bytes and got its answers; false if it is not known.
+// counted returns the result of acked for an idle connection that has written so many bytes and got
+// its answers; false if it is not known.
 func (c *conn) counted(wrote int64) (acked uint64, ok bool) {
 	return uint64(wrote + c.ahead), c.ahead >= 0 //nolint:gosec // of no use where it is negative
 }
@@ -223,13 +230,14 @@ func (c *conn) doReadInfo(fd uintptr) {
 	c.info.acked, _, c.info.ok = tcpInfo(int(fd))
 }
 
-// finFirst reports whether err says that the peer's FIN came before anything else. ECONNRESET never does: a reset may
-// follow a request that was read.
+// finFirst reports whether err says that the peer's FIN came before anything else. ECONNRESET never
+// does: a reset may follow a request that was read.
 func finFirst(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
-// finBehind reports whether the peer's FIN follows its close_notify at once. A reset does not take a FIN back that has come.
+// finBehind reports whether the peer's FIN follows its close_notify at once. A reset does not take
+// a FIN back that has come.
 func (c *conn) finBehind() bool {
 	if c.raw.SetReadDeadline(time.Now().Add(readableWait)) != nil {
 		return false

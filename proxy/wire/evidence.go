@@ -2,7 +2,8 @@ package wire
 
 import "fmt"
 
-// Evidence says how far an exchange with the upstream came. The values are ordered: each one includes those before it.
+// Evidence says how far an exchange with the upstream came. The values are ordered: each one
+// includes those before it.
 type Evidence uint8
 
 // What is known, from nothing to everything.
@@ -34,7 +35,8 @@ func (e Evidence) String() string {
 	return fmt.Sprintf("evidence %d", uint8(e))
 }
 
-// Sent reports whether the upstream may have any byte of the request. False is a proof, true is only a possibility.
+// Sent reports whether the upstream may have any byte of the request. False is a proof, true is
+// only a possibility.
 func (e Evidence) Sent() bool { return e >= HeadWritten }
 
 // SendError is the error of an exchange that did not end with a whole answer.

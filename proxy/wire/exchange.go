@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// longBody is what fits into the kernel's buffers although the peer does not read. A longer body is written beside the
-// reading, because an upstream may answer, and wait, before it has read all.
+// longBody is what fits into the kernel's buffers although the peer does not read. A longer body is
+// written beside the reading, because an upstream may answer, and wait, before it has read all.
 const longBody = 64 << 10
 
 // lateAnswer bounds the wait for an answer after the request could not be written whole.
@@ -47,9 +47,11 @@ func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 	return e
 }
 
-// open brings the exchange to the point where the answer's head was read. After an error everything is closed.
+// open brings the exchange to the point where the answer's head was read. After an error everything
+// is closed.
 func (e *exchange) open() error {
-	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that may be dead.
+	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that
+	// may be dead.
 	fresh := e.fresh || e.source != nil || e.upgrade
 	for {
 		c, reused, err := e.u.get(e.Call, fresh)
@@ -91,8 +93,9 @@ func (e *exchange) failed(err error) *SendError {
 	return &SendError{Evidence: e.evidence, Timeout: timeout, Err: err}
 }
 
-// attempt sends the request over e.c and reads the answer's head. Again is true only where a reused connection failed and
-// the peer provably had no byte of the request; after any error the connection is closed.
+// attempt sends the request over e.c and reads the answer's head. Again is true only where a reused
+// connection failed and the peer provably had no byte of the request; after any error the
+// connection is closed.
 func (e *exchange) attempt(reused bool) (again bool, err error) {
 	c := e.c
 	e.reused = reused
@@ -138,8 +141,8 @@ type mark struct {
 	counted bool   // acked means something
 }
 
-// judge says how far a request came that got not one byte of an answer. That the peer had none of it is proven in two
-// ways only:
+// judge says how far a request came that got not one byte of an answer. That the peer had none of
+// it is proven in two ways only:
 //
 //   - nothing was handed to the kernel; or
 //   - over TCP, on a connection that has worked before, the peer's FIN came first and its kernel has acknowledged nothing
@@ -199,8 +202,8 @@ func (e *exchange) write() error {
 	return nil
 }
 
-// readHead reads the answer's head. An upstream that refuses a body may answer and close before it was written whole, so
-// a failed write is not the end.
+// readHead reads the answer's head. An upstream that refuses a body may answer and close before it
+// was written whole, so a failed write is not the end.
 func (e *exchange) readHead(werr error) error {
 	if werr != nil {
 		e.limitRead(time.Now().Add(lateAnswer))
@@ -236,8 +239,8 @@ func (e *exchange) checkSwitch() error {
 	return nil
 }
 
-// finish ends the exchange. A connection is used again only if the answer was whole, the request too, nothing came behind it or may still come,
-// and no cancel reached it.
+// finish ends the exchange. A connection is used again only if the answer was whole, the request
+// too, nothing came behind it or may still come, and no cancel reached it.
 func (e *exchange) finish(whole bool) {
 	clean := e.settle(whole)
 	if e.detach() != nil || !whole || !clean {
@@ -303,7 +306,8 @@ func (e *exchange) readBody() error {
 	}
 }
 
-// wholeAnswer ends the exchange behind its answer. Its error is that of an answer which says nothing of the request.
+// wholeAnswer ends the exchange behind its answer. Its error is that of an answer which says
+// nothing of the request.
 func (e *exchange) wholeAnswer() error {
 	e.evidence = AnswerWhole
 	e.ans.RequestPending = e.pending()
@@ -326,16 +330,18 @@ func (e *exchange) handOver() {
 // pending reports whether the sender's body was not yet read to its end.
 func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load() }
 
-// Send makes one exchange: it writes head and body, and reads the answer into ans, at most MaxResponseBody bytes of its body; for what is
-// longer, or finds no room in ans.Memory, there is ans.Rest. Both slices are only read, and not after Send has returned and ans.Rest was
-// closed.
+// Send makes one exchange: it writes head and body, and reads the answer into ans, at most
+// MaxResponseBody bytes of its body; for what is longer, or finds no room in ans.Memory, there is
+// ans.Rest. Both slices are only read, and not after Send has returned and ans.Rest was closed.
 //
-// keep is what Reuses returned for the body; without it the connection is a new one, and ends behind the answer. A whole answer that a parser may
-// have given to something else than the request is an error, too: a *ParserError.
+// keep is what Reuses returned for the body; without it the connection is a new one, and ends
+// behind the answer. A whole answer that a parser may have given to something else than the request
+// is an error, too: a *ParserError.
 //
-// It is one attempt. The request goes out a second time only if it met an idle connection that was dead, and the peer provably had no byte of
-// it. When x ends, the exchange ends at once and its connection is closed; x governs ans.Rest, too. The error is a *SendError, which says how
-// far the exchange came; the content of ans is then of no use, but for Evidence.
+// It is one attempt. The request goes out a second time only if it met an idle connection that was
+// dead, and the peer provably had no byte of it. When x ends, the exchange ends at once and its
+// connection is closed; x governs ans.Rest, too. The error is a *SendError, which says how far the
+// exchange came; the content of ans is then of no use, but for Evidence.
 func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
 	e.body, e.fresh, e.last, e.event = body, !keep, !keep, true

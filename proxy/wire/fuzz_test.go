@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// FuzzHead: whatever fasthttp and ParseHead accept is, as it goes to the upstream, exactly one request for net/http, with
-// the same framing and no more header lines than were kept.
+// FuzzHead: whatever fasthttp and ParseHead accept is, as it goes to the upstream, exactly one
+// request for net/http, with the same framing and no more header lines than were kept.
 func FuzzHead(f *testing.F) {
 	for _, v := range vectors {
 		f.Add([]byte(v.raw))
@@ -30,7 +30,8 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		for _, streamed := range []bool{false, true} {
-			o := HeadOptions{Length: 5, Streamed: streamed, Upgrade: true, Host: []byte("given"), ForwardedFor: []byte("9.9.9.9")}
+			o := HeadOptions{Length: 5, Streamed: streamed, Upgrade: true, Host: []byte("given"),
+				ForwardedFor: []byte("9.9.9.9")}
 			checkOneRequest(t, &head, o)
 		}
 	})
@@ -85,7 +86,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// FuzzAnswer: the parser never panics, and where net/http accepts an answer, too, both read the same.
+// FuzzAnswer: the parser never panics, and where net/http accepts an answer, too, both read the
+// same.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
 		okAnswer, switching, refusal,
@@ -148,14 +150,16 @@ func parseAnswer(raw []byte, isHead bool) (int, []byte, error) {
 	return ans.Status, body, err
 }
 
-// FuzzStrict: however the bytes are cut, the same ones are let through; and of what is, net/http and fasthttp find the same ends of requests.
+// FuzzStrict: however the bytes are cut, the same ones are let through; and of what is, net/http
+// and fasthttp find the same ends of requests.
 func FuzzStrict(f *testing.F) {
 	for _, v := range vectors {
 		f.Add([]byte(v.raw), uint8(3))
 	}
 	f.Add([]byte(benchHead+strings.Repeat("x", 1024)+benchHead), uint8(7))
 	f.Add([]byte(upgradeRequest+"early "), uint8(200))
-	for _, size := range []string{"3;" + strings.Repeat("a", chunkLine-2), "3;" + strings.Repeat("a", chunkLine-1)} { // as long as it may be, and one more
+	// as long as it may be, and one more
+	for _, size := range []string{"3;" + strings.Repeat("a", chunkLine-2), "3;" + strings.Repeat("a", chunkLine-1)} {
 		for _, end := range []string{"\r\n", "\n", "\r\r\n"} {
 			f.Add([]byte(start+"Transfer-Encoding: chunked\r\n\r\n"+size+end+"abc\r\n0\r\n\r\n"), uint8(3))
 		}
@@ -175,7 +179,8 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// strictly returns where the requests in raw end and why it is refused, io.EOF where it is not, when step bytes come at a time.
+// strictly returns where the requests in raw end and why it is refused, io.EOF where it is not,
+// when step bytes come at a time.
 func strictly(raw []byte, step int) (ends []int, err error) {
 	var s strict
 	from := bytes.NewReader(raw)
@@ -192,7 +197,8 @@ func strictly(raw []byte, step int) (ends []int, err error) {
 	}
 }
 
-// checkEnd fails where a parser that takes the request at the beginning of raw finds another end of it than n.
+// checkEnd fails where a parser that takes the request at the beginning of raw finds another end of
+// it than n.
 func checkEnd(t *testing.T, raw []byte, n int) {
 	t.Helper()
 	from := bytes.NewReader(raw)

@@ -7,9 +7,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Reasons why a request head is refused. Each is the sender's fault, and its text tells no byte of the head.
+// Reasons why a request head is refused. Each is the sender's fault, and its text tells no byte of
+// the head.
 var (
-	ErrMethod     = errors.New("method is not proxied: CONNECT and TRACE are for proxies and debuggers, not for upstreams")
+	ErrMethod = errors.New("method is not proxied: CONNECT and TRACE are for proxies and debuggers, not for " +
+		"upstreams")
 	ErrVersion    = errors.New("HTTP version is neither 1.0 nor 1.1")
 	ErrTarget     = errors.New("request target is neither a path in ASCII without # nor, for OPTIONS, *")
 	ErrLine       = errors.New("header line is not strictly formed")
@@ -27,8 +29,8 @@ type Field struct {
 	Value []byte // without the white space around it
 }
 
-// Head is the validated head of one request. The zero value is ready for ParseHead; one that is used again allocates
-// nothing. It owns its bytes, so it outlives the handler that parsed it.
+// Head is the validated head of one request. The zero value is ready for ParseHead; one that is
+// used again allocates nothing. It owns its bytes, so it outlives the handler that parsed it.
 type Head struct {
 	buf    []byte // method, target and header block
 	method []byte
@@ -53,9 +55,9 @@ type line struct {
 	kind  kind
 }
 
-// ParseHead validates the head that h was read from and copies it into dst. It reads h.RawHeaders(), the exact block that
-// was received, and accepts less than fasthttp does: what two parsers could read differently is an error, one of those
-// above. dst is of no use after an error.
+// ParseHead validates the head that h was read from and copies it into dst. It reads
+// h.RawHeaders(), the exact block that was received, and accepts less than fasthttp does: what two
+// parsers could read differently is an error, one of those above. dst is of no use after an error.
 func ParseHead(h *fasthttp.RequestHeader, dst *Head) error {
 	*dst = Head{buf: dst.buf[:0], fields: dst.fields[:0], lines: dst.lines[:0], listed: dst.listed[:0], lastForward: -1}
 	method, target, block := h.Method(), h.RequestURI(), h.RawHeaders()
@@ -87,8 +89,9 @@ func checkRequestLine(method, target, protocol []byte) error {
 			return ErrTarget
 		}
 	}
-	// A fragment is never sent (RFC 9112, 3.2). nginx, Express and gunicorn cut it off: "/guarded#x" would be another path here and
-	// the guarded one there. Behind the path it changes nothing that is decided here.
+	// A fragment is never sent (RFC 9112, 3.2). nginx, Express and gunicorn cut it off:
+	// "/guarded#x" would be another path here and the guarded one there. Behind the path it changes
+	// nothing that is decided here.
 	if path, _, _ := bytes.Cut(target, []byte{'?'}); bytes.IndexByte(path, '#') >= 0 {
 		return ErrTarget
 	}
@@ -98,8 +101,8 @@ func checkRequestLine(method, target, protocol []byte) error {
 	return nil
 }
 
-// parseBlock splits the header block, which ends with an empty line. An empty block is an HTTP/1.0 request without any
-// header.
+// parseBlock splits the header block, which ends with an empty line. An empty block is an HTTP/1.0
+// request without any header.
 func (h *Head) parseBlock(block []byte) error {
 	for len(block) > 0 {
 		end := bytes.IndexByte(block, '\n')
@@ -214,8 +217,8 @@ func (h *Head) checkWhole() error {
 	return nil
 }
 
-// dropListed drops the lines that Connection declares to be for this connection only. Lines on which others rely
-// (kindHost and so on, kindKept) are not the sender's to take away.
+// dropListed drops the lines that Connection declares to be for this connection only. Lines on
+// which others rely (kindHost and so on, kindKept) are not the sender's to take away.
 func (h *Head) dropListed(name []byte) {
 	for i := range h.lines {
 		k := h.lines[i].kind
@@ -225,8 +228,8 @@ func (h *Head) dropListed(name []byte) {
 	}
 }
 
-// mayTunnel reports whether the listed protocols may be switched to. A tunnel that speaks HTTP again would carry
-// deliveries past Hooklock (h2c smuggling), and TLS would hide them.
+// mayTunnel reports whether the listed protocols may be switched to. A tunnel that speaks HTTP
+// again would carry deliveries past Hooklock (h2c smuggling), and TLS would hide them.
 func mayTunnel(protocols []byte) bool {
 	some := false
 	for len(protocols) > 0 {
@@ -236,7 +239,8 @@ func mayTunnel(protocols []byte) bool {
 		if len(p) == 0 {
 			continue
 		}
-		if !isToken(name) || equalFold(name, "h2c") || equalFold(name, "h2") || equalFold(name, "http") || equalFold(name, "tls") {
+		if !isToken(name) || equalFold(name, "h2c") || equalFold(name, "h2") || equalFold(name, "http") ||
+			equalFold(name, "tls") {
 			return false
 		}
 		some = true
@@ -253,13 +257,14 @@ func (h *Head) Target() []byte { return h.target }
 // HTTP10 reports whether the sender speaks HTTP/1.0.
 func (h *Head) HTTP10() bool { return h.http10 }
 
-// Fields returns every header line in the received order, those too that are not forwarded. They point into h and are
-// valid until it is parsed again.
+// Fields returns every header line in the received order, those too that are not forwarded. They
+// point into h and are valid until it is parsed again.
 func (h *Head) Fields() []Field { return h.fields }
 
-// SetValue puts another value into the line of Fields()[at] and leaves the rest of the line alone: the name as it is spelled, and the white
-// space. It is for lines that go through unread, such as a signature: what was read of this one is not read again. The value is one that a
-// header may hold, without white space around it.
+// SetValue puts another value into the line of Fields()[at] and leaves the rest of the line alone:
+// the name as it is spelled, and the white space. It is for lines that go through unread, such as a
+// signature: what was read of this one is not read again. The value is one that a header may hold,
+// without white space around it.
 func (h *Head) SetValue(at int, value []byte) {
 	f, whole := &h.fields[at], h.lines[at].whole
 	rest := whole[len(f.Name)+1:]
@@ -282,6 +287,7 @@ func get(fields []Field, name string) []byte {
 // HasBody reports whether a body follows: a declared length above zero, or chunks.
 func (h *Head) HasBody() bool { return h.length != 0 }
 
-// Upgrade returns the protocols that the sender offers to switch to, as received: `Upgrade`, confirmed by `Connection`.
-// Nil without, and for protocols that are never tunnelled (h2c, HTTP, TLS): their lines are dropped.
+// Upgrade returns the protocols that the sender offers to switch to, as received: `Upgrade`,
+// confirmed by `Connection`. Nil without, and for protocols that are never tunnelled (h2c, HTTP,
+// TLS): their lines are dropped.
 func (h *Head) Upgrade() []byte { return h.upgrade }

@@ -32,10 +32,13 @@ func rebuild(t testing.TB, raw string, o HeadOptions) string {
 // TestForwardsByteForByte is the table of what other proxies change.
 func TestForwardsByteForByte(t *testing.T) {
 	same := []struct{ name, raw string }{
-		{"order", "POST / HTTP/1.1\r\nX-B: 1\r\nContent-Length: 0\r\nA: 2\r\nUser-Agent: u\r\nHost: a\r\nContent-Type: t\r\n\r\n"},
-		{"case of names", "GET / HTTP/1.1\r\nhOST: a\r\nStripe-signature: s\r\nETAG: e\r\nuser-agent: u\r\ncontent-TYPE: t\r\n\r\n"},
+		{"order",
+			"POST / HTTP/1.1\r\nX-B: 1\r\nContent-Length: 0\r\nA: 2\r\nUser-Agent: u\r\nHost: a\r\nContent-Type: t\r\n\r\n"},
+		{"case of names",
+			"GET / HTTP/1.1\r\nhOST: a\r\nStripe-signature: s\r\nETAG: e\r\nuser-agent: u\r\ncontent-TYPE: t\r\n\r\n"},
 		{"spacing", "GET / HTTP/1.1\r\nHost: a\r\nX:  a  \r\nY:\ta\r\nZ:a\r\n\r\n"},
-		{"duplicates", "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\nContent-Type: a\r\nContent-Type: b\r\nUser-Agent: 1\r\nUser-Agent: 2\r\n\r\n"},
+		{"duplicates",
+			"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\nContent-Type: a\r\nContent-Type: b\r\nUser-Agent: 1\r\nUser-Agent: 2\r\n\r\n"},
 		{"empty headers", "GET / HTTP/1.1\r\nHost: a\r\nX:\r\nUser-Agent: \r\nContent-Type:\r\n\r\n"},
 		{"no User-Agent, no Content-Type", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"},
 		{"case of the Host", "GET / HTTP/1.1\r\nHost: EXAMPLE.com:80\r\n\r\n"},
@@ -51,8 +54,10 @@ func TestForwardsByteForByte(t *testing.T) {
 		{"POST without body", "POST / HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"OPTIONS of the server", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"GET with a body", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"},
-		{"multipart body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 63\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n\r\n\r\n"},
-		{"urlencoded body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nb=%20&a=+"},
+		{"multipart body",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 63\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n\r\n\r\n"},
+		{"urlencoded body",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nb=%20&a=+"},
 		{"cookies", "GET / HTTP/1.1\r\nHost: a\r\nCookie: b=1;a=2\r\ncookie: c=\r\n\r\n"},
 		{"names that only begin alike", "GET / HTTP/1.1\r\nHost: a\r\nHooklocker: 1\r\nProxying: 2\r\nTEA: 3\r\n\r\n"},
 	}
@@ -67,20 +72,26 @@ func TestForwardsByteForByte(t *testing.T) {
 
 func TestChangesOnlyWhatBelongsToTheConnection(t *testing.T) {
 	tests := []struct{ name, raw, want string }{
-		{"chunks become a length in their place", "POST / HTTP/1.1\r\nA: 1\r\ntransfer-encoding: chunked\r\nHost: a\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
+		{"chunks become a length in their place",
+			"POST / HTTP/1.1\r\nA: 1\r\ntransfer-encoding: chunked\r\nHost: a\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
 			"POST / HTTP/1.1\r\nA: 1\r\nContent-Length: 3\r\nHost: a\r\n\r\nabc"},
-		{"empty chunked body", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"},
+		{"empty chunked body", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"},
 		{"Expect", "POST / HTTP/1.1\r\nHost: a\r\nexpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", got3},
 		{"HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nX: 1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\n"},
 		{"HTTP/1.0 without Host", "GET / HTTP/1.0\r\nX: 1\r\n\r\n", "GET / HTTP/1.1\r\nHost: given\r\nX: 1\r\n\r\n"},
 		{"HTTP/1.0 without headers", "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: given\r\n\r\n"},
-		{"hop-by-hop", "GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authorization: x\r\nProxy-Authenticate: x\r\nTrailer: X\r\nUpgrade: x\r\nHTTP2-Settings: x\r\nConnection: close\r\nX: 1\r\n\r\n",
+		{"hop-by-hop",
+			"GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authorization: x\r\nProxy-Authenticate: x\r\nTrailer: X\r\nUpgrade: x\r\nHTTP2-Settings: x\r\nConnection: close\r\nX: 1\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\n"},
-		{"listed by Connection", "GET / HTTP/1.1\r\nHost: a\r\nX-One: 1\r\nconnection: close, x-one\r\nX-Two: 2\r\nConnection:,X-TWO ,\r\nX-Three: 3\r\n\r\n",
+		{"listed by Connection",
+			"GET / HTTP/1.1\r\nHost: a\r\nX-One: 1\r\nconnection: close, x-one\r\nX-Two: 2\r\nConnection:,X-TWO ,\r\nX-Three: 3\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nX-Three: 3\r\n\r\n"},
-		{"what Connection cannot take away", "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: 1\r\nCookie: 2\r\nContent-Type: 3\r\nX-Forwarded-For: 4\r\nX-Forwarded-Proto: 5\r\nX-Forwarded-Host: 6\r\nConnection: host, authorization, cookie, content-type, x-forwarded-for, x-forwarded-proto, x-forwarded-host\r\n\r\n",
+		{"what Connection cannot take away",
+			"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: 1\r\nCookie: 2\r\nContent-Type: 3\r\nX-Forwarded-For: 4\r\nX-Forwarded-Proto: 5\r\nX-Forwarded-Host: 6\r\nConnection: host, authorization, cookie, content-type, x-forwarded-for, x-forwarded-proto, x-forwarded-host\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: 1\r\nCookie: 2\r\nContent-Type: 3\r\nX-Forwarded-For: 4\r\nX-Forwarded-Proto: 5\r\nX-Forwarded-Host: 6\r\n\r\n"},
-		{"what a CGI program could read as ours", "GET / HTTP/1.1\r\nHost: a\r\nHooklock-Execution: 1\r\nhooklock_key: 2\r\nHOOKLOCK-x: 3\r\nHooklock.Y: 4\r\nHooklock-: 5\r\nproxy: 6\r\nProxy: 7\r\nX: 8\r\n\r\n",
+		{"what a CGI program could read as ours",
+			"GET / HTTP/1.1\r\nHost: a\r\nHooklock-Execution: 1\r\nhooklock_key: 2\r\nHOOKLOCK-x: 3\r\nHooklock.Y: 4\r\nHooklock-: 5\r\nproxy: 6\r\nProxy: 7\r\nX: 8\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: a\r\nX: 8\r\n\r\n"},
 		{"leading blank lines", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
 	}
@@ -104,12 +115,17 @@ func TestAddsWhatARouteAdds(t *testing.T) {
 	}
 	const extra = "Hooklock-Key: k\r\nHooklock-Attempt: 1\r\n\r\n"
 	tests := []struct{ name, lines, want string }{
-		{"all absent", "", "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\nTraceparent: 00-t\r\n" + extra},
-		{"all there", "x-forwarded-for:  1.1.1.1 \r\nX-FORWARDED-PROTO: http\r\nx-forwarded-host:\r\nTraceParent: 00-s\r\n",
+		{"all absent", "",
+			"X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\nTraceparent: 00-t\r\n" +
+				extra},
+		{"all there",
+			"x-forwarded-for:  1.1.1.1 \r\nX-FORWARDED-PROTO: http\r\nx-forwarded-host:\r\nTraceParent: 00-s\r\n",
 			"x-forwarded-for:  1.1.1.1, 9.9.9.9 \r\nX-FORWARDED-PROTO: http\r\nx-forwarded-host:\r\nTraceParent: 00-s\r\n" + extra},
-		{"only the last X-Forwarded-For grows", "X-Forwarded-For: 1\r\nX-Forwarded-For:2\r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n",
+		{"only the last X-Forwarded-For grows",
+			"X-Forwarded-For: 1\r\nX-Forwarded-For:2\r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n",
 			"X-Forwarded-For: 1\r\nX-Forwarded-For:2, 9.9.9.9\r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n" + extra},
-		{"an empty X-Forwarded-For is filled", "X-Forwarded-For: \r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n",
+		{"an empty X-Forwarded-For is filled",
+			"X-Forwarded-For: \r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n",
 			"X-Forwarded-For: 9.9.9.9\r\nTraceparent: 1\r\nX-Forwarded-Host: 1\r\nX-Forwarded-Proto: 1\r\n" + extra},
 	}
 	for _, tt := range tests {
@@ -142,12 +158,15 @@ func TestKeepsTheFramingOfAStreamedBody(t *testing.T) {
 }
 
 func TestSaysWhatAHeadDeclares(t *testing.T) {
-	head, err := parse(t, "POST /x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\nExpect: 100-Continue\r\nX:  v \r\n\r\n")
+	head, err := parse(t,
+		"POST /x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\nExpect: 100-Continue\r\nX:  v \r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(head.Method()) != "POST" || string(head.Target()) != "/x?y" || head.HTTP10() || !head.HasBody() || (head.length < 0) ||
-		head.length != 7 || !head.expects || head.Upgrade() != nil || string(get(head.fields, "x")) != "v" || len(head.Fields()) != 4 {
+	if string(head.Method()) != "POST" || string(head.Target()) != "/x?y" || head.HTTP10() || !head.HasBody() ||
+		(head.length < 0) ||
+		head.length != 7 || !head.expects || head.Upgrade() != nil || string(get(head.fields, "x")) != "v" ||
+		len(head.Fields()) != 4 {
 		t.Errorf("head is %+v", head)
 	}
 	head, err = parse(t, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -214,7 +233,8 @@ func TestNamesWhyAHeadIsRefused(t *testing.T) {
 	}
 }
 
-// TestRefusesHostsThatFasthttpWouldNotLetThrough checks what fasthttp refuses itself, unless told to leave headers alone.
+// TestRefusesHostsThatFasthttpWouldNotLetThrough checks what fasthttp refuses itself, unless told
+// to leave headers alone.
 func TestRefusesHostsThatFasthttpWouldNotLetThrough(t *testing.T) {
 	for _, raw := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n",
@@ -272,7 +292,8 @@ func TestAnotherValueLeavesTheRestOfItsLineAlone(t *testing.T) {
 		if f := head.Fields()[2]; string(f.Value) != "another" || !equalFold(f.Name, "x-sig") {
 			t.Errorf("the field is %s: %s", f.Name, f.Value)
 		}
-		if got := string(head.AppendTo(nil, HeadOptions{})); got != before+strings.Replace(tt.want, "new", "another", 1)+"\r\n"+after {
+		if got := string(head.AppendTo(nil, HeadOptions{})); got != before+strings.Replace(tt.want, "new", "another",
+			1)+"\r\n"+after {
 			t.Errorf("%q became %q", tt.line, got)
 		}
 	}

@@ -173,7 +173,8 @@ func passing(u *Upstream, tunnels *Tunnels, failed func(error)) fasthttp.Request
 			}
 			return
 		}
-		if err := u.Stream(new(Call), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), false, &ans); err != nil {
+		if err := u.Stream(new(Call), head.AppendTo(nil, HeadOptions{Streamed: true}), BodyOf(ctx), false,
+			&ans); err != nil {
 			failed(err)
 			refuse(ctx, 502)
 			return
@@ -182,7 +183,8 @@ func passing(u *Upstream, tunnels *Tunnels, failed func(error)) fasthttp.Request
 	}
 }
 
-// knock sends raw bytes and returns the status of the first answer, 0 where the connection was just closed.
+// knock sends raw bytes and returns the status of the first answer, 0 where the connection was just
+// closed.
 func knock(t testing.TB, addr, raw string) (status int, closed bool) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -209,7 +211,8 @@ func knock(t testing.TB, addr, raw string) (status int, closed bool) {
 	return resp.StatusCode, resp.Close
 }
 
-// received sends raw to a door before a recording upstream and returns the status and what the upstream got.
+// received sends raw to a door before a recording upstream and returns the status and what the
+// upstream got.
 func received(t *testing.T, raw string, o HeadOptions) (int, []string) {
 	t.Helper()
 	up := wiretest.Script(t, okAnswer)

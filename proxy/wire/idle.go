@@ -7,11 +7,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Between is the ConnState of a server: it notes whether a connection of a Listener is between two requests. A Read that reaches its
-// deadline there ends with io.EOF, and the Close that follows sets the connection aside, where the Listener has Resume: a goroutine with
-// a small stack waits for the next byte, without the buffers of a server. Other connections are left alone.
+// Between is the ConnState of a server: it notes whether a connection of a Listener is between two
+// requests. A Read that reaches its deadline there ends with io.EOF, and the Close that follows
+// sets the connection aside, where the Listener has Resume: a goroutine with a small stack waits
+// for the next byte, without the buffers of a server. Other connections are left alone.
 //
-// StateClosed says nothing here: fasthttp tells of it after its Close, when the connection may be served again.
+// StateClosed says nothing here: fasthttp tells of it after its Close, when the connection may be
+// served again.
 func Between(c net.Conn, state fasthttp.ConnState) {
 	s := base(c)
 	if s == nil {
@@ -35,8 +37,8 @@ func (l *Listener) removeIdle(c *served) {
 	}
 }
 
-// Serving tells a Listener with Told that a request of c is being answered, so c makes no room for others. It returns false if
-// c has made room already: its answer would reach no client.
+// Serving tells a Listener with Told that a request of c is being answered, so c makes no room for
+// others. It returns false if c has made room already: its answer would reach no client.
 func (l *Listener) Serving(c net.Conn) bool {
 	s := base(c)
 	if s == nil {
@@ -96,8 +98,9 @@ func (l *Listener) recall(c *served) bool {
 	return !l.ended && !c.evicted.Load()
 }
 
-// makeRoom closes the connection that has been without a request for longest. One whose next request is already there stays; with Told only
-// if another can go, because many that begin at once must not keep the next one out. It returns false if each has a request.
+// makeRoom closes the connection that has been without a request for longest. One whose next
+// request is already there stays; with Told only if another can go, because many that begin at once
+// must not keep the next one out. It returns false if each has a request.
 func (l *Listener) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

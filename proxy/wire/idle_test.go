@@ -68,7 +68,8 @@ func TestASilentConnectionMakesRoomForANewOne(t *testing.T) {
 }
 
 func TestTheOneWithoutARequestForLongestMakesRoom(t *testing.T) {
-	d := openDoor(t, ListenerOptions{MaxConns: 2, Refusal: []byte(refusal), IdleTime: time.Minute}, func(*fasthttp.RequestCtx) {})
+	d := openDoor(t, ListenerOptions{MaxConns: 2, Refusal: []byte(refusal), IdleTime: time.Minute},
+		func(*fasthttp.RequestCtx) {})
 	first, second := dial(t, d.Addr), dial(t, d.Addr)
 	ask(t, first)
 	ask(t, second)
@@ -85,10 +86,11 @@ func TestTheOneWithoutARequestForLongestMakesRoom(t *testing.T) {
 func TestAConnectionWithARequestIsNeverClosedForAnother(t *testing.T) {
 	release := make(chan struct{})
 	arrived := make(chan struct{})
-	d := openDoor(t, ListenerOptions{MaxConns: 1, Refusal: []byte(refusal), IdleTime: time.Minute}, func(*fasthttp.RequestCtx) {
-		arrived <- struct{}{}
-		<-release
-	})
+	d := openDoor(t, ListenerOptions{MaxConns: 1, Refusal: []byte(refusal), IdleTime: time.Minute},
+		func(*fasthttp.RequestCtx) {
+			arrived <- struct{}{}
+			<-release
+		})
 	c := dial(t, d.Addr)
 	_, _ = io.WriteString(c, plainGet)
 	<-arrived
@@ -175,7 +177,8 @@ func TestClosingTheListenerClosesWhatIsSetAside(t *testing.T) {
 	}
 }
 
-// A request that comes while its connection makes room is not begun: its sender cannot hear the answer.
+// A request that comes while its connection makes room is not begun: its sender cannot hear the
+// answer.
 func TestARequestOnAConnectionThatWasClosedForAnotherIsNotBegun(t *testing.T) {
 	l := NewListener(listening(t), ListenerOptions{MaxConns: 1})
 	defer l.Close()

@@ -91,14 +91,16 @@ func when(name []byte, want string, k kind) kind {
 	return kindPlain
 }
 
-// isReserved reports whether a CGI program could read the name as Hooklock-*. CGI spells HTTP_HOOKLOCK_X for any case,
-// and some servers put '_' for every byte that is neither letter nor digit.
+// isReserved reports whether a CGI program could read the name as Hooklock-*. CGI spells
+// HTTP_HOOKLOCK_X for any case, and some servers put '_' for every byte that is neither letter nor
+// digit.
 func isReserved(name []byte) bool {
 	const prefix = "hooklock"
 	return len(name) > len(prefix) && hasPrefixFold(name, prefix) && !isAlnum(name[len(prefix)])
 }
 
-// isAlias reports whether name differs from want, which is as long, in case and in what is neither letter nor digit alone.
+// isAlias reports whether name differs from want, which is as long, in case and in what is neither
+// letter nor digit alone.
 func isAlias(name []byte, want string) bool {
 	for i, c := range name {
 		if lower(c) != want[i] && (isAlnum(c) || isAlnum(want[i])) {
@@ -108,8 +110,8 @@ func isAlias(name []byte, want string) bool {
 	return true
 }
 
-// isHopByHop reports whether an answer's field is for one connection only (RFC 9110 section 7.6.1) or says how its body
-// was framed there.
+// isHopByHop reports whether an answer's field is for one connection only (RFC 9110 section 7.6.1)
+// or says how its body was framed there.
 func isHopByHop(name []byte) bool {
 	switch len(name) {
 	case 2:

@@ -5,35 +5,42 @@ import (
 	"strconv"
 )
 
-// knownServer is a server behind whose answers a connection may be used again although it has carried a body: tests with the real one
-// (deploy/test/behind) show that it reads or drops each body that its application leaves unread, or closes the connection.
+// knownServer is a server behind whose answers a connection may be used again although it has
+// carried a body: tests with the real one (deploy/test/behind) show that it reads or drops each
+// body that its application leaves unread, or closes the connection.
 type knownServer struct {
 	product string // of its Server field: that is `product`, or `product/version` with more behind a blank
-	// since is its first release without a known flaw in that. Where a server does not say its release, it is taken for one of those: see isolates
-	// and doubt for what is left if it is not.
+	// since is its first release without a known flaw in that. Where a server does not say its
+	// release, it is taken for one of those: see isolates and doubt for what is left if it is not.
 	since [3]int
-	// comment is what the rest of the field must begin with; empty: with anything. A module that answers by itself names itself there.
+	// comment is what the rest of the field must begin with; empty: with anything. A module that
+	// answers by itself names itself there.
 	comment string
 	does    string // with an unread body, for people
-	// byApplication reports whether an answer that closes the connection is an application's, not the parser's; nil: none of its applications' answers
-	// closes it.
+	// byApplication reports whether an answer that closes the connection is an application's, not
+	// the parser's; nil: none of its applications' answers closes it.
 	byApplication func(*Answer) bool
 }
 
-// knownServers are all of them. The field must match as a whole: "Apache-Coyote/1.1" and "Apache TomEE" are Tomcat, and
-// "nginx/1.22.1 + Phusion Passenger(R) 6.0" answers with code of its own.
+// knownServers are all of them. The field must match as a whole: "Apache-Coyote/1.1" and "Apache
+// TomEE" are Tomcat, and "nginx/1.22.1 + Phusion Passenger(R) 6.0" answers with code of its own.
 var knownServers = []*knownServer{
 	// Before 1.17.7 a redirect by error_page left the body unread (CVE-2019-20372).
-	{product: "nginx", since: [3]int{1, 17, 7}, comment: "(", does: "nginx drops what is left of a body before it reads the next request"},
-	// Before 2.4.53 an error while it dropped a body left the connection open (CVE-2022-22720). It closes behind each 400, 408 and 501, also behind
-	// those of applications, but its own have a content type that those of today do not.
-	{product: "Apache", since: [3]int{2, 4, 53}, does: "Apache drops what is left of a body before it reads the next request, or closes", byApplication: func(ans *Answer) bool {
-		kind := ans.Get("content-type")
-		return len(kind) > 0 && !equalFold(kind, "text/html; charset=iso-8859-1")
-	}},
+	{product: "nginx", since: [3]int{1, 17, 7}, comment: "(",
+		does: "nginx drops what is left of a body before it reads the next request"},
+	// Before 2.4.53 an error while it dropped a body left the connection open (CVE-2022-22720). It
+	// closes behind each 400, 408 and 501, also behind those of applications, but its own have a
+	// content type that those of today do not.
+	{product: "Apache", since: [3]int{2, 4, 53},
+		does: "Apache drops what is left of a body before it reads the next request, or closes",
+		byApplication: func(ans *Answer) bool {
+			kind := ans.Get("content-type")
+			return len(kind) > 0 && !equalFold(kind, "text/html; charset=iso-8859-1")
+		}},
 }
 
-// KnownServer returns what the server does with a body that it does not need, by the Server field of its answers; empty: that is not known.
+// KnownServer returns what the server does with a body that it does not need, by the Server field
+// of its answers; empty: that is not known.
 func KnownServer(said string) (does string) {
 	if s := serverOf(&Answer{Fields: []Field{{[]byte("Server"), []byte(said)}}}); s != nil {
 		return s.does

@@ -14,31 +14,35 @@ import (
 
 // ListenerOptions bound the connections of a Listener.
 type ListenerOptions struct {
-	MaxConns    int           // open connections; 0 means no bound
-	Strict      bool          // let no request through that is not strictly formed: for fasthttp, on top of TLS
-	Refusal     []byte        // the whole HTTP answer to a connection over MaxConns; empty, or over TLS: closed without one
+	MaxConns int  // open connections; 0 means no bound
+	Strict   bool // let no request through that is not strictly formed: for fasthttp, on top of TLS
+	// the whole HTTP answer to a connection over MaxConns; empty, or over TLS: closed without one
+	Refusal     []byte
 	LingerTime  time.Duration // how long the Close of a lingering connection reads on; 0 means 2 s
 	LingerBytes int64         // how much it reads on; 0 means 64 MiB
 	WritePace   Pace          // how slowly a sender may take an answer; the connection of a slower one is cut
 
-	// Told: the server says by Serving and Resting when a connection has a request. False: it has one from its first byte
-	// on, until it is set aside.
+	// Told: the server says by Serving and Resting when a connection has a request. False: it has
+	// one from its first byte on, until it is set aside.
 	Told bool
 
-	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It returns at once; the server
-	// it closes it. It is not called after Close. nil: no connection is set aside.
+	// Resume serves a connection that was set aside (see Between) and has a byte to read again. It
+	// returns at once; the server it closes it. It is not called after Close. nil: no connection is
+	// set aside.
 	Resume func(net.Conn)
 	// IdleTime is how long a connection may be set aside; then it is closed. 0 means without end.
 	IdleTime time.Duration
 }
 
 const (
-	// refusing bounds the refused connections that are kept a moment so that the sender can read the answer.
+	// refusing bounds the refused connections that are kept a moment so that the sender can read
+	// the answer.
 	refusing = 64
 	// refusalTime is that moment.
 	refusalTime = time.Second
 
-	// An accept that failed for want of something is tried again after acceptPause, which doubles up to acceptPauseMost.
+	// An accept that failed for want of something is tried again after acceptPause, which doubles
+	// up to acceptPauseMost.
 	acceptPause     = 5 * time.Millisecond
 	acceptPauseMost = time.Second
 )
@@ -53,12 +57,14 @@ type Counts struct {
 	Failure    error // why the last of them did; nil: none
 }
 
-// Listener counts and bounds the connections of another listener, which it closes. It goes on top, over TLS too
-// (NewListener(tls.NewListener(...))), because it also notes what fasthttp does not always tell, that the connection ended
-// or failed in the middle of a chunked body, and with Strict refuses what fasthttp forgives.
+// Listener counts and bounds the connections of another listener, which it closes. It goes on top,
+// over TLS too (NewListener(tls.NewListener(...))), because it also notes what fasthttp does not
+// always tell, that the connection ended or failed in the middle of a chunked body, and with Strict
+// refuses what fasthttp forgives.
 //
-// Where all MaxConns are open, the connection that has been without a request for longest makes room for a new one; only
-// where each has a request the new one is refused. Without Resume that is one on which nothing came yet.
+// Where all MaxConns are open, the connection that has been without a request for longest makes
+// room for a new one; only where each has a request the new one is refused. Without Resume that is
+// one on which nothing came yet.
 type Listener struct {
 	inner net.Listener
 	o     ListenerOptions
@@ -84,12 +90,14 @@ func NewListener(l net.Listener, o ListenerOptions) *Listener {
 		o.LingerBytes = 64 << 20
 	}
 	return &Listener{
-		inner: l, o: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}), trouble: make(chan struct{}, 1),
+		inner: l, o: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}),
+		trouble: make(chan struct{}, 1),
 	}
 }
 
-// Accept returns the next connection inside the bound. Those over it get the refusal and are closed. Where the system cannot
-// give a connection now, it is asked again; an error says that there will never be one.
+// Accept returns the next connection inside the bound. Those over it get the refusal and are
+// closed. Where the system cannot give a connection now, it is asked again; an error says that
+// there will never be one.
 func (l *Listener) Accept() (net.Conn, error) {
 	pause := acceptPause
 	for {
@@ -112,8 +120,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// mayPass reports whether an accept failed for something that may get better: descriptors or memory that the system lacks, or the errors of a
-// network that accept(2) returns. Any other error means that the listener is closed.
+// mayPass reports whether an accept failed for something that may get better: descriptors or memory
+// that the system lacks, or the errors of a network that accept(2) returns. Any other error means
+// that the listener is closed.
 func mayPass(err error) bool {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -122,7 +131,8 @@ func mayPass(err error) bool {
 	return errno != syscall.EBADF && errno != syscall.EINVAL && errno != syscall.ENOTSOCK && errno != syscall.EFAULT
 }
 
-// await counts a failed accept, and waits. A connection without a request is closed meanwhile: its descriptor may be what lacks.
+// await counts a failed accept, and waits. A connection without a request is closed meanwhile: its
+// descriptor may be what lacks.
 func (l *Listener) await(pause time.Duration, cause error) error {
 	l.failed.Add(1)
 	l.failure.Store(&cause)
@@ -153,8 +163,8 @@ func (l *Listener) take(c net.Conn) net.Conn {
 	return s.conn()
 }
 
-// refuse answers and closes. Closing at once would reset the connection under the sender's request, and the answer would
-// be lost; under a flood it is.
+// refuse answers and closes. Closing at once would reset the connection under the sender's request,
+// and the answer would be lost; under a flood it is.
 func (l *Listener) refuse(c net.Conn) {
 	l.over.Add(1)
 	l.notice()
@@ -189,13 +199,14 @@ func (l *Listener) notice() {
 	}
 }
 
-// Trouble gets a value when a connection was refused or closed for another, or an accept failed, since the last value was
-// taken.
+// Trouble gets a value when a connection was refused or closed for another, or an accept failed,
+// since the last value was taken.
 func (l *Listener) Trouble() <-chan struct{} { return l.trouble }
 
 // Counts returns what there is now. Its numbers never go back, but for Open and Idle.
 func (l *Listener) Counts() Counts {
-	c := Counts{Open: int(l.live.Load()), Refused: l.over.Load(), ClosedIdle: l.closedIdle.Load(), Failed: l.failed.Load()}
+	c := Counts{Open: int(l.live.Load()), Refused: l.over.Load(), ClosedIdle: l.closedIdle.Load(),
+		Failed: l.failed.Load()}
 	if cause := l.failure.Load(); cause != nil {
 		c.Failure = *cause
 	}
@@ -208,8 +219,8 @@ func (l *Listener) Counts() Counts {
 // Addr returns the address of the listener underneath.
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
-// Close closes the listener underneath, the connections that were being refused, and those that are set aside. It does not
-// wait for the others.
+// Close closes the listener underneath, the connections that were being refused, and those that are
+// set aside. It does not wait for the others.
 func (l *Listener) Close() error {
 	err := l.inner.Close()
 	l.mu.Lock()

@@ -36,7 +36,8 @@ func TestRefusesConnectionsOverTheBoundWithAnAnswer(t *testing.T) {
 	}
 	for range 3 {
 		c := dial(t, d.Addr)
-		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 100000))
+		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+
+			strings.Repeat("x", 100000))
 		if got, err := io.ReadAll(c); err != nil || string(got) != refusal {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -56,7 +57,8 @@ func TestRefusesConnectionsOverTheBoundWithAnAnswer(t *testing.T) {
 	}
 }
 
-// TestASenderOfARefusedBodyReadsTheAnswer: without lingering the close resets the connection and the answer is lost.
+// TestASenderOfARefusedBodyReadsTheAnswer: without lingering the close resets the connection and
+// the answer is lost.
 func TestASenderOfARefusedBodyReadsTheAnswer(t *testing.T) {
 	server, client := wiretest.Certify(t)
 	for _, secure := range []bool{false, true} {
@@ -69,15 +71,16 @@ func TestASenderOfARefusedBodyReadsTheAnswer(t *testing.T) {
 			inner = tls.NewListener(inner, server)
 		}
 		l := NewListener(inner, ListenerOptions{})
-		s := &fasthttp.Server{StreamRequestBody: true, MaxIdleWorkerDuration: 20 * time.Millisecond, Logger: silent{}, Handler: func(ctx *fasthttp.RequestCtx) {
-			if ctx.IsTLS() != secure {
-				t.Errorf("IsTLS is %v", ctx.IsTLS())
-			}
-			if _, err := ReadBody(ctx, nil, 10, nil); err != ErrBodyTooLarge {
-				t.Errorf("error is %v", err)
-			}
-			refuse(ctx, 413)
-		}}
+		s := &fasthttp.Server{StreamRequestBody: true, MaxIdleWorkerDuration: 20 * time.Millisecond, Logger: silent{},
+			Handler: func(ctx *fasthttp.RequestCtx) {
+				if ctx.IsTLS() != secure {
+					t.Errorf("IsTLS is %v", ctx.IsTLS())
+				}
+				if _, err := ReadBody(ctx, nil, 10, nil); err != ErrBodyTooLarge {
+					t.Errorf("error is %v", err)
+				}
+				refuse(ctx, 413)
+			}}
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
@@ -88,7 +91,8 @@ func TestASenderOfARefusedBodyReadsTheAnswer(t *testing.T) {
 			c = tls.Client(c, client)
 		}
 		body := strings.Repeat("x", 8<<20)
-		if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+body); err != nil {
+		if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+
+			body); err != nil {
 			t.Errorf("the body was not taken: %v", err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -155,7 +159,8 @@ func TestClosingTheListenerEndsRefusals(t *testing.T) {
 	_ = first.Close()
 }
 
-// begin sends the first byte of a request, which makes a connection one that is not closed for another.
+// begin sends the first byte of a request, which makes a connection one that is not closed for
+// another.
 func begin(t *testing.T, sender, accepted net.Conn) {
 	t.Helper()
 	if _, err := io.WriteString(sender, "G"); err != nil {

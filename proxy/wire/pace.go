@@ -6,13 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pace is how slowly a peer may go: each Bytes bytes may be waited for during Time. The zero value has no bound.
+// Pace is how slowly a peer may go: each Bytes bytes may be waited for during Time. The zero value
+// has no bound.
 type Pace struct {
 	Bytes int
 	Time  time.Duration
 }
 
-// Pacer watches over the Pace of one direction of a connection. Only the time that was spent waiting for the peer counts.
+// Pacer watches over the Pace of one direction of a connection. Only the time that was spent
+// waiting for the peer counts.
 type Pacer struct {
 	pace   Pace
 	moved  int
@@ -34,8 +36,9 @@ func (p *Pacer) Count(n int, took time.Duration) {
 	}
 }
 
-// Write writes all of b, as long as the sender keeps the pace of ListenerOptions.WritePace: one that does not read would else hold the
-// answer, and what stands behind it, for as long as it likes.
+// Write writes all of b, as long as the sender keeps the pace of ListenerOptions.WritePace: one
+// that does not read would else hold the answer, and what stands behind it, for as long as it
+// likes.
 func (c *served) Write(b []byte) (n int, err error) {
 	if c.l.o.WritePace.Bytes == 0 {
 		return c.Conn.Write(b)
@@ -57,8 +60,9 @@ func (c *served) Write(b []byte) (n int, err error) {
 	}
 }
 
-// offer writes what the kernel takes at once, which is all of most answers. It does not block, so it needs neither a clock nor a deadline. What is
-// wrong with the connection is found when the rest is written.
+// offer writes what the kernel takes at once, which is all of most answers. It does not block, so
+// it needs neither a clock nor a deadline. What is wrong with the connection is found when the rest
+// is written.
 func (c *served) offer(b []byte) (taken int) {
 	if c.raw == nil {
 		return 0

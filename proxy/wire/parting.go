@@ -6,13 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The side that closes a TCP connection first keeps its port for a minute, and one address of a service has some 28 000 for this machine: at 500
-// closes a second they run out. A service that was told `Connection: close`, or said it, closes by itself, but often some microseconds behind its
+// The side that closes a TCP connection first keeps its port for a minute, and one address of a
+// service has some 28 000 for this machine: at 500 closes a second they run out. A service that was
+// told `Connection: close`, or said it, closes by itself, but often some microseconds behind its
 // answer. So its connection is left alone until its FIN is there.
 const (
-	// partEvery is how often the connections are looked at that their service is to close, while there are any.
+	// partEvery is how often the connections are looked at that their service is to close, while
+	// there are any.
 	partEvery = 2 * time.Millisecond
-	// partWithin is for how long that is left to the service. One that waits for our FIN before it serves others has sent its own.
+	// partWithin is for how long that is left to the service. One that waits for our FIN before it
+	// serves others has sent its own.
 	partWithin = 100 * time.Millisecond
 	// partAtOnce is how many wait for that; others are closed at once.
 	partAtOnce = 1024
@@ -47,7 +50,8 @@ func (u *Upstream) partLater() {
 	u.parts = true
 }
 
-// partNow closes the connections that the service has closed, or should have, and runs again while there are others.
+// partNow closes the connections that the service has closed, or should have, and runs again while
+// there are others.
 func (u *Upstream) partNow() {
 	u.mu.Lock()
 	looked := u.parting

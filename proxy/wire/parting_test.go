@@ -7,7 +7,8 @@ import (
 	"hooklock/proxy/wiretest"
 )
 
-// The port of a closed connection is occupied for a minute on the side that closed first, and this machine has 28 000 of them for a service.
+// The port of a closed connection is occupied for a minute on the side that closed first, and this
+// machine has 28 000 of them for a service.
 func TestAServiceThatIsToCloseItsConnectionDoesSoFirst(t *testing.T) {
 	for _, network := range []string{"tcp", "tls"} {
 		t.Run(network, func(t *testing.T) {

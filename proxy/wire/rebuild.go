@@ -2,10 +2,11 @@ package wire
 
 import "strconv"
 
-// HeadOptions says how a head is rebuilt for the upstream. The zero value forwards a request whose body is empty.
+// HeadOptions says how a head is rebuilt for the upstream. The zero value forwards a request whose
+// body is empty.
 type HeadOptions struct {
-	// Length is the number of body bytes that will be sent. It is declared where the sender declared a length or
-	// chunks, in the same place, and only there.
+	// Length is the number of body bytes that will be sent. It is declared where the sender
+	// declared a length or chunks, in the same place, and only there.
 	Length int64
 	// Streamed keeps the sender's framing, its length or chunks, and ignores Length.
 	Streamed bool
@@ -15,13 +16,16 @@ type HeadOptions struct {
 	Close bool
 	// Host is sent where the sender gave none, which only HTTP/1.0 may.
 	Host []byte
-	// ForwardedFor is added to the last X-Forwarded-For line, or as a line where there is none. Empty adds nothing.
+	// ForwardedFor is added to the last X-Forwarded-For line, or as a line where there is none.
+	// Empty adds nothing.
 	ForwardedFor []byte
-	// ForwardedProto and ForwardedHost are sent where the sender gave no such line. Empty adds nothing.
+	// ForwardedProto and ForwardedHost are sent where the sender gave no such line. Empty adds
+	// nothing.
 	ForwardedProto, ForwardedHost []byte
 	// Traceparent is sent where the sender gave no such line. Empty adds nothing.
 	Traceparent []byte
-	// OwnTrace puts Traceparent in the place of the sender's, for a proxy that is a part of the trace itself.
+	// OwnTrace puts Traceparent in the place of the sender's, for a proxy that is a part of the
+	// trace itself.
 	OwnTrace bool
 	// Extra is appended as it is: whole lines, each with its CRLF, as AppendField makes them.
 	Extra []byte
@@ -30,7 +34,8 @@ type HeadOptions struct {
 // Size returns about how many bytes AppendRaw appends.
 func (h *Head) Size() int { return len(h.buf) }
 
-// AppendRaw appends request line and header lines as they were received, with the empty line behind them.
+// AppendRaw appends request line and header lines as they were received, with the empty line behind
+// them.
 func (h *Head) AppendRaw(dst []byte) []byte {
 	version := " HTTP/1.1\r\n"
 	if h.http10 {
@@ -44,9 +49,9 @@ func (h *Head) AppendRaw(dst []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// AppendTo appends the head for the upstream to dst, up to and with the empty line. Each end-to-end line is what the
-// sender sent, byte for byte and in its order. Dropped are hop-by-hop lines, Expect, and what could be read as
-// Hooklock-* or Proxy; nothing is added but what o says.
+// AppendTo appends the head for the upstream to dst, up to and with the empty line. Each end-to-end
+// line is what the sender sent, byte for byte and in its order. Dropped are hop-by-hop lines,
+// Expect, and what could be read as Hooklock-* or Proxy; nothing is added but what o says.
 func (h *Head) AppendTo(dst []byte, o HeadOptions) []byte {
 	dst = append(dst, h.method...)
 	dst = append(dst, ' ')
@@ -116,8 +121,8 @@ func (h *Head) appendAbsent(dst []byte, o HeadOptions) []byte {
 	return dst
 }
 
-// appendLength declares the length under the name that the sender wrote. The whole line stays where it already says this
-// plainly; 003 and odd white space do not reach the upstream.
+// appendLength declares the length under the name that the sender wrote. The whole line stays where
+// it already says this plainly; 003 and odd white space do not reach the upstream.
 func (h *Head) appendLength(dst []byte, i int, o HeadOptions) []byte {
 	n := o.Length
 	if o.Streamed {
@@ -131,7 +136,8 @@ func (h *Head) appendLength(dst []byte, i int, o HeadOptions) []byte {
 	return append(strconv.AppendInt(dst, n, 10), "\r\n"...)
 }
 
-// appendChunked puts the length where Transfer-Encoding stood, or keeps the chunks of a streamed body.
+// appendChunked puts the length where Transfer-Encoding stood, or keeps the chunks of a streamed
+// body.
 func (h *Head) appendChunked(dst []byte, i int, o HeadOptions) []byte {
 	if o.Streamed {
 		dst = append(dst, h.fields[i].Name...)
@@ -165,9 +171,9 @@ func (h *Head) appendForwardedFor(dst []byte, i int, addr []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// AppendField appends one header line with its CRLF. Values may come from a sender's path or body, so what no value may
-// hold (control bytes: a CR LF would begin another line) and what no header says alike everywhere (bytes beyond ASCII)
-// goes out as %XX; a '%' itself stays.
+// AppendField appends one header line with its CRLF. Values may come from a sender's path or body,
+// so what no value may hold (control bytes: a CR LF would begin another line) and what no header
+// says alike everywhere (bytes beyond ASCII) goes out as %XX; a '%' itself stays.
 func AppendField(dst []byte, name string, value []byte) []byte {
 	const digits = "0123456789ABCDEF"
 	dst = append(append(dst, name...), ": "...)

@@ -21,8 +21,9 @@ var (
 
 const maxInterim = 100
 
-// readAnswerHead reads status line and header of the final answer into ans; interim ones (1xx) are swallowed, but 101 is
-// final. It fails on what is not strictly formed; ans.head then holds what came.
+// readAnswerHead reads status line and header of the final answer into ans; interim ones (1xx) are
+// swallowed, but 101 is final. It fails on what is not strictly formed; ans.head then holds what
+// came.
 func readAnswerHead(br *bufio.Reader, limit int, ans *Answer) error {
 	for range maxInterim + 1 {
 		if err := readBlock(br, limit, ans); err != nil {
@@ -90,7 +91,8 @@ func parseAnswerHead(ans *Answer) error {
 	return nil
 }
 
-// parseStatusLine reads `HTTP/1.x NNN reason`. The space before an empty reason may be missing, as many servers do.
+// parseStatusLine reads `HTTP/1.x NNN reason`. The space before an empty reason may be missing, as
+// many servers do.
 func parseStatusLine(whole []byte, ans *Answer) error {
 	const version = "HTTP/1."
 	if len(whole) < len("HTTP/1.1 200") || string(whole[:len(version)]) != version {
@@ -120,7 +122,8 @@ type framing struct {
 	close    bool  // the connection cannot be used again
 }
 
-// frame reads the framing of a final answer (RFC 9112 section 6.3), refusing what could be read in two ways.
+// frame reads the framing of a final answer (RFC 9112 section 6.3), refusing what could be read in
+// two ways.
 func frame(ans *Answer, isHead bool) (f framing, err error) {
 	http10 := ans.head[len("HTTP/1.")] == '0'
 	f.declared, f.close = -1, http10
@@ -153,7 +156,8 @@ func frame(ans *Answer, isHead bool) (f framing, err error) {
 	return f, nil
 }
 
-// bodyReader reads the body of one answer off its connection and stops at its end. io.EOF is the true end, and it stays.
+// bodyReader reads the body of one answer off its connection and stops at its end. io.EOF is the
+// true end, and it stays.
 type bodyReader struct {
 	br    *bufio.Reader
 	limit int // bytes of the trailer section
@@ -208,8 +212,8 @@ func (b *bodyReader) read(p []byte) (int, error) {
 	return n, unexpected(err)
 }
 
-// nextChunk reads the line before the next chunk, and after the last one the trailer section, which is dropped. io.EOF
-// is the end of the body.
+// nextChunk reads the line before the next chunk, and after the last one the trailer section, which
+// is dropped. io.EOF is the end of the body.
 func (b *bodyReader) nextChunk() error {
 	if b.begun {
 		line, err := b.line()

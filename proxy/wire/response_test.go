@@ -16,7 +16,8 @@ import (
 	"hooklock/proxy/wiretest"
 )
 
-// once starts an upstream that answers each connection's first request with exactly these bytes and ends.
+// once starts an upstream that answers each connection's first request with exactly these bytes and
+// ends.
 func once(t testing.TB, answer string) *wiretest.Upstream {
 	t.Helper()
 	return wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -35,11 +36,15 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 		pooled               bool // not where the connection ends with the answer
 	}{
 		{"length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", true},
-		{"length given twice", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", true},
+		{"length given twice", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 200,
+			"abc", true},
 		{"empty", "GET", "HTTP/1.1 500 \r\nContent-Length: 0\r\n\r\n", 500, "", true},
 		{"no reason and no space", "GET", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, "", true},
-		{"chunks", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n1  \r\nc\r\n0\r\n\r\n", 200, "abc", true},
-		{"chunks with extension and trailers", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n00\r\nX: 1\r\nY: 2\r\n\r\n", 200, "abc", true},
+		{"chunks", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n1  \r\nc\r\n0\r\n\r\n", 200,
+			"abc", true},
+		{"chunks with extension and trailers", "GET",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n00\r\nX: 1\r\nY: 2\r\n\r\n", 200,
+			"abc", true},
 		{"to the end", "GET", "HTTP/1.1 200 OK\r\n\r\nabc", 200, "abc", false},
 		{"HTTP/1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", false},
 		{"close", "GET", "HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", false},
@@ -47,7 +52,8 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 		{"HEAD with chunks", "HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 200, "", true},
 		{"204", "GET", "HTTP/1.1 204 No Content\r\n\r\n", 204, "", true},
 		{"304", "GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n", 304, "", true},
-		{"interim answers", "GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", true},
+		{"interim answers", "GET",
+			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", true},
 		{"bytes behind the answer", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd", 200, "abc", false},
 		{"bytes behind 204", "GET", "HTTP/1.1 204 No Content\r\nContent-Length: 1\r\n\r\nx", 204, "", false},
 	}
@@ -67,7 +73,8 @@ func TestReadsEveryFramingOfAnAnswer(t *testing.T) {
 			if err := u.Send(soon(t), []byte(tt.method+" / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil {
 				t.Fatal(err)
 			}
-			if ans.Status != tt.status || string(ans.Body) != tt.body || !ans.Whole || ans.Evidence != AnswerWhole || ans.Rest != nil {
+			if ans.Status != tt.status || string(ans.Body) != tt.body || !ans.Whole || ans.Evidence != AnswerWhole ||
+				ans.Rest != nil {
 				t.Errorf("answer is %+v", ans)
 			}
 			if idle := u.idleNow(); idle != 0 != tt.pooled {
@@ -85,7 +92,8 @@ func TestWhatOneConnectionReadIsNothingToTheNext(t *testing.T) {
 		if _, err := c.ReadRequest(); err != nil {
 			return
 		}
-		_ = c.Say("HTTP/1.1 200 OK\r\nX-Name: " + own + "\r\nContent-Length: 5\r\n\r\n" + own + "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+		_ = c.Say("HTTP/1.1 200 OK\r\nX-Name: " + own + "\r\nContent-Length: 5\r\n\r\n" + own +
+			"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
 		_, _ = c.ReadRequest()
 	})
 	u := pool(t, up)
@@ -141,7 +149,8 @@ func TestNeverTakesACutOrBrokenAnswerForAWholeOne(t *testing.T) {
 		{"length over int64", ok + "Content-Length: 9223372036854775808\r\n\r\nabc", ErrAnswerFraming},
 		{"length with a sign", ok + "Content-Length: +3\r\n\r\nabc", ErrAnswerFraming},
 		{"unknown encoding", ok + "Transfer-Encoding: gzip, chunked\r\n\r\nabc", ErrAnswerFraming},
-		{"encoding given twice", ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ErrAnswerFraming},
+		{"encoding given twice", ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			ErrAnswerFraming},
 		{"chunks over HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ErrAnswerFraming},
 		{"chunk size with prefix", ok + "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n", ErrAnswerChunk},
 		{"empty chunk size", ok + "Transfer-Encoding: chunked\r\n\r\n\r\n", ErrAnswerChunk},
@@ -150,7 +159,8 @@ func TestNeverTakesACutOrBrokenAnswerForAWholeOne(t *testing.T) {
 		{"bare LF behind a chunk size", ok + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", ErrAnswerChunk},
 		{"no CRLF behind a chunk", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", ErrAnswerChunk},
 		{"malformed trailer", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nX Y: 1\r\n\r\n", ErrAnswerChunk},
-		{"endless trailers", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: 1234567890\r\n", 6000) + "\r\n", ErrAnswerChunk},
+		{"endless trailers", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n" +
+			strings.Repeat("X: 1234567890\r\n", 6000) + "\r\n", ErrAnswerChunk},
 		{"endless interim answers", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 200), ErrInterim},
 		{"101", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", ErrSwitched},
 	}
@@ -196,7 +206,8 @@ func TestAResetInTheBodyIsACut(t *testing.T) {
 	}
 }
 
-// TestATLSEndWithoutCloseNotifyIsACut: an attacker on the way can forge a FIN, but not a close_notify.
+// TestATLSEndWithoutCloseNotifyIsACut: an attacker on the way can forge a FIN, but not a
+// close_notify.
 func TestATLSEndWithoutCloseNotifyIsACut(t *testing.T) {
 	for _, honest := range []bool{true, false} {
 		up := wiretest.ServeTLS(t, func(c *wiretest.Conn) {
@@ -258,7 +269,8 @@ func TestNeverReusesAConnectionThatTalksOutOfTurn(t *testing.T) {
 	}
 }
 
-// TestFindsUnaskedBytesThatTLSHasAlreadyRead: they came in the same record as the end of the answer.
+// TestFindsUnaskedBytesThatTLSHasAlreadyRead: they came in the same record as the end of the
+// answer.
 func TestFindsUnaskedBytesThatTLSHasAlreadyRead(t *testing.T) {
 	big := strings.Repeat("x", readBuffer)
 	up := wiretest.ServeTLS(t, func(c *wiretest.Conn) {
@@ -286,7 +298,8 @@ func TestHandsOverWhatIsLongerThanTheLimit(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
 	tests := []struct{ name, answer string }{
 		{"length", "HTTP/1.1 200 OK\r\nContent-Length: " + itoa(len(body)) + "\r\n\r\n" + body},
-		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" + body[:1<<19] + "\r\n80000\r\n" + body[1<<19:] + "\r\n0\r\n\r\n"},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" + body[:1<<19] + "\r\n80000\r\n" +
+			body[1<<19:] + "\r\n0\r\n\r\n"},
 		{"to the end", "HTTP/1.1 200 OK\r\n\r\n" + body},
 	}
 	for _, tt := range tests {
@@ -297,7 +310,8 @@ func TestHandsOverWhatIsLongerThanTheLimit(t *testing.T) {
 			if err := post(t, u, &ans); err != nil {
 				t.Fatal(err)
 			}
-			if ans.Whole || ans.Rest == nil || ans.Evidence != AnswerBegun || len(ans.Body) > 1001 || cap(ans.Body) > 4<<10 {
+			if ans.Whole || ans.Rest == nil || ans.Evidence != AnswerBegun || len(ans.Body) > 1001 ||
+				cap(ans.Body) > 4<<10 {
 				t.Fatalf("answer has %d bytes, whole %v, %v", len(ans.Body), ans.Whole, ans.Evidence)
 			}
 			rest, err := io.ReadAll(ans.Rest)
@@ -359,18 +373,21 @@ func TestARestThatIsCutOrLeftIsNotWhole(t *testing.T) {
 }
 
 func TestFiltersWhatBelongsToTheUpstreamsConnection(t *testing.T) {
-	up := once(t, "HTTP/1.1 200 OK\r\nServer: x\r\nConnection: X-Gone, keep-alive\r\nx-gone: 1\r\nKeep-Alive: 5\r\nProxy-Authenticate: x\r\n"+
-		"Upgrade: h2\r\nTrailer: X\r\nContent-Length: 0\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\n")
+	up := once(t,
+		"HTTP/1.1 200 OK\r\nServer: x\r\nConnection: X-Gone, keep-alive\r\nx-gone: 1\r\nKeep-Alive: 5\r\nProxy-Authenticate: x\r\n"+
+			"Upgrade: h2\r\nTrailer: X\r\nContent-Length: 0\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\n")
 	var ans Answer
 	if err := post(t, pool(t, up), &ans); err != nil {
 		t.Fatal(err)
 	}
-	if got := fieldsText(ans.EndToEnd(nil)); got != "Server=x|Set-Cookie=a|set-cookie=b" || string(ans.Get("x-gone")) != "1" {
+	if got := fieldsText(ans.EndToEnd(nil)); got != "Server=x|Set-Cookie=a|set-cookie=b" ||
+		string(ans.Get("x-gone")) != "1" {
 		t.Errorf("fields are %s", got)
 	}
 }
 
-// TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead: nobody asked for what will be in it, and the rest of it may come with the next request.
+// TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead: nobody asked for what will be in it, and the
+// rest of it may come with the next request.
 func TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead(t *testing.T) {
 	server, client := wiretest.Certify(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -409,7 +426,8 @@ func TestFindsTheBeginningOfARecordThatTLSHasAlreadyRead(t *testing.T) {
 	defer u.Close()
 	for range 2 {
 		var ans Answer
-		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil || string(ans.Body) == "stray" {
+		if err := u.Send(soon(t), []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), nil, true, &ans); err != nil ||
+			string(ans.Body) == "stray" {
 			t.Errorf("%v, %q", err, ans.Body)
 		}
 	}

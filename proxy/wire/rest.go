@@ -9,8 +9,9 @@ import (
 
 var errClosed = errors.New("answer was closed before its end")
 
-// Rest is the part of an answer's body that was not read yet. It must be closed. Read is for one goroutine at a time;
-// Close may be called from another one and wakes it, but not where the Call may have begun again by then.
+// Rest is the part of an answer's body that was not read yet. It must be closed. Read is for one
+// goroutine at a time; Close may be called from another one and wakes it, but not where the Call
+// may have begun again by then.
 type Rest struct {
 	e *exchange
 
@@ -19,8 +20,8 @@ type Rest struct {
 	err  error // after the end
 }
 
-// Read reads on. io.EOF is the true end of the answer, and from then on the connection is free. An answer that is cut off
-// gives a *SendError with io.ErrUnexpectedEOF, or with what ended it.
+// Read reads on. io.EOF is the true end of the answer, and from then on the connection is free. An
+// answer that is cut off gives a *SendError with io.ErrUnexpectedEOF, or with what ended it.
 func (r *Rest) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +55,8 @@ func (r *Rest) end(whole bool, err error) {
 	r.over.Store(true)
 }
 
-// Close ends the exchange. Before the end of the answer it closes the connection. When it returns, the sender's body is not read any more.
-// Closing again is harmless.
+// Close ends the exchange. Before the end of the answer it closes the connection. When it returns,
+// the sender's body is not read any more. Closing again is harmless.
 func (r *Rest) Close() error {
 	if r.over.Load() {
 		return nil // the call may be another exchange's by now

@@ -74,7 +74,8 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 		{"Stream with a body to a server that is not known", stream, "body", ReuseKnown, "x", false},
 		{"Send with what begins a request to a known server", send, "GET /", ReuseKnown, "nginx", false},
 		{"Stream with what begins a request to a known server", stream, "GET /", ReuseKnown, "nginx", false},
-		{"Stream with a long body that begins a request to a known server", stream, "GET /" + long, ReuseKnown, "nginx", false},
+		{"Stream with a long body that begins a request to a known server", stream, "GET /" + long, ReuseKnown, "nginx",
+			false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := pool(t, wiretest.Script(t, named(tt.server)), func(o *Options) { o.ReuseAfterBody = tt.reads })
@@ -90,7 +91,8 @@ func TestAConnectionThatCarriedABodyIsUsedAgainOnlyWhereTheServiceIsKnownToReadI
 	}
 }
 
-// Nothing is sent that is not part of a request, and what a request says of its connection is what happens to it.
+// Nothing is sent that is not part of a request, and what a request says of its connection is what
+// happens to it.
 func TestTheFirstAnswerSaysWhetherTheNextRequestsShareAConnection(t *testing.T) {
 	up := wiretest.Script(t, named("Apache/2.4.62 (Debian)"))
 	u := careful(t, up)
@@ -100,7 +102,8 @@ func TestTheFirstAnswerSaysWhetherTheNextRequestsShareAConnection(t *testing.T) 
 	for range 5 {
 		deliver(t, u, event)
 	}
-	if got := u.ReuseState(); up.Conns() != 2 || got.Reused != 3 || got.Server != "Apache/2.4.62 (Debian)" || !strings.HasPrefix(got.Known, "Apache drops") || got.Ended != "" {
+	if got := u.ReuseState(); up.Conns() != 2 || got.Reused != 3 || got.Server != "Apache/2.4.62 (Debian)" ||
+		!strings.HasPrefix(got.Known, "Apache drops") || got.Ended != "" {
 		t.Errorf("%d connections, %+v", up.Conns(), got)
 	}
 	for _, r := range up.Requests() {
@@ -126,7 +129,8 @@ func TestAServiceThatSaysThatItIsAnotherLosesTheReuse(t *testing.T) {
 	}
 	server.Store("gunicorn")
 	deliver(t, u, event)
-	if got := u.ReuseState(); u.idleNow() != 0 || u.Reuses([]byte(event)) || got.Known != "" || got.Server != "gunicorn" || got.Ended != "" {
+	if got := u.ReuseState(); u.idleNow() != 0 || u.Reuses([]byte(event)) || got.Known != "" ||
+		got.Server != "gunicorn" || got.Ended != "" {
 		t.Errorf("%d idle, %+v", u.idleNow(), got)
 	}
 	server.Store("nginx")
@@ -149,7 +153,8 @@ func TestABodyThatCouldBeginARequestIsKnown(t *testing.T) {
 	}
 }
 
-// What the setting says holds for each body: with true also for one that a server could take for a request.
+// What the setting says holds for each body: with true also for one that a server could take for a
+// request.
 func TestABodyThatBeginsLikeARequestKeepsAConnectionIfEachDoes(t *testing.T) {
 	for reads, want := range map[Reuse]int{ReuseNever: 3, ReuseAlways: 1, ReuseKnown: 3} {
 		up := wiretest.Script(t, "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 2\r\n\r\nok")
@@ -165,7 +170,8 @@ func TestABodyThatBeginsLikeARequestKeepsAConnectionIfEachDoes(t *testing.T) {
 	}
 }
 
-// A service may close a connection that it was to keep at any moment, and a body that was sent then may have arrived.
+// A service may close a connection that it was to keep at any moment, and a body that was sent then
+// may have arrived.
 func TestABodyTakesNoConnectionThatAnEarlierRequestLeft(t *testing.T) {
 	for reads, want := range map[Reuse]int{ReuseNever: 2, ReuseAlways: 1, ReuseKnown: 2} {
 		up := wiretest.Script(t, okAnswer)
@@ -181,7 +187,8 @@ func TestABodyTakesNoConnectionThatAnEarlierRequestLeft(t *testing.T) {
 	}
 }
 
-// refuseSecond answers the first request of each connection, and to the next one what a parser says.
+// refuseSecond answers the first request of each connection, and to the next one what a parser
+// says.
 func refuseSecond(t *testing.T, first, refusal string, behind func(*wiretest.Conn)) *wiretest.Upstream {
 	return wiretest.Serve(t, func(c *wiretest.Conn) {
 		if _, err := c.ReadRequest(); err != nil || c.Say(first) != nil {
@@ -193,7 +200,8 @@ func refuseSecond(t *testing.T, first, refusal string, behind func(*wiretest.Con
 	})
 }
 
-// The parser of a service may have refused other bytes than those of the request, so that the answer says nothing of that.
+// The parser of a service may have refused other bytes than those of the request, so that the
+// answer says nothing of that.
 func TestAnAnswerThatOnlyAParserGivesIsNoOutcome(t *testing.T) {
 	closes := func(*wiretest.Conn) {}
 	stays := func(c *wiretest.Conn) { _, _ = c.ReadRequest() }
@@ -202,18 +210,29 @@ func TestAnAnswerThatOnlyAParserGivesIsNoOutcome(t *testing.T) {
 		behind          func(*wiretest.Conn)
 		doubted         bool
 	}{
-		"it says that it closes":              {"x", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
-		"it closes":                           {"x", "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", closes, true},
-		"its body ends with the connection":   {"x", "HTTP/1.1 400 Bad Request\r\n\r\nno", closes, true},
-		"it timed out":                        {"x", "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
-		"it knows no such method":             {"x", "HTTP/1.1 501 Not Implemented\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
-		"it goes on":                          {"x", "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", stays, false},
-		"it refuses otherwise":                {"x", "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, false},
-		"a known server says that it closes":  {"nginx", "HTTP/1.1 400 Bad Request\r\nServer: nginx\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
-		"an application of Apache refuses it": {"Apache", "HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", stays, false},
-		"Apache itself refuses it": {"Apache", "HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nContent-Type: text/html; charset=iso-8859-1\r\nConnection: close\r\n" +
-			"Content-Length: 2\r\n\r\nno", stays, true},
-		"nothing says that it is Apache's application": {"Apache", "HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
+		"it says that it closes": {"x",
+			"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
+		"it closes": {"x", "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", closes,
+			true},
+		"its body ends with the connection": {"x", "HTTP/1.1 400 Bad Request\r\n\r\nno", closes, true},
+		"it timed out": {"x",
+			"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
+		"it knows no such method": {"x",
+			"HTTP/1.1 501 Not Implemented\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
+		"it goes on": {"x", "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", stays,
+			false},
+		"it refuses otherwise": {"x",
+			"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, false},
+		"a known server says that it closes": {"nginx",
+			"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays, true},
+		"an application of Apache refuses it": {"Apache",
+			"HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", stays, false},
+		"Apache itself refuses it": {"Apache",
+			"HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nContent-Type: text/html; charset=iso-8859-1\r\nConnection: close\r\n" +
+				"Content-Length: 2\r\n\r\nno", stays, true},
+		"nothing says that it is Apache's application": {"Apache",
+			"HTTP/1.1 400 Bad Request\r\nServer: Apache\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", stays,
+			true},
 	} {
 		for _, mode := range []Reuse{ReuseAlways, ReuseKnown} {
 			if mode == ReuseKnown && serverOf(&Answer{Fields: []Field{{[]byte("Server"), []byte(tt.server)}}}) == nil {
@@ -231,10 +250,12 @@ func TestAnAnswerThatOnlyAParserGivesIsNoOutcome(t *testing.T) {
 				}
 				ans, err := send(t, u, event)
 				var doubt *ParserError
-				if errors.As(err, &doubt) != tt.doubted || tt.doubted && (doubt.Status != ans.Status || wantSent(t, err, AnswerWhole) == nil || ans.Whole) {
+				if errors.As(err, &doubt) != tt.doubted ||
+					tt.doubted && (doubt.Status != ans.Status || wantSent(t, err, AnswerWhole) == nil || ans.Whole) {
 					t.Fatalf("%v, %+v", err, ans)
 				}
-				if got := u.ReuseState(); got.Ended != "" != tt.doubted || got.EndedAt.IsZero() == tt.doubted || len(told) == 1 != tt.doubted || tt.doubted == u.Reuses([]byte(event)) {
+				if got := u.ReuseState(); got.Ended != "" != tt.doubted || got.EndedAt.IsZero() == tt.doubted ||
+					len(told) == 1 != tt.doubted || tt.doubted == u.Reuses([]byte(event)) {
 					t.Errorf("%+v, told %q", got, told)
 				}
 			})
@@ -245,7 +266,11 @@ func TestAnAnswerThatOnlyAParserGivesIsNoOutcome(t *testing.T) {
 // On a new connection there was nothing else to refuse.
 func TestARefusalOnANewConnectionIsTheAnswerToItsRequest(t *testing.T) {
 	for _, mode := range []Reuse{ReuseNever, ReuseAlways, ReuseKnown} {
-		u := pool(t, wiretest.Script(t, "HTTP/1.1 400 Bad Request\r\nServer: nginx\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), func(o *Options) { o.ReuseAfterBody = mode })
+		u := pool(t, wiretest.Script(t,
+			"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+			func(o *Options) {
+				o.ReuseAfterBody = mode
+			})
 		for range 3 {
 			if ans, err := send(t, u, event); err != nil || ans.Status != 400 || u.ReuseState().Ended != "" {
 				t.Fatalf("%v, %+v", err, ans)
@@ -254,11 +279,14 @@ func TestARefusalOnANewConnectionIsTheAnswerToItsRequest(t *testing.T) {
 	}
 }
 
-// The rest of a long answer says it at its end. What passes through has no outcome: it gets what came.
+// The rest of a long answer says it at its end. What passes through has no outcome: it gets what
+// came.
 func TestALongAnswerOfAParserEndsWithTheDoubt(t *testing.T) {
 	const refusal = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 20\r\n\r\n01234567890123456789"
 	for _, passes := range []bool{false, true} {
-		u := pool(t, refuseSecond(t, okAnswer, refusal, func(*wiretest.Conn) {}), func(o *Options) { o.MaxResponseBody = 10 })
+		u := pool(t, refuseSecond(t, okAnswer, refusal, func(*wiretest.Conn) {}), func(o *Options) {
+			o.MaxResponseBody = 10
+		})
 		deliver(t, u, event)
 		if passes {
 			if ans, err := stream(t, u, event); err != nil || ans.Status != 400 {
@@ -338,7 +366,8 @@ func TestAnAnswerWithoutARequestEndsTheReuse(t *testing.T) {
 	}
 }
 
-// A service that closes kept connections at its own will does so with a request on its way, whose outcome is unknown then. A restart does it once.
+// A service that closes kept connections at its own will does so with a request on its way, whose
+// outcome is unknown then. A restart does it once.
 func TestAKeptConnectionThatClosesUnderARequestRestsTheReuse(t *testing.T) {
 	now := time.Now()
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -364,7 +393,8 @@ func TestAKeptConnectionThatClosesUnderARequestRestsTheReuse(t *testing.T) {
 	}
 }
 
-// Where the kernel does not count, a request that meets the close of a connection has an unknown outcome.
+// Where the kernel does not count, a request that meets the close of a connection has an unknown
+// outcome.
 func TestNothingIsKeptWhereTheKernelDoesNotCount(t *testing.T) {
 	u := careful(t, wiretest.Script(t, okAnswer))
 	ans := &Answer{Fields: []Field{{[]byte("Server"), []byte("nginx")}}}
@@ -378,11 +408,15 @@ func TestNothingIsKeptWhereTheKernelDoesNotCount(t *testing.T) {
 
 func TestAKnownServerIsNamedAsAWhole(t *testing.T) {
 	for server, want := range map[string]string{
-		"nginx": "nginx", "nginx/1.17.7": "nginx", "nginx/1.22.1": "nginx", "nginx/2.0.0": "nginx", "nginx/1.18.0 (Ubuntu)": "nginx",
-		"nginx/1.17.6": "", "nginx/1.2.10": "", "nginx/0.99.99": "", "nginx/": "", "nginx/1.22": "", "nginx/1.22.1.1": "", "nginx/1.22.x": "", "nginx/+1.22.1": "", "nginxy": "", "Nginx": "",
+		"nginx": "nginx", "nginx/1.17.7": "nginx", "nginx/1.22.1": "nginx", "nginx/2.0.0": "nginx",
+		"nginx/1.18.0 (Ubuntu)": "nginx",
+		"nginx/1.17.6":          "", "nginx/1.2.10": "", "nginx/0.99.99": "", "nginx/": "", "nginx/1.22": "",
+		"nginx/1.22.1.1": "", "nginx/1.22.x": "", "nginx/+1.22.1": "", "nginxy": "", "Nginx": "",
 		"nginx/1.22.1 + Phusion Passenger(R) 6.0.4": "", "openresty/1.21.4.1": "", "nginx (x)": "",
-		"Apache": "Apache", "Apache/2.4.53": "Apache", "Apache/2.4.62 (Debian) mod_wsgi/4.9.4 Python/3.11": "Apache", "Apache/2.10.0": "Apache",
-		"Apache/2.4.52": "", "Apache/2": "", "Apache/2.4": "", "Apache TomEE": "", "Apache-Coyote/1.1": "", "Apache (x)": "", "Apache/1.3.99": "",
+		"Apache": "Apache", "Apache/2.4.53": "Apache", "Apache/2.4.62 (Debian) mod_wsgi/4.9.4 Python/3.11": "Apache",
+		"Apache/2.10.0": "Apache",
+		"Apache/2.4.52": "", "Apache/2": "", "Apache/2.4": "", "Apache TomEE": "", "Apache-Coyote/1.1": "",
+		"Apache (x)": "", "Apache/1.3.99": "",
 		"": "", "gunicorn": "",
 	} {
 		got := ""
@@ -393,7 +427,8 @@ func TestAKnownServerIsNamedAsAWhole(t *testing.T) {
 			t.Errorf("%q is %q, want %q", server, got, want)
 		}
 	}
-	if serverOf(&Answer{Fields: []Field{{[]byte("Server"), []byte("nginx")}, {[]byte("Server"), []byte("nginx")}}}) != nil || serverOf(new(Answer)) != nil {
+	if serverOf(&Answer{Fields: []Field{{[]byte("Server"), []byte("nginx")},
+		{[]byte("Server"), []byte("nginx")}}}) != nil || serverOf(new(Answer)) != nil {
 		t.Error("two, or none, are known")
 	}
 }
@@ -436,7 +471,8 @@ func TestConnectionsToASlowServiceAreNotKept(t *testing.T) {
 	for _, c := range []struct {
 		took, setup time.Duration
 		slow        bool
-	}{{slowAnswer, 0, false}, {slowAnswer + 1, 0, true}, {time.Second, 20 * time.Millisecond, false}, {time.Second + 1, 20 * time.Millisecond, true}} {
+	}{{slowAnswer, 0, false}, {slowAnswer + 1, 0, true}, {time.Second, 20 * time.Millisecond, false}, {time.Second + 1,
+		20 * time.Millisecond, true}} {
 		if (&conn{setup: c.setup}).isSlow(c.took) != c.slow {
 			t.Errorf("%+v", c)
 		}
@@ -455,7 +491,8 @@ func TestAConnectionTakesNoRequestWhenItIsOld(t *testing.T) {
 		age, setup time.Duration
 		retires    bool
 	}{
-		{shortestLife - 1, 0, false}, {shortestLife, 0, true}, {shortestLife, 10 * time.Millisecond, false}, {200 * time.Millisecond, 10 * time.Millisecond, true},
+		{shortestLife - 1, 0, false}, {shortestLife, 0, true}, {shortestLife, 10 * time.Millisecond, false},
+		{200 * time.Millisecond, 10 * time.Millisecond, true},
 		{longestLife - 1, time.Second, false}, {longestLife, time.Second, true},
 	} {
 		if got := aged(c.age, c.setup); got != c.retires {

@@ -8,7 +8,8 @@ import (
 
 func TestAStatusLineHasOneForm(t *testing.T) {
 	for _, line := range []string{
-		"HTTP/1.1x200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 20x OK", "HTTP/1.2 200 OK", "HTTP/1.1 200OK", "HTTP/1.1 200\tOK", "HTTP/1.1  200", "HTTP/1.1 20", "HTTP/1.1 099 OK", "HTTP/1.1 200 O\x01K",
+		"HTTP/1.1x200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 20x OK", "HTTP/1.2 200 OK",
+		"HTTP/1.1 200OK", "HTTP/1.1 200\tOK", "HTTP/1.1  200", "HTTP/1.1 20", "HTTP/1.1 099 OK", "HTTP/1.1 200 O\x01K",
 	} {
 		if err := parseStatusLine([]byte(line), new(Answer)); !errors.Is(err, ErrStatusLine) {
 			t.Errorf("%q: %v", line, err)
@@ -29,16 +30,20 @@ func TestTheRawBytesOfARequestAreFramedOnce(t *testing.T) {
 		raw  string
 		want error
 	}{
-		"a length":                      {head + "Content-Length: 3\r\n\r\nabc" + head, nil},
-		"two lengths":                   {head + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", ErrFraming},
-		"chunks and a length":           {head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", ErrFraming},
-		"a length and chunks":           {head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ErrFraming},
-		"no length of nothing":          {head + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n", ErrFraming},
-		"another coding":                {head + "Transfer-Encoding: gzip\r\n\r\n", ErrFraming},
-		"a name that CGI reads alike":   {head + "Content_Length: 3\r\n\r\n", ErrFraming},
-		"a length that is no number":    {head + "Content-Length: 3,3\r\n\r\nabc", ErrFraming},
-		"a line as long as it may be":   {head + "Content-Length:" + strings.Repeat(" ", framingLine-len("Content-Length:3")) + "3\r\n\r\nabc", nil},
-		"one longer":                    {head + "Content-Length:" + strings.Repeat(" ", framingLine-len("Content-Length:3")+1) + "3\r\n\r\nabc", errLongLine},
+		"a length":    {head + "Content-Length: 3\r\n\r\nabc" + head, nil},
+		"two lengths": {head + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", ErrFraming},
+		"chunks and a length": {head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+			ErrFraming},
+		"a length and chunks": {head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			ErrFraming},
+		"no length of nothing":        {head + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n", ErrFraming},
+		"another coding":              {head + "Transfer-Encoding: gzip\r\n\r\n", ErrFraming},
+		"a name that CGI reads alike": {head + "Content_Length: 3\r\n\r\n", ErrFraming},
+		"a length that is no number":  {head + "Content-Length: 3,3\r\n\r\nabc", ErrFraming},
+		"a line as long as it may be": {head + "Content-Length:" +
+			strings.Repeat(" ", framingLine-len("Content-Length:3")) + "3\r\n\r\nabc", nil},
+		"one longer": {head + "Content-Length:" +
+			strings.Repeat(" ", framingLine-len("Content-Length:3")+1) + "3\r\n\r\nabc", errLongLine},
 		"a head that ends its lines so": {"POST / HTTP/1.1\nHost: a\r\n\r\n", errBareLF},
 	} {
 		for _, step := range []int{1, 7, len(c.raw)} { // as the bytes may come
@@ -69,14 +74,16 @@ func TestBehindAnUpgradeWithoutABodyMayComeAnotherProtocol(t *testing.T) {
 }
 
 func TestConnectionMayTakeATraceAway(t *testing.T) {
-	got := rebuild(t, "GET / HTTP/1.1\r\nHost: a\r\nTraceparent: 1\r\nX: 2\r\nConnection: traceparent\r\n\r\n", HeadOptions{})
+	got := rebuild(t, "GET / HTTP/1.1\r\nHost: a\r\nTraceparent: 1\r\nX: 2\r\nConnection: traceparent\r\n\r\n",
+		HeadOptions{})
 	if strings.Contains(strings.ToLower(got), "traceparent") || !strings.Contains(got, "X: 2") {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestEmptyPlacesInAListOfProtocolsSayNothing(t *testing.T) {
-	for list, want := range map[string]bool{"websocket": true, ", websocket,,": true, "": false, ",": false, "websocket, h2c": false, "web socket": false, ",tls/1.0": false, "a/1, b": true} {
+	for list, want := range map[string]bool{"websocket": true, ", websocket,,": true, "": false, ",": false,
+		"websocket, h2c": false, "web socket": false, ",tls/1.0": false, "a/1, b": true} {
 		if mayTunnel([]byte(list)) != want {
 			t.Errorf("%q: %v", list, !want)
 		}

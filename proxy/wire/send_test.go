@@ -19,7 +19,8 @@ const postHead = "POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 // pool makes a pool for up that ends with the test.
 func pool(t testing.TB, up *wiretest.Upstream, change ...func(*Options)) *Upstream {
 	t.Helper()
-	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, MaxAge: time.Minute, ReuseAfterBody: ReuseAlways}
+	o := Options{Network: up.Network, Addr: up.Addr, TLS: up.TLS, MaxIdle: 8, MaxAge: time.Minute,
+		ReuseAfterBody: ReuseAlways}
 	for _, f := range change {
 		f(&o)
 	}
@@ -88,7 +89,8 @@ func TestSendsTheRequestByteForByteAndReturnsTheWholeAnswer(t *testing.T) {
 				if err := post(t, u, &ans); err != nil {
 					t.Fatal(err)
 				}
-				if ans.Status != 201 || len(ans.Reason) != 0 || string(ans.Body) != "ok" || !ans.Whole || ans.Rest != nil ||
+				if ans.Status != 201 || len(ans.Reason) != 0 || string(ans.Body) != "ok" || !ans.Whole ||
+					ans.Rest != nil ||
 					ans.Evidence != AnswerWhole || ans.Length != 2 {
 					t.Fatalf("answer is %+v", ans)
 				}
@@ -152,8 +154,8 @@ func awaitFIN(t testing.TB, u *Upstream) {
 	}
 }
 
-// race closes the connection between the look at it and the first byte: the upstream's handler for the second request
-// runs as soon as the hook says so.
+// race closes the connection between the look at it and the first byte: the upstream's handler for
+// the second request runs as soon as the hook says so.
 type raceStep struct {
 	now  chan struct{}
 	done chan struct{}
@@ -175,16 +177,40 @@ func TestSendsAgainOnlyWithProofThatThePeerHadNoByte(t *testing.T) {
 		{"FIN before the write of a large body", large, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "tcp"},
 		{"FIN before the write, unix", small, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "unix"},
 		{"FIN before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Close() }, true, "tls"},
-		{"close_notify and FIN before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Finish(); _ = c.Close() }, true, "tls"},
-		{"close_notify alone before the write, TLS", small, true, func(c *wiretest.Conn) { _ = c.Finish() }, false, "tls"},
+		{"close_notify and FIN before the write, TLS", small, true, func(c *wiretest.Conn) {
+			_ = c.Finish()
+			_ = c.Close()
+		}, true, "tls"},
+		{"close_notify alone before the write, TLS", small, true, func(c *wiretest.Conn) {
+			_ = c.Finish()
+		}, false, "tls"},
 		{"read, then FIN", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "tcp"},
-		{"read, then FIN, unix", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "unix"},
-		{"read, then FIN, TLS", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Finish() }, false, "tls"},
+		{"read, then FIN, unix", small, false, func(c *wiretest.Conn) {
+			_, _ = c.ReadHead()
+			_ = c.Finish()
+		}, false, "unix"},
+		{"read, then FIN, TLS", small, false, func(c *wiretest.Conn) {
+			_, _ = c.ReadHead()
+			_ = c.Finish()
+		}, false, "tls"},
 		{"read, then reset", small, false, func(c *wiretest.Conn) { _, _ = c.ReadHead(); _ = c.Reset() }, false, "tcp"},
-		{"one byte read, then reset", small, false, func(c *wiretest.Conn) { _, _ = c.Read(make([]byte, 1)); _ = c.Reset() }, false, "tcp"},
-		{"one byte of many read, then reset", large, false, func(c *wiretest.Conn) { _, _ = c.Read(make([]byte, 1)); _ = c.Reset() }, false, "tcp"},
-		{"one byte of many read, then closed", large, false, func(c *wiretest.Conn) { _, _ = c.Read(make([]byte, 1)); _ = c.Close() }, false, "tcp"},
-		{"half of the answer, then FIN", small, false, func(c *wiretest.Conn) { _, _ = c.ReadRequest(); _ = c.Say("HTTP/1.1 2"); _ = c.Close() }, false, "tcp"},
+		{"one byte read, then reset", small, false, func(c *wiretest.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.Reset()
+		}, false, "tcp"},
+		{"one byte of many read, then reset", large, false, func(c *wiretest.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.Reset()
+		}, false, "tcp"},
+		{"one byte of many read, then closed", large, false, func(c *wiretest.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.Close()
+		}, false, "tcp"},
+		{"half of the answer, then FIN", small, false, func(c *wiretest.Conn) {
+			_, _ = c.ReadRequest()
+			_ = c.Say("HTTP/1.1 2")
+			_ = c.Close()
+		}, false, "tcp"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -286,7 +312,8 @@ func TestWhatFoundNoSecondConnectionWasNotSent(t *testing.T) {
 		}
 	}
 	var serr *SendError
-	if err := post(t, u, &ans); !errors.As(err, &serr) || serr.Sent() || serr.Evidence != NotDialled || ans.Evidence != NotDialled || !ans.Resent {
+	if err := post(t, u, &ans); !errors.As(err, &serr) || serr.Sent() || serr.Evidence != NotDialled ||
+		ans.Evidence != NotDialled || !ans.Resent {
 		t.Errorf("%v, %v, sent again: %v", err, ans.Evidence, ans.Resent)
 	}
 }

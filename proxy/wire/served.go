@@ -121,7 +121,8 @@ func (c *served) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection; one that lingers reads on before, and one that waits for its next request is set aside.
+// Close closes the connection; one that lingers reads on before, and one that waits for its next
+// request is set aside.
 func (c *served) Close() error {
 	if c.rested.Swap(false) && c.l.setAside(c) {
 		return nil
@@ -138,7 +139,8 @@ func (c *served) Close() error {
 	return err
 }
 
-// SetDeadline implements net.Conn. fasthttp sets one on whatever it hands on, also where another goroutine answers, with deadlines of its own.
+// SetDeadline implements net.Conn. fasthttp sets one on whatever it hands on, also where another
+// goroutine answers, with deadlines of its own.
 func (c *served) SetDeadline(t time.Time) error {
 	if c.apart.Load() {
 		return nil
@@ -161,8 +163,8 @@ func (c *served) leave() {
 	}
 }
 
-// drain ends the sending side and reads what the sender is still busy to send. Closing with unread bytes would reset the
-// connection, and the reset may overtake the answer.
+// drain ends the sending side and reads what the sender is still busy to send. Closing with unread
+// bytes would reset the connection, and the reset may overtake the answer.
 func (c *served) drain() {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
@@ -180,8 +182,8 @@ func closeWrite(c net.Conn) bool {
 	return ok && half.CloseWrite() == nil
 }
 
-// SuppressResponse lets fasthttp write no answer when its handler returns, because another goroutine writes it and closes the connection. sent is closed
-// after that.
+// SuppressResponse lets fasthttp write no answer when its handler returns, because another
+// goroutine writes it and closes the connection. sent is closed after that.
 func SuppressResponse(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
 	if c := base(ctx.Conn()); c != nil {
 		c.apart.Store(true)
@@ -190,9 +192,9 @@ func SuppressResponse(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
 	ctx.Hijack(func(net.Conn) { <-sent })
 }
 
-// LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads on for a while, so that
-// a sender that is still busy with a refused body can read the answer. Close then takes up to LingerTime. Other
-// connections are left alone.
+// LingerOnClose marks a connection of a Listener: its Close ends the sending side first and reads
+// on for a while, so that a sender that is still busy with a refused body can read the answer.
+// Close then takes up to LingerTime. Other connections are left alone.
 func LingerOnClose(c net.Conn) {
 	if s := base(c); s != nil {
 		s.linger.Store(true)

@@ -18,19 +18,24 @@ const (
 	settleTime = 50 * time.Millisecond
 )
 
-// Stream makes one exchange without holding it in memory whole. It reads the body up to RequestBuffer before it takes a connection, so that a
-// slow sender holds none; then it writes the head and passes what follows on as it comes. It returns as soon as the answer's head is there, and
-// leaves the answer's body to ans.Rest, which is nil if there is none, or if it came with the head: then it is in ans.Body. body is BodyOf the
-// request, nil for one without; the head must keep its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent
-// whole: see ans.RequestPending, which is right after errors, too.
+// Stream makes one exchange without holding it in memory whole. It reads the body up to
+// RequestBuffer before it takes a connection, so that a slow sender holds none; then it writes the
+// head and passes what follows on as it comes. It returns as soon as the answer's head is there,
+// and leaves the answer's body to ans.Rest, which is nil if there is none, or if it came with the
+// head: then it is in ans.Body. body is BodyOf the request, nil for one without; the head must keep
+// its framing (HeadOptions.Streamed). An answer may begin, and end, before the body was sent whole:
+// see ans.RequestPending, which is right after errors, too.
 //
-// A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is closed, so it never sees a request that
-// looks whole, and the error is ErrBodyTruncated (or another of those of ReadBody).
+// A sender that hangs up in the middle of its body ends the exchange: the upstream's connection is
+// closed, so it never sees a request that looks whole, and the error is ErrBodyTruncated (or
+// another of those of ReadBody).
 //
-// keep is what ReusesBehind returned; without it a request with a body gets a new connection, which ends behind the answer.
+// keep is what ReusesBehind returned; without it a request with a body gets a new connection, which
+// ends behind the answer.
 //
-// x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to fasthttp. When Rest is closed, or if there is
-// none, the body is not read any more. The error is a *SendError.
+// x governs ans.Rest, too, so it ends behind that, and outlives the handler that hands Rest to
+// fasthttp. When Rest is closed, or if there is none, the body is not read any more. The error is a
+// *SendError.
 func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
 	if err := e.take(body, keep); err != nil {
@@ -57,8 +62,9 @@ func (e *exchange) pass() error {
 	return nil
 }
 
-// take reads the request's body, up to the bound. What fits travels in one write, needs no goroutine, and can be sent again if the
-// connection turns out to be dead. What follows is left to a pump.
+// take reads the request's body, up to the bound. What fits travels in one write, needs no
+// goroutine, and can be sent again if the connection turns out to be dead. What follows is left to
+// a pump.
 func (e *exchange) take(body *RequestBody, keep bool) error {
 	if body == nil || body.Length == 0 {
 		return nil
@@ -69,7 +75,8 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 	if err := e.guard(body.Interrupt); err != nil {
 		return err
 	}
-	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.o.RequestBuffer, e.ans.Memory)
+	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.o.RequestBuffer,
+		e.ans.Memory)
 	e.ans.gathered = got
 	if cause := e.guard(nil); cause != nil {
 		return cause
@@ -82,7 +89,8 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 	e.fresh = e.last
 	switch {
 	case !whole:
-		e.source = &RequestBody{Reader: io.MultiReader(bytes.NewReader(got[chunkRoom:]), body.Reader), Length: body.Length, Interrupt: body.Interrupt}
+		e.source = &RequestBody{Reader: io.MultiReader(bytes.NewReader(got[chunkRoom:]), body.Reader),
+			Length: body.Length, Interrupt: body.Interrupt}
 	case body.Length < 0:
 		e.body = frameAll(got)
 	default:
@@ -91,7 +99,8 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 	return nil
 }
 
-// dropGathered lets go of a gathered body that was written, while its answer may still be long on its way.
+// dropGathered lets go of a gathered body that was written, while its answer may still be long on
+// its way.
 func (e *exchange) dropGathered() {
 	if e.pump == nil && cap(e.ans.gathered) > keepGathered {
 		e.ans.Memory.Give(cap(e.ans.gathered))
@@ -119,8 +128,9 @@ func (p *pump) write(c *conn, body []byte) {
 	p.stop(err)
 }
 
-// copy sends a body as it comes. Where the sender fails, the whole exchange fails, so that the connection is closed in
-// the middle of the request. Where the upstream fails, there may still be an answer to read.
+// copy sends a body as it comes. Where the sender fails, the whole exchange fails, so that the
+// connection is closed in the middle of the request. Where the upstream fails, there may still be
+// an answer to read.
 func (p *pump) copy(e *exchange) {
 	buf := e.u.buffers.Get().(*[pumpBuffer]byte)
 	defer e.u.buffers.Put(buf)
@@ -142,7 +152,8 @@ func (p *pump) copy(e *exchange) {
 // senderError is an error of the sender's connection, not of the upstream's.
 type senderError struct{ error }
 
-// markDrained says that the sender's body was read to its end; from here on no cancel may touch the sender's connection.
+// markDrained says that the sender's body was read to its end; from here on no cancel may touch the
+// sender's connection.
 func (p *pump) markDrained(e *exchange) {
 	_ = e.guard(nil)
 	p.drained.Store(true)
@@ -185,7 +196,8 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 	}
 }
 
-// chunkRoom is the space before a gathered body for the size line of the one chunk that it may become.
+// chunkRoom is the space before a gathered body for the size line of the one chunk that it may
+// become.
 const chunkRoom = 16
 
 // frameAll makes a chunked body of what is behind the room.
@@ -208,8 +220,8 @@ func frameChunk(buf []byte, n int) []byte {
 	return append(buf[start:sizeRoom+n], "\r\n"...)
 }
 
-// settle waits until nothing writes to the connection or reads the sender's body, and reports whether the request was written whole. If it
-// would take long, it is cut off.
+// settle waits until nothing writes to the connection or reads the sender's body, and reports
+// whether the request was written whole. If it would take long, it is cut off.
 func (e *exchange) settle(answered bool) bool {
 	p := e.pump
 	if p == nil {

@@ -64,7 +64,8 @@ func TestAStreamedRequestKeepsTheSendersConnection(t *testing.T) {
 	for i := range 4 {
 		body := strings.Repeat("x", i*20000)
 		if i == 3 {
-			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+			_, _ = io.WriteString(c,
+				"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
 		} else {
 			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+body)
 		}
@@ -79,7 +80,8 @@ func TestAStreamedRequestKeepsTheSendersConnection(t *testing.T) {
 	}
 }
 
-// TestStreamsBothWaysAtOnce: an echo of 64 MiB. The sender holds back its last byte until the first one is back.
+// TestStreamsBothWaysAtOnce: an echo of 64 MiB. The sender holds back its last byte until the first
+// one is back.
 func TestStreamsBothWaysAtOnce(t *testing.T) {
 	const size = 64 << 20
 	for _, framing := range []string{"Content-Length: " + itoa(size), "Transfer-Encoding: chunked"} {
@@ -143,7 +145,8 @@ func echo(c *wiretest.Conn, chunked bool, size int) {
 		_, _ = io.CopyN(c, c, int64(size))
 		return
 	}
-	req, err := http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), c)))
+	req, err := http.ReadRequest(bufio.NewReader(
+		io.MultiReader(strings.NewReader("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), c)))
 	if err == nil {
 		_, _ = io.Copy(c, req.Body)
 	}
@@ -176,7 +179,8 @@ func writeBody(c net.Conn, framing string, size int, sum io.Writer, beforeLast <
 	_ = w.Flush()
 }
 
-// TestASenderThatHangsUpNeverLooksWhole: whatever the framing, the upstream sees a request that is cut.
+// TestASenderThatHangsUpNeverLooksWhole: whatever the framing, the upstream sees a request that is
+// cut.
 func TestASenderThatHangsUpNeverLooksWhole(t *testing.T) {
 	gathered := "4e20\r\n" + strings.Repeat("x", 0x4e20) + "\r\n" // what the upstream does not see before it is there
 	for _, raw := range []string{
@@ -189,7 +193,8 @@ func TestASenderThatHangsUpNeverLooksWhole(t *testing.T) {
 			result := make(chan error, 1)
 			headRead := make(chan struct{})
 			up := wiretest.Serve(t, func(c *wiretest.Conn) {
-				// The head goes out before the body is looked at, so the upstream sees the beginning of a request.
+				// The head goes out before the body is looked at, so the upstream sees the
+				// beginning of a request.
 				first := make([]byte, 1)
 				_, _ = c.Read(first)
 				close(headRead)
@@ -211,7 +216,8 @@ func TestASenderThatHangsUpNeverLooksWhole(t *testing.T) {
 			}
 			err := <-failed
 			var serr *SendError
-			if !errors.As(err, &serr) || !errors.Is(err, ErrBodyTruncated) && !errors.Is(err, ErrBodyBroken) || !serr.Sent() {
+			if !errors.As(err, &serr) || !errors.Is(err, ErrBodyTruncated) && !errors.Is(err, ErrBodyBroken) ||
+				!serr.Sent() {
 				t.Errorf("error is %v", err)
 			}
 			if u.idleNow() != 0 {
@@ -226,7 +232,9 @@ func TestAnAnswerMayComeBeforeTheBodyWasSent(t *testing.T) {
 		name, answer string
 		end          func(c *wiretest.Conn)
 	}{
-		{"and close", "HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", func(c *wiretest.Conn) { _ = c.Finish() }},
+		{"and close", "HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", func(c *wiretest.Conn) {
+			_ = c.Finish()
+		}},
 		{"and stay", "HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno", func(c *wiretest.Conn) {}},
 		{"without a body", "HTTP/1.1 204 No\r\n\r\n", func(c *wiretest.Conn) {}},
 	}
@@ -240,7 +248,8 @@ func TestAnAnswerMayComeBeforeTheBodyWasSent(t *testing.T) {
 			})
 			d, u, _ := passDoor(t, up, nil)
 			c := dial(t, d.Addr)
-			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 20000))
+			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+
+				strings.Repeat("x", 20000))
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -260,7 +269,8 @@ func TestAStreamThatGetsNoAnswerSaysHowFarItCame(t *testing.T) {
 	up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = c.ReadHead() })
 	d, _, failed := passDoor(t, up, nil)
 	c := dial(t, d.Addr)
-	_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nabc"+strings.Repeat("x", 20000))
+	_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nabc"+
+		strings.Repeat("x", 20000))
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || resp.StatusCode != 502 || !resp.Close {
 		t.Errorf("%v, %v", resp, err)
@@ -301,7 +311,8 @@ func TestCloseEndsAStreamInTheMiddle(t *testing.T) {
 	body := &RequestBody{Reader: r, Length: -1, Interrupt: func() { _ = r.CloseWithError(errors.New("interrupted")) }}
 	go func() { _, _ = w.Write(make([]byte, 20000)) }()
 	var ans Answer
-	if err := u.Stream(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), body, false, &ans); err != nil {
+	if err := u.Stream(soon(t), []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"), body, false,
+		&ans); err != nil {
 		t.Fatal(err)
 	}
 	if !ans.RequestPending || ans.Length != 100 {
@@ -324,13 +335,16 @@ func TestCloseEndsAStreamInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestAContextEndsAStreamThatWaitsForTheSender: at any point, and the sender's connection is interrupted.
+// TestAContextEndsAStreamThatWaitsForTheSender: at any point, and the sender's connection is
+// interrupted.
 func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 	for _, length := range []int64{100, 100000, -1} {
 		up := wiretest.Serve(t, func(c *wiretest.Conn) { _, _ = io.Copy(io.Discard, c) })
 		u := pool(t, up)
 		r, w := io.Pipe()
-		body := &RequestBody{Reader: r, Length: length, Interrupt: func() { _ = r.CloseWithError(errors.New("interrupted")) }}
+		body := &RequestBody{Reader: r, Length: length, Interrupt: func() {
+			_ = r.CloseWithError(errors.New("interrupted"))
+		}}
 		why := errors.New("shutdown")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		begun := 20000
@@ -344,14 +358,16 @@ func TestAContextEndsAStreamThatWaitsForTheSender(t *testing.T) {
 		var ans Answer
 		err := u.Stream(following(ctx, t), []byte("POST / HTTP/1.1\r\nHost: a\r\n\r\n"), body, false, &ans)
 		var serr *SendError
-		if !errors.As(err, &serr) || !errors.Is(err, why) || serr.Timeout || !ans.RequestPending || serr.Sent() != (length != 100) {
+		if !errors.As(err, &serr) || !errors.Is(err, why) || serr.Timeout || !ans.RequestPending ||
+			serr.Sent() != (length != 100) {
 			t.Errorf("%d: %v, %+v", length, err, ans)
 		}
 		_ = w.Close()
 	}
 }
 
-// TestACallLetsGoOfABodyThatFoundNoRoom: it may be another request's by the time that it is cancelled.
+// TestACallLetsGoOfABodyThatFoundNoRoom: it may be another request's by the time that it is
+// cancelled.
 func TestACallLetsGoOfABodyThatFoundNoRoom(t *testing.T) {
 	u := pool(t, wiretest.Script(t, okAnswer))
 	budget := NewBudget(1 << 20)

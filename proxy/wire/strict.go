@@ -15,20 +15,24 @@ var (
 )
 
 const (
-	// framingLine bounds a header line that frames the body: its name and twenty digits or `chunked`, with some white space.
+	// framingLine bounds a header line that frames the body: its name and twenty digits or
+	// `chunked`, with some white space.
 	framingLine = 64
-	// chunkLine bounds a line of the chunked framing: a chunk's size with its extension, or a trailer.
+	// chunkLine bounds a line of the chunked framing: a chunk's size with its extension, or a
+	// trailer.
 	chunkLine = 4 << 10
 	// trailerBytes bounds a trailer section.
 	trailerBytes = 16 << 10
 )
 
-// strict follows the raw bytes that a sender's connection brings, and lets none through from the first on that a strictly formed request
-// does not have there. fasthttp v1.78 reads behind it, and forgives in the request line and in the chunked framing what no caller can see
-// afterwards: bare LF, white space before a trailer's colon, folded trailers, control bytes and no end in a chunk's extension.
+// strict follows the raw bytes that a sender's connection brings, and lets none through from the
+// first on that a strictly formed request does not have there. fasthttp v1.78 reads behind it, and
+// forgives in the request line and in the chunked framing what no caller can see afterwards: bare
+// LF, white space before a trailer's colon, folded trailers, control bytes and no end in a chunk's
+// extension.
 //
-// It has no say in what a request means: it finds the ends of lines, bodies and chunks, and can only refuse. What is inside the lines of a
-// head is the affair of ParseHead.
+// It has no say in what a request means: it finds the ends of lines, bodies and chunks, and can
+// only refuse. What is inside the lines of a head is the affair of ParseHead.
 type strict struct {
 	scan    func(s *strict, p []byte) (int, error) // what is expected now; nil at the beginning of a request
 	framing bodyFraming
@@ -71,7 +75,8 @@ func (f *bodyFraming) add(k kind, value []byte) error {
 	return nil
 }
 
-// read reads from the connection and returns what is in order. An error for what is not comes with the next call.
+// read reads from the connection and returns what is in order. An error for what is not comes with
+// the next call.
 func (s *strict) read(from io.Reader, p []byte) (n int, err error) {
 	if s.err != nil {
 		return 0, s.err
@@ -104,8 +109,8 @@ func (s *strict) read(from io.Reader, p []byte) (n int, err error) {
 	return good, err
 }
 
-// follow returns how much of p is in order. It stops without an error behind the head of a request that offers an upgrade: what follows
-// may be the other protocol already.
+// follow returns how much of p is in order. It stops without an error behind the head of a request
+// that offers an upgrade: what follows may be the other protocol already.
 func (s *strict) follow(p []byte) (good int, err error) {
 	for good < len(p) {
 		if s.scan == nil {
@@ -128,8 +133,8 @@ func (s *strict) next() {
 	s.scan, s.framing, s.upgrade, s.begun = (*strict).head, bodyFraming{}, false, false
 }
 
-// cut takes bytes of p up to the end of a line, and keeps at most the first keep of them. done says that s.line is now a whole line
-// without its CRLF, or the beginning of one that is longer.
+// cut takes bytes of p up to the end of a line, and keeps at most the first keep of them. done says
+// that s.line is now a whole line without its CRLF, or the beginning of one that is longer.
 func (s *strict) cut(p []byte, keep int) (n int, done bool, err error) {
 	end := bytes.IndexByte(p, '\n')
 	if n = end + 1; end < 0 {
@@ -244,7 +249,9 @@ func (s *strict) chunkLine(p []byte) (n int, done bool, err error) {
 	if !done && s.last == '\r' {
 		length-- // the line may end here
 	}
-	if length > chunkLine { // this comes before what is wrong with its end, which in shorter pieces would not have been read
+	// this comes before what is wrong with its end, which in shorter pieces would not have been
+	// read
+	if length > chunkLine {
 		err = errLongLine
 	}
 	return n, done, err

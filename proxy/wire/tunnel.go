@@ -11,8 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Switched is an upstream connection that left HTTP with a 101 answer. It belongs to its holder: give it to
-// Tunnels.Serve, or close it.
+// Switched is an upstream connection that left HTTP with a 101 answer. It belongs to its holder:
+// give it to Tunnels.Serve, or close it.
 type Switched struct {
 	c    *conn
 	head []byte // the 101 answer as received
@@ -24,10 +24,11 @@ func (s *Switched) Close() error {
 	return nil
 }
 
-// Upgrade sends a head that asks for another protocol (HeadOptions.Upgrade), on a connection of its own. After 101 it
-// returns the connection, which x no longer governs; after any other answer nil, and ans is as after Stream. A request
-// with a body cannot be upgraded: send it with Stream, without its Upgrade lines. The error is a *SendError; a 101 to
-// h2c, HTTP or TLS is one, because it would carry requests past Hooklock.
+// Upgrade sends a head that asks for another protocol (HeadOptions.Upgrade), on a connection of its
+// own. After 101 it returns the connection, which x no longer governs; after any other answer nil,
+// and ans is as after Stream. A request with a body cannot be upgraded: send it with Stream,
+// without its Upgrade lines. The error is a *SendError; a 101 to h2c, HTTP or TLS is one, because
+// it would carry requests past Hooklock.
 func (u *Upstream) Upgrade(x *Call, head []byte, ans *Answer) (*Switched, error) {
 	e := u.newExchange(x, head, ans)
 	e.upgrade = true
@@ -45,14 +46,14 @@ func (u *Upstream) Upgrade(x *Call, head []byte, ans *Answer) (*Switched, error)
 	return &Switched{c: e.c, head: append([]byte(nil), ans.head...)}, nil
 }
 
-// takeOverTime is how long fasthttp may take to hand over a sender's connection after the handler returned. It never does
-// if that connection broke meanwhile.
+// takeOverTime is how long fasthttp may take to hand over a sender's connection after the handler
+// returned. It never does if that connection broke meanwhile.
 const takeOverTime = 10 * time.Second
 
 var errTunnelsClosed = errors.New("tunnels are closed")
 
-// Tunnels owns the connections that left HTTP. The zero value is ready; Close it at shutdown, because fasthttp does not
-// wait for them.
+// Tunnels owns the connections that left HTTP. The zero value is ready; Close it at shutdown,
+// because fasthttp does not wait for them.
 type Tunnels struct {
 	mu     sync.Mutex
 	open   map[*tunnel]struct{}
@@ -68,9 +69,10 @@ type tunnel struct {
 	late   *time.Timer
 }
 
-// Serve takes over the sender's connection as soon as the handler has returned, sends the upstream's 101 on as it came,
-// and copies both ways; an end of one direction is passed on and the other one goes on. The handler must leave the
-// response alone. After Close it returns an error and closes s; the handler then answers.
+// Serve takes over the sender's connection as soon as the handler has returned, sends the
+// upstream's 101 on as it came, and copies both ways; an end of one direction is passed on and the
+// other one goes on. The handler must leave the response alone. After Close it returns an error and
+// closes s; the handler then answers.
 func (t *Tunnels) Serve(ctx *fasthttp.RequestCtx, s *Switched) error {
 	tn := &tunnel{up: s}
 	t.mu.Lock()
@@ -110,7 +112,8 @@ func (t *Tunnels) run(tn *tunnel, sender net.Conn) {
 	back.Wait()
 }
 
-// copy moves bytes one way and passes their end on. A broken direction ends both, because the other one would not be noticed.
+// copy moves bytes one way and passes their end on. A broken direction ends both, because the other
+// one would not be noticed.
 func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
 	_, err := io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, make([]byte, pumpBuffer))
 	if err == nil {
@@ -121,11 +124,13 @@ func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
 	t.hangUp(tn)
 }
 
-// onlyWriter and onlyReader hide ReadFrom and WriteTo, which would bypass the buffered bytes of a hijacked connection.
+// onlyWriter and onlyReader hide ReadFrom and WriteTo, which would bypass the buffered bytes of a
+// hijacked connection.
 type onlyWriter struct{ io.Writer }
 type onlyReader struct{ io.Reader }
 
-// bottom returns the connection that fasthttp hijacked: the wrapper's own Close and CloseWrite do nothing.
+// bottom returns the connection that fasthttp hijacked: the wrapper's own Close and CloseWrite do
+// nothing.
 func bottom(c net.Conn) net.Conn {
 	if h, ok := c.(interface{ UnsafeConn() net.Conn }); ok {
 		return h.UnsafeConn()
@@ -174,8 +179,8 @@ func (t *Tunnels) forget(tn *tunnel) {
 	}
 }
 
-// Close ends all tunnels and waits for them, at most until ctx ends; its error is then that of ctx. No tunnel begins
-// from then on.
+// Close ends all tunnels and waits for them, at most until ctx ends; its error is then that of ctx.
+// No tunnel begins from then on.
 func (t *Tunnels) Close(ctx context.Context) error {
 	t.mu.Lock()
 	t.closed = true

@@ -139,7 +139,8 @@ func TestNeverTunnelsToHTTP(t *testing.T) {
 	}
 }
 
-// TestATunnelThatIsNotTakenOverIsClosed: fasthttp does not call back when the sender's connection broke meanwhile.
+// TestATunnelThatIsNotTakenOverIsClosed: fasthttp does not call back when the sender's connection
+// broke meanwhile.
 func TestATunnelThatIsNotTakenOverIsClosed(t *testing.T) {
 	ended := make(chan struct{})
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {

@@ -15,23 +15,27 @@ import (
 
 // Options describe one upstream.
 type Options struct {
-	Network         string           // "tcp" or "unix"; empty means tcp
-	Addr            string           // host:port, or the path of the socket
-	TLS             *tls.Config      // nil: plain. ServerName must be set; the Host header plays no part
-	ConnectTimeout  time.Duration    // dial and TLS handshake together; 0 means 1 s
-	MaxIdle         int              // idle connections kept; 0 means none, so each request gets its own
-	MaxAge          time.Duration    // how old a connection may become that takes another request; 0: 0.1 s to 1 s, see retires
-	MaxResponseBody int              // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
-	RequestBuffer   int              // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
-	MaxResponseHead int              // bytes of status line and header; 0 means 64 KiB
-	ReuseAfterBody  Reuse            // whether a connection is used again after it carried a body
-	OnReuseEnded    func(why string) // called once, if the service ends the reuse; why is what it did: "answered 400 to a request and ..."
-	Now             func() time.Time // ages connections; nil means time.Now
+	Network        string        // "tcp" or "unix"; empty means tcp
+	Addr           string        // host:port, or the path of the socket
+	TLS            *tls.Config   // nil: plain. ServerName must be set; the Host header plays no part
+	ConnectTimeout time.Duration // dial and TLS handshake together; 0 means 1 s
+	MaxIdle        int           // idle connections kept; 0 means none, so each request gets its own
+	// how old a connection may become that takes another request; 0: 0.1 s to 1 s, see retires
+	MaxAge          time.Duration
+	MaxResponseBody int   // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
+	RequestBuffer   int   // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
+	MaxResponseHead int   // bytes of status line and header; 0 means 64 KiB
+	ReuseAfterBody  Reuse // whether a connection is used again after it carried a body
+	// called once, if the service ends the reuse; why is what it did: "answered 400 to a request
+	// and ..."
+	OnReuseEnded func(why string)
+	Now          func() time.Time // ages connections; nil means time.Now
 }
 
-// Upstream is a pool of HTTP/1.1 connections to one address. It is safe for concurrent use. Names are resolved at each dial. The connection that was
-// used last comes first. It sends no byte that is not part of a request. Requests that may not write the answer of others need a pool of their own:
-// see Reuse.
+// Upstream is a pool of HTTP/1.1 connections to one address. It is safe for concurrent use. Names
+// are resolved at each dial. The connection that was used last comes first. It sends no byte that
+// is not part of a request. Requests that may not write the answer of others need a pool of their
+// own: see Reuse.
 type Upstream struct {
 	o       Options
 	dialer  connect.Dialer
@@ -117,7 +121,8 @@ func (u *Upstream) pop() *conn {
 	return c
 }
 
-// put keeps c for another exchange, from now on, unless it is old. body: the one that is over had one.
+// put keeps c for another exchange, from now on, unless it is old. body: the one that is over had
+// one.
 func (u *Upstream) put(c *conn, body bool) (now time.Time) {
 	now = u.o.Now()
 	u.mu.Lock()
@@ -137,7 +142,8 @@ func (u *Upstream) put(c *conn, body bool) (now time.Time) {
 	return now
 }
 
-// reader returns a buffer that no connection has. A connection that carried a body is used once, and its buffer was a seventh of all garbage.
+// reader returns a buffer that no connection has. A connection that carried a body is used once,
+// and its buffer was a seventh of all garbage.
 func (u *Upstream) reader() *bufio.Reader {
 	if br, ok := u.readers.Get().(*bufio.Reader); ok {
 		return br
@@ -145,7 +151,8 @@ func (u *Upstream) reader() *bufio.Reader {
 	return bufio.NewReaderSize(nil, readBuffer)
 }
 
-// end closes a connection that put could have kept: it has no reader any more, so its buffer may serve the next one.
+// end closes a connection that put could have kept: it has no reader any more, so its buffer may
+// serve the next one.
 func (u *Upstream) end(c *conn) {
 	c.close()
 	u.freeReader(c)
@@ -180,19 +187,22 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 	return c, nil
 }
 
-// dialError returns an error that says what took so long, too: the name, the address or the handshake.
+// dialError returns an error that says what took so long, too: the name, the address or the
+// handshake.
 func dialError(ctx context.Context, err error) error {
 	var nerr net.Error
 	switch cause := context.Cause(ctx); {
 	case cause != nil && !errors.Is(cause, errConnectTimeout):
 		return cause
-	case cause != nil, errors.As(err, &nerr) && nerr.Timeout(): // the dialer's own timer may fire a moment before the context's
+	case cause != nil, errors.As(err, &nerr) && nerr.Timeout():
+		// the dialer's own timer may fire a moment before the context's
 		return fmt.Errorf("%w: %w", errConnectTimeout, err)
 	}
 	return err
 }
 
-// Close closes the idle connections now, and each other one when its exchange ends. Exchanges go on working.
+// Close closes the idle connections now, and each other one when its exchange ends. Exchanges go on
+// working.
 func (u *Upstream) Close() error {
 	u.mu.Lock()
 	u.closed = true

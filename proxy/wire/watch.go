@@ -9,16 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pendingPoll is how often a connection is looked at that has bytes waiting (a pipelined request, or the close_notify of TLS): a
-// FIN behind them wakes no reader.
+// pendingPoll is how often a connection is looked at that has bytes waiting (a pipelined request,
+// or the close_notify of TLS): a FIN behind them wakes no reader.
 const pendingPoll = 100 * time.Millisecond
 
-// WatchPeer calls gone, at most once and on another goroutine, when the peer of c has closed or reset the connection. A half-close counts,
-// as it does for nginx and net/http. Not one byte is read: the kernel is asked with MSG_PEEK, and the goroutine sleeps in the
-// runtime's poller. It costs some 10 µs, so it is for requests that really have to wait.
+// WatchPeer calls gone, at most once and on another goroutine, when the peer of c has closed or
+// reset the connection. A half-close counts, as it does for nginx and net/http. Not one byte is
+// read: the kernel is asked with MSG_PEEK, and the goroutine sleeps in the runtime's poller. It
+// costs some 10 µs, so it is for requests that really have to wait.
 //
-// c may be a connection of a Listener, also under TLS. Where the socket cannot be reached nothing is watched. stop waits for the
-// goroutine and leaves c without a read deadline; it must be called before the next read from c.
+// c may be a connection of a Listener, also under TLS. Where the socket cannot be reached nothing
+// is watched. stop waits for the goroutine and leaves c without a read deadline; it must be called
+// before the next read from c.
 func WatchPeer(c net.Conn, gone func()) (stop func()) {
 	raw := rawConn(c)
 	if raw == nil || c.SetReadDeadline(time.Time{}) != nil { // the server's own deadline is still set
@@ -102,8 +104,8 @@ func peek(fd int) peerState {
 	}
 }
 
-// established reports whether both directions of a TCP connection are open. A unix socket is taken for
-// open, as is every connection where the kernel does not tell.
+// established reports whether both directions of a TCP connection are open. A unix socket is taken
+// for open, as is every connection where the kernel does not tell.
 func established(raw syscall.RawConn) bool {
 	open := true
 	err := raw.Control(func(fd uintptr) {
@@ -117,7 +119,8 @@ func established(raw syscall.RawConn) bool {
 // tcpEstablished is TCP_ESTABLISHED of Linux's tcp_states.h.
 const tcpEstablished = 1
 
-// rawConn returns the socket under c, through TLS and our own wrapper; nil where it cannot be reached.
+// rawConn returns the socket under c, through TLS and our own wrapper; nil where it cannot be
+// reached.
 func rawConn(c net.Conn) syscall.RawConn {
 	for {
 		if s, ok := c.(syscall.Conn); ok {

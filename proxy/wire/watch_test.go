@@ -70,7 +70,8 @@ func TestAPeerThatCloses(t *testing.T) {
 	}
 }
 
-// The bytes of a pipelined request hide a FIN behind them from a read, so the state of the connection must tell.
+// The bytes of a pipelined request hide a FIN behind them from a read, so the state of the
+// connection must tell.
 func TestAPeerThatClosesBehindAPipelinedRequestIsGoneAndOneThatStaysIsNot(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells the state of a connection")

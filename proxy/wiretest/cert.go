@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Certify makes a certificate for 127.0.0.1 that signs itself, for a server and for a client that trusts it.
+// Certify makes a certificate for 127.0.0.1 that signs itself, for a server and for a client that
+// trusts it.
 func Certify(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

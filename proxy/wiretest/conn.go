@@ -66,7 +66,8 @@ func (c *Conn) Reset() error {
 	return c.raw.Close()
 }
 
-// ReadHead reads and returns a request's head, with its empty line. Empty lines before it are skipped (RFC 9112, 2.2). It is not recorded.
+// ReadHead reads and returns a request's head, with its empty line. Empty lines before it are
+// skipped (RFC 9112, 2.2). It is not recorded.
 func (c *Conn) ReadHead() (string, error) {
 	var head bytes.Buffer
 	for {
@@ -84,8 +85,8 @@ func (c *Conn) ReadHead() (string, error) {
 	}
 }
 
-// ReadRequest reads one whole request and records it, chunks as they came. What was read of one that is cut off is
-// returned but not recorded.
+// ReadRequest reads one whole request and records it, chunks as they came. What was read of one
+// that is cut off is returned but not recorded.
 func (c *Conn) ReadRequest() (string, error) {
 	head, err := c.ReadHead()
 	if err != nil {

@@ -44,8 +44,9 @@ func ServeUnix(t testing.TB, serve func(*Conn)) *Upstream {
 	return start(t, "unix", SocketPath(t), nil, serve)
 }
 
-// SocketPath returns a path for a unix socket. The kernel takes some hundred bytes (108 on Linux, 104 on macOS, unix(7)), and t.TempDir
-// spends most of them on the test's name: with a long TMPDIR, as macOS has it, they do not suffice.
+// SocketPath returns a path for a unix socket. The kernel takes some hundred bytes (108 on Linux,
+// 104 on macOS, unix(7)), and t.TempDir spends most of them on the test's name: with a long TMPDIR,
+// as macOS has it, they do not suffice.
 func SocketPath(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // see above: t.TempDir is what is too long
@@ -65,8 +66,8 @@ func ServeTLS(t testing.TB, serve func(*Conn)) *Upstream {
 	return u
 }
 
-// Script starts an upstream on TCP that reads whole requests and gives the answers in turn, over all connections; the
-// last one is given again and again.
+// Script starts an upstream on TCP that reads whole requests and gives the answers in turn, over
+// all connections; the last one is given again and again.
 func Script(t testing.TB, answers ...string) *Upstream {
 	t.Helper()
 	var mu sync.Mutex
@@ -125,7 +126,8 @@ func (u *Upstream) accept(config *tls.Config) {
 	}
 }
 
-// Close ends the listener and every connection, and waits for what serves them. The end of the test calls it, too.
+// Close ends the listener and every connection, and waits for what serves them. The end of the test
+// calls it, too.
 func (u *Upstream) Close() {
 	_ = u.l.Close()
 	u.mu.Lock()

@@ -23,7 +23,8 @@ func (s *Scanner) readRune(c byte) (rune, error) {
 
 // isCharacter is the production Char of XML 1.0, section 2.2.
 func isCharacter(r rune) bool {
-	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd || r >= 0x10000 && r <= utf8.MaxRune
+	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd ||
+		r >= 0x10000 && r <= utf8.MaxRune
 }
 
 // readReference reads the reference to a character behind its "&".
@@ -92,7 +93,8 @@ func digitOf(c byte) rune {
 }
 
 func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == ':' || c == '.' || c == '-' || c >= utf8.RuneSelf
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == ':' || c == '.' ||
+		c == '-' || c >= utf8.RuneSelf
 }
 
 // isName is the production Name of XML 1.0 (fifth edition), section 2.3.
@@ -114,10 +116,12 @@ func startsName(r rune) bool {
 	case r < 0x2000:
 		return r >= 0xc0 && r != 0xd7 && r != 0xf7 && (r < 0x300 || r >= 0x370) && r != 0x37e
 	}
-	return r == 0x200c || r == 0x200d || r >= 0x2070 && r <= 0x218f || r >= 0x2c00 && r <= 0x2fef || r >= 0x3001 && r <= 0xd7ff ||
+	return r == 0x200c || r == 0x200d || r >= 0x2070 && r <= 0x218f || r >= 0x2c00 && r <= 0x2fef ||
+		r >= 0x3001 && r <= 0xd7ff ||
 		r >= 0xf900 && r <= 0xfdcf || r >= 0xfdf0 && r <= 0xfffd || r >= 0x10000 && r <= 0xeffff
 }
 
 func continuesName(r rune) bool {
-	return r >= '0' && r <= '9' || r == '-' || r == '.' || r == 0xb7 || r >= 0x300 && r <= 0x36f || r == 0x203f || r == 0x2040
+	return r >= '0' && r <= '9' || r == '-' || r == '.' || r == 0xb7 || r >= 0x300 && r <= 0x36f || r == 0x203f ||
+		r == 0x2040
 }

@@ -1,5 +1,6 @@
-// Package xmlscan reads XML that strangers send, in memory that does not grow with the document. A token of encoding/xml has
-// all attributes of its element, and text as long as the document: 8 MiB of attributes took 300 MiB.
+// Package xmlscan reads XML that strangers send, in memory that does not grow with the document. A
+// token of encoding/xml has all attributes of its element, and text as long as the document: 8 MiB
+// of attributes took 300 MiB.
 package xmlscan
 
 import (
@@ -33,7 +34,8 @@ const (
 	Aside // a comment or processing instruction
 )
 
-// Why a document is not read, beside errors of its form: what the entities of a document type mean is up to the reader.
+// Why a document is not read, beside errors of its form: what the entities of a document type mean
+// is up to the reader.
 var (
 	ErrDoctype = errors.New("it has a document type, whose entities each reader may read differently")
 	errRoots   = errors.New("it has no single root element")
@@ -44,12 +46,13 @@ var (
 	errLong    = fmt.Errorf("it has a name of more than %d bytes", MaxName)
 )
 
-// A Scanner reads one XML 1.0 document. It accepts nothing that encoding/xml refuses, names with newer letters excepted,
-// and refuses, beside what is over the bounds: a document type, two roots, text beside the root, and an XML declaration
-// that is not at the beginning. It is not safe for concurrent use.
+// A Scanner reads one XML 1.0 document. It accepts nothing that encoding/xml refuses, names with
+// newer letters excepted, and refuses, beside what is over the bounds: a document type, two roots,
+// text beside the root, and an XML declaration that is not at the beginning. It is not safe for
+// concurrent use.
 type Scanner struct {
-	// Charset returns a reader of UTF-8 for the rest of a document that declares another encoding. Nil: such a document is
-	// an error.
+	// Charset returns a reader of UTF-8 for the rest of a document that declares another encoding.
+	// Nil: such a document is an error.
 	Charset func(label string, rest io.Reader) (io.Reader, error)
 
 	in      *bufio.Reader
@@ -86,7 +89,8 @@ func (s *Scanner) Text() []byte { return s.text }
 // Depth returns how many elements are open: behind a Start its element is, behind an End it is not.
 func (s *Scanner) Depth() int { return len(s.ends) }
 
-// Next reads the next token. It returns io.EOF at the end of a whole document, and afterwards the same error again.
+// Next reads the next token. It returns io.EOF at the end of a whole document, and afterwards the
+// same error again.
 func (s *Scanner) Next() (kind Kind, err error) {
 	if s.err == nil {
 		kind, s.err = s.next()
@@ -186,7 +190,8 @@ func (s *Scanner) readName(c byte) (behind byte, err error) {
 	return c, nil
 }
 
-// readQualifiedName is readName of an element or attribute. It returns the part of the name behind the prefix, too.
+// readQualifiedName is readName of an element or attribute. It returns the part of the name behind
+// the prefix, too.
 func (s *Scanner) readQualifiedName(c byte) (local []byte, behind byte, err error) {
 	if behind, err = s.readName(c); err != nil {
 		return nil, 0, err
@@ -432,7 +437,8 @@ func (s *Scanner) skipComment() (Kind, error) {
 	return 0, err
 }
 
-// readCDATA reads a piece of a CDATA section. Brackets that may belong to its end are in no piece until more is known.
+// readCDATA reads a piece of a CDATA section. Brackets that may belong to its end are in no piece
+// until more is known.
 func (s *Scanner) readCDATA() (Kind, error) {
 	s.text = s.text[:0]
 	for len(s.text) < maxChunk {
@@ -505,7 +511,8 @@ func (s *Scanner) appendText(c byte) error {
 	return s.appendRune(c)
 }
 
-// appendRune appends the character that begins with c to the text. Line ends become "\n" (XML 1.0, section 2.11).
+// appendRune appends the character that begins with c to the text. Line ends become "\n" (XML 1.0,
+// section 2.11).
 func (s *Scanner) appendRune(c byte) error {
 	if c == '\r' {
 		if next, err := s.in.ReadByte(); err == nil && next != '\n' {

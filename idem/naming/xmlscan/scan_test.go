@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// spelled reads a document into one line: elements as <a> and </a>, text in one piece, and "!" for comments and instructions.
+// spelled reads a document into one line: elements as <a> and </a>, text in one piece, and "!" for
+// comments and instructions.
 func spelled(document string) (string, error) {
 	var b strings.Builder
 	s := New(strings.NewReader(document))
@@ -62,12 +63,18 @@ func decoded(document string) (string, error) {
 }
 
 var accepted = []string{
-	"<a/>", "<a></a>", "<a b='1' c = \"2\" d='&lt;&#x41;>]]>'/>", "<a>x</a>", " <a> x\r\ny\rz </a>\n", "<s:a xmlns:s='u'><s:b/></s:a>",
-	"<?xml version='1.0' encoding=\"UTF-8\" standalone='yes'?><a/>", "<?xml version='1.0'?><!-- c - d --><a><?p q ? > ?></a><!---->",
-	"<a><![CDATA[x]]></a>", "<a><![CDATA[]]]]><![CDATA[>]]></a>", "<a><![CDATA[]]]></a>", "<a><![CDATA[x]]]]]]></a>", "<a><![CDATA[<&\r\n]] >]]></a>",
-	"<a>]]&gt;]</a>", "<a>&amp;&lt;&gt;&apos;&quot;&#65;&#x1F600;&#0000000000000000000000000065;</a>", "\ufeff<a/>", "<größe>é\U0001F600</größe>", "<a.b-c_1/>",
-	"<a>" + strings.Repeat("]", 3000) + "</a>", "<a>" + strings.Repeat("é", 3000) + "</a>", "<a><![CDATA[" + strings.Repeat("]", 3000) + "]]></a>",
-	strings.Repeat("<a>", MaxDepth) + strings.Repeat("</a>", MaxDepth), "<" + strings.Repeat("n", MaxName) + "/>", "<a b='1'c='2'/>", "<a\n/>", "<a></a >",
+	"<a/>", "<a></a>", "<a b='1' c = \"2\" d='&lt;&#x41;>]]>'/>", "<a>x</a>", " <a> x\r\ny\rz </a>\n",
+	"<s:a xmlns:s='u'><s:b/></s:a>",
+	"<?xml version='1.0' encoding=\"UTF-8\" standalone='yes'?><a/>",
+	"<?xml version='1.0'?><!-- c - d --><a><?p q ? > ?></a><!---->",
+	"<a><![CDATA[x]]></a>", "<a><![CDATA[]]]]><![CDATA[>]]></a>", "<a><![CDATA[]]]></a>", "<a><![CDATA[x]]]]]]></a>",
+	"<a><![CDATA[<&\r\n]] >]]></a>",
+	"<a>]]&gt;]</a>", "<a>&amp;&lt;&gt;&apos;&quot;&#65;&#x1F600;&#0000000000000000000000000065;</a>", "\ufeff<a/>",
+	"<größe>é\U0001F600</größe>", "<a.b-c_1/>",
+	"<a>" + strings.Repeat("]", 3000) + "</a>", "<a>" + strings.Repeat("é", 3000) + "</a>",
+	"<a><![CDATA[" + strings.Repeat("]", 3000) + "]]></a>",
+	strings.Repeat("<a>", MaxDepth) + strings.Repeat("</a>", MaxDepth), "<" + strings.Repeat("n", MaxName) + "/>",
+	"<a b='1'c='2'/>", "<a\n/>", "<a></a >",
 }
 
 func TestWhatEncodingXMLReadsIsReadTheSame(t *testing.T) {
@@ -82,12 +89,19 @@ func TestWhatEncodingXMLReadsIsReadTheSame(t *testing.T) {
 
 func TestWhatIsNotOneXMLDocumentIsAnError(t *testing.T) {
 	for _, document := range []string{
-		"", " ", "x", "<", "<a", "<a ", "<a>", "<a/", "<a / >", "</a>", "<a></b>", "<s:a></t:a>", "<a></a>x", "x<a/>", "<a/><b/>", "<a/>&#65;", "<![CDATA[x]]><a/>", "<a><![CDATA[x]></a>",
-		"<a b/>", "<a b=c/>", "<a b='<'/>", "<a b='&x;'/>", "<a b='\x01'/>", "<a b='\xff'/>", "<a>\x00</a>", "<a>\xff</a>", "<a>\uffff</a>", "<a>]]></a>", "<a>" + strings.Repeat("]", 3000) + "></a>",
-		"<a>&x;</a>", "<a>&amp</a>", "<a>&;</a>", "<a>& </a>", "<a>&#;</a>", "<a>&#x;</a>", "<a>&#0;</a>", "<a>&#xD800;</a>", "<a>&#x110000;</a>", "<a>&#99999999999999999999999;</a>",
-		"<1/>", "<-a/>", "<a:b:c/>", "<a><!-- -- --></a>", "<a><!- x -></a>", "<a><![CDAT[x]]></a>", "<!DOCTYPE a><a/>", "<a><!ENTITY x 'y'></a>", "<?xml version='1.1'?><a/>",
-		"<?xml version='1.0' encoding='latin1'?><a/>", "<?xml version='1.0' encoding = 'latin1'?><a/>", " <?xml version='1.0'?><a/>", "<a><?xml version='1.0'?></a>", "<a><?x", "<a><!--x", "<?xml " + strings.Repeat(" ", maxDeclaration) + "?><a/>",
-		"<" + strings.Repeat("n", MaxName+1) + "/>", "<a " + strings.Repeat("n", MaxName+1) + "=''/>", strings.Repeat("<a>", MaxDepth+1) + strings.Repeat("</a>", MaxDepth+1),
+		"", " ", "x", "<", "<a", "<a ", "<a>", "<a/", "<a / >", "</a>", "<a></b>", "<s:a></t:a>", "<a></a>x", "x<a/>",
+		"<a/><b/>", "<a/>&#65;", "<![CDATA[x]]><a/>", "<a><![CDATA[x]></a>",
+		"<a b/>", "<a b=c/>", "<a b='<'/>", "<a b='&x;'/>", "<a b='\x01'/>", "<a b='\xff'/>", "<a>\x00</a>",
+		"<a>\xff</a>", "<a>\uffff</a>", "<a>]]></a>", "<a>" + strings.Repeat("]", 3000) + "></a>",
+		"<a>&x;</a>", "<a>&amp</a>", "<a>&;</a>", "<a>& </a>", "<a>&#;</a>", "<a>&#x;</a>", "<a>&#0;</a>",
+		"<a>&#xD800;</a>", "<a>&#x110000;</a>", "<a>&#99999999999999999999999;</a>",
+		"<1/>", "<-a/>", "<a:b:c/>", "<a><!-- -- --></a>", "<a><!- x -></a>", "<a><![CDAT[x]]></a>", "<!DOCTYPE a><a/>",
+		"<a><!ENTITY x 'y'></a>", "<?xml version='1.1'?><a/>",
+		"<?xml version='1.0' encoding='latin1'?><a/>", "<?xml version='1.0' encoding = 'latin1'?><a/>",
+		" <?xml version='1.0'?><a/>", "<a><?xml version='1.0'?></a>", "<a><?x", "<a><!--x",
+		"<?xml " + strings.Repeat(" ", maxDeclaration) + "?><a/>",
+		"<" + strings.Repeat("n", MaxName+1) + "/>", "<a " + strings.Repeat("n", MaxName+1) + "=''/>",
+		strings.Repeat("<a>", MaxDepth+1) + strings.Repeat("</a>", MaxDepth+1),
 	} {
 		if got, err := spelled(document); err == nil || err == io.EOF {
 			t.Errorf("%.100q is read as %q", document, got)
@@ -102,7 +116,8 @@ func TestTheReaderOfADeclaredEncodingReadsTheRest(t *testing.T) {
 	s := New(strings.NewReader("<?xml version='1.0' encoding='upper'?><A>X</A>"))
 	s.Charset = func(label string, rest io.Reader) (io.Reader, error) {
 		text, err := io.ReadAll(rest)
-		return bytes.NewReader(bytes.ToLower(text)), errors.Join(err, map[bool]error{label != "upper": errors.New(label)}[true])
+		return bytes.NewReader(bytes.ToLower(text)),
+			errors.Join(err, map[bool]error{label != "upper": errors.New(label)}[true])
 	}
 	var kinds []Kind
 	for {
@@ -122,13 +137,17 @@ func TestTheReaderOfADeclaredEncodingReadsTheRest(t *testing.T) {
 	}
 }
 
-// TestMemoryDoesNotGrowWithTheDocument: whatever a document has many of, or has one of that is long.
+// TestMemoryDoesNotGrowWithTheDocument: whatever a document has many of, or has one of that is
+// long.
 func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 	const size = 8 << 20
 	for _, form := range []struct{ begin, piece, end string }{
-		{"<a ", `b="" `, "/>"}, {`<a b="`, "x", `"/>`}, {"<a ", "\n", "/>"}, {"<a>", "<b/>", "</a>"}, {"<a>", "<b c='d'></b>", "</a>"}, {"<a>", "x", "</a>"}, {"<a>", "&#65;", "</a>"}, {"<a>", "]", "</a>"},
-		{"<a><![CDATA[", "]", "]]></a>"}, {"<a><![CDATA[", "x", "]]></a>"}, {"<a><!--", "x", "--></a>"}, {"<a><?p ", "x", "?></a>"}, {"<a>", "<!--x-->", "</a>"}, {"<", "a", "/>"}, {"<a ", "b", "/>"},
-		{"<a ", "xmlns:b='c' ", "/>"}, {"<?xml ", "x", "?><a/>"}, {"", "<a>", ""}, {"<a>&", "a", ";</a>"}, {"<a>&#", "0", "65;</a>"}, {"", "\n", "<a/>"}, {"<!DOCTYPE a [", "<!ENTITY b 'c'>", "]><a/>"},
+		{"<a ", `b="" `, "/>"}, {`<a b="`, "x", `"/>`}, {"<a ", "\n", "/>"}, {"<a>", "<b/>", "</a>"},
+		{"<a>", "<b c='d'></b>", "</a>"}, {"<a>", "x", "</a>"}, {"<a>", "&#65;", "</a>"}, {"<a>", "]", "</a>"},
+		{"<a><![CDATA[", "]", "]]></a>"}, {"<a><![CDATA[", "x", "]]></a>"}, {"<a><!--", "x", "--></a>"},
+		{"<a><?p ", "x", "?></a>"}, {"<a>", "<!--x-->", "</a>"}, {"<", "a", "/>"}, {"<a ", "b", "/>"},
+		{"<a ", "xmlns:b='c' ", "/>"}, {"<?xml ", "x", "?><a/>"}, {"", "<a>", ""}, {"<a>&", "a", ";</a>"},
+		{"<a>&#", "0", "65;</a>"}, {"", "\n", "<a/>"}, {"<!DOCTYPE a [", "<!ENTITY b 'c'>", "]><a/>"},
 	} {
 		document := []byte(form.begin + strings.Repeat(form.piece, size/len(form.piece)) + form.end)
 		var before, after runtime.MemStats
@@ -146,7 +165,8 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 	}
 }
 
-// FuzzScanner holds the scanner against encoding/xml: what it accepts, encoding/xml reads in the same way.
+// FuzzScanner holds the scanner against encoding/xml: what it accepts, encoding/xml reads in the
+// same way.
 func FuzzScanner(f *testing.F) {
 	for _, document := range accepted {
 		f.Add(document)
