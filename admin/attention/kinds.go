@@ -22,8 +22,10 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 		case client.ReplicaGone:
 			if in.Now.Sub(r.At) > goneAfter && !in.replaced(r) {
 				all = append(all, client.AttentionItem{
-					ID: client.AttentionReplicaGone + ":" + r.Writer, Kind: client.AttentionReplicaGone, Count: 1, Text: "replica " + r.Replica + " is gone",
-					Cause: "it has ended without stopping", Next: "what it was running is taken over or has an unknown outcome; it is named for an hour",
+					ID: client.AttentionReplicaGone + ":" + r.Writer, Kind: client.AttentionReplicaGone, Count: 1,
+					Text:    "replica " + r.Replica + " is gone",
+					Cause:   "it has ended without stopping",
+					Next:    "what it was running is taken over or has an unknown outcome; it is named for an hour",
 					SinceAt: at(r.At), LatestAt: at(r.At), Command: "hooklock status",
 				})
 			}
@@ -31,8 +33,9 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 			if len(r.Config.Refused) > 0 {
 				all = append(all, client.AttentionItem{
 					ID: client.AttentionConfigRefused + ":" + r.Writer, Kind: client.AttentionConfigRefused, Count: 1,
-					Text: "the changed configuration of " + r.Replica + " is not in force", Cause: strings.Join(r.Config.Refused, "; "),
-					Next: "correct " + r.Config.File, Command: "hooklock status",
+					Text:  "the changed configuration of " + r.Replica + " is not in force",
+					Cause: strings.Join(r.Config.Refused, "; "),
+					Next:  "correct " + r.Config.File, Command: "hooklock status",
 				})
 			}
 		}
@@ -43,7 +46,8 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 	return all
 }
 
-// replaced reports whether a replica on the same host has started since that one was there last, as a supervisor starts it again.
+// replaced reports whether a replica on the same host has started since that one was there last, as
+// a supervisor starts it again.
 func (in *Input) replaced(gone *Replica) bool {
 	host, _, _ := strings.Cut(gone.Replica, "/")
 	return slices.ContainsFunc(in.Replicas, func(r Replica) bool {
@@ -83,9 +87,11 @@ func (in *Input) ofConfigurations() (item client.AttentionItem, differ bool) {
 	}
 	slices.Sort(groups)
 	return client.AttentionItem{
-		ID: client.AttentionConfigDiffers, Kind: client.AttentionConfigDiffers, Count: len(names), Text: fmt.Sprintf("replicas run %d different configurations", len(names)),
-		Cause: "they differ in " + strings.Join(slices.Sorted(maps.Keys(parts)), ", ") + ": " + strings.Join(groups, " | "),
-		Next:  "give all the same file, then reload or restart", Command: "hooklock status",
+		ID: client.AttentionConfigDiffers, Kind: client.AttentionConfigDiffers, Count: len(names),
+		Text: fmt.Sprintf("replicas run %d different configurations", len(names)),
+		Cause: "they differ in " + strings.Join(slices.Sorted(maps.Keys(parts)), ", ") + ": " +
+			strings.Join(groups, " | "),
+		Next: "give all the same file, then reload or restart", Command: "hooklock status",
 	}, true
 }
 
@@ -99,8 +105,10 @@ func (in *Input) ofQueues() []client.AttentionItem {
 		}
 		state := stateOf(&q.Lock)
 		one := all.of(client.AttentionItem{
-			ID: client.AttentionHeld + ":" + q.Route + ":" + state, Kind: client.AttentionHeld, Bad: true, Route: q.Route, Workflow: q.Workflow, ExecutionID: q.ExecutionID,
-			Query: map[string]string{"route": q.Route, "status": string(client.Pending)}, Command: "hooklock queue", Next: "look what it waits for; then complete, cancel or release it",
+			ID: client.AttentionHeld + ":" + q.Route + ":" + state, Kind: client.AttentionHeld, Bad: true,
+			Route: q.Route, Workflow: q.Workflow, ExecutionID: q.ExecutionID,
+			Query: map[string]string{"route": q.Route, "status": string(client.Pending)}, Command: "hooklock queue",
+			Next: "look what it waits for; then complete, cancel or release it",
 		})
 		one.add(q.Workflow, q.Since)
 		one.LatestAt = client.Time{}
@@ -110,7 +118,8 @@ func (in *Input) ofQueues() []client.AttentionItem {
 	return all.items(func(one *group) {
 		what := "workflow " + one.Workflow + " " + one.state
 		if one.Count > 1 {
-			what = strconv.Itoa(one.Count) + " workflows of " + cmp.Or(one.Route, "the lock API") + ": each " + one.state
+			what = strconv.Itoa(one.Count) + " workflows of " + cmp.Or(one.Route, "the lock API") + ": each " +
+				one.state
 		}
 		one.Text = what + ", and " + story.Count(one.waiting, "event waits", "events wait") + " behind"
 		one.Cause = "the first has waited for " + story.Span(in.Now.Sub(one.SinceAt.Time).Truncate(time.Minute))
@@ -177,7 +186,8 @@ func (g *groups) items(finish func(*group)) (all []client.AttentionItem) {
 	return all
 }
 
-// ofCounts returns what the counts of all replicas say: bad signatures, silence, duplicates that were other requests.
+// ofCounts returns what the counts of all replicas say: bad signatures, silence, duplicates that
+// were other requests.
 func (in *Input) ofCounts() (all []client.AttentionItem) {
 	for i := range in.Lately.Routes {
 		r := &in.Lately.Routes[i]
@@ -194,8 +204,10 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 		}
 		if n >= spike {
 			all = append(all, client.AttentionItem{
-				ID: client.AttentionBadSignatures + ":" + r.Route, Kind: client.AttentionBadSignatures, Route: r.Route, Count: int(n),
-				Text: fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(SpikeTime)), Cause: "a secret that has changed on one side, or someone who guesses",
+				ID: client.AttentionBadSignatures + ":" + r.Route, Kind: client.AttentionBadSignatures, Route: r.Route,
+				Count:   int(n),
+				Text:    fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(SpikeTime)),
+				Cause:   "a secret that has changed on one side, or someone who guesses",
 				SinceAt: first, LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
 			})
 		}
@@ -203,16 +215,19 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 	for i := range in.Day.Routes {
 		r := &in.Day.Routes[i]
 		known := slices.ContainsFunc(in.Rules, func(rules client.RouteRules) bool { return rules.Route == r.Route })
-		if known && !r.LastAt.IsZero() && in.Now.Sub(r.LastAt.Time) > silentAfter && !story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
+		if known && !r.LastAt.IsZero() && in.Now.Sub(r.LastAt.Time) > silentAfter &&
+			!story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
 			all = append(all, client.AttentionItem{
-				ID: client.AttentionSilent + ":" + r.Route, Kind: client.AttentionSilent, Route: r.Route, Count: 1, Text: r.Route + " is silent: no delivery for an hour, after earlier ones",
+				ID: client.AttentionSilent + ":" + r.Route, Kind: client.AttentionSilent, Route: r.Route, Count: 1,
+				Text: r.Route + " is silent: no delivery for an hour, after earlier ones",
 				Next: "look at the sender whether it has disabled this endpoint", SinceAt: r.LastAt, LatestAt: r.LastAt,
 			})
 		}
 	}
 	for _, c := range story.ChangedRoutes(&in.Status, &in.Day, in.Marks) {
 		all = append(all, client.AttentionItem{
-			ID: client.AttentionChanged + ":" + c.Route, Kind: client.AttentionChanged, Route: c.Route, Count: int(c.Changed), Text: c.Route + ": duplicates that were other requests",
+			ID: client.AttentionChanged + ":" + c.Route, Kind: client.AttentionChanged, Route: c.Route,
+			Count: int(c.Changed), Text: c.Route + ": duplicates that were other requests",
 			Cause: c.Text(), LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
 		})
 	}
@@ -235,28 +250,37 @@ func kindsOfFound() map[string]kindOfFound {
 	}
 	return map[string]kindOfFound{
 		client.AttentionDeadLetters: {
-			one: "dead letter", many: "dead letters", next: "retry when the service is ready: the requests are kept", query: parked(client.ParkDeadLetter),
+			one: "dead letter", many: "dead letters", next: "retry when the service is ready: the requests are kept",
+			query:   parked(client.ParkDeadLetter),
 			command: []string{"--dead-letters"}, needsCause: true,
 		},
 		client.AttentionBlocked: {
-			bad: true, one: "blocked queue", many: "blocked queues", next: "nothing behind them runs: try the first event now, or skip it", query: parked(client.ParkBlocked),
+			bad: true, one: "blocked queue", many: "blocked queues",
+			next: "nothing behind them runs: try the first event now, or skip it", query: parked(client.ParkBlocked),
 			command: []string{"--blocked"}, needsCause: true,
 		},
 		client.AttentionUnknown: {
-			bad: true, one: "unknown outcome", many: "unknown outcomes", next: "check the service, then allow the event again if it took no effect",
-			query: map[string]string{"outcome": string(client.Unknown), "status": string(client.Failed)}, command: []string{"--outcome", string(client.Unknown)}, needsCause: true,
+			bad: true, one: "unknown outcome", many: "unknown outcomes",
+			next:    "check the service, then allow the event again if it took no effect",
+			query:   map[string]string{"outcome": string(client.Unknown), "status": string(client.Failed)},
+			command: []string{"--outcome", string(client.Unknown)}, needsCause: true,
 		},
 		client.AttentionExhausted: {
-			bad: true, one: "event that failed as often as it may", many: "events that failed as often as they may", next: "repair the service or the event, then allow it again",
-			query:   map[string]string{"decision": string(idem.DecisionExhausted), "status": string(client.Failed), "since": "24h"},
+			bad: true, one: "event that failed as often as it may", many: "events that failed as often as they may",
+			next: "repair the service or the event, then allow it again",
+			query: map[string]string{"decision": string(idem.DecisionExhausted), "status": string(client.Failed),
+				"since": "24h"},
 			command: []string{"--decision", string(idem.DecisionExhausted)}, needsCause: true,
 		},
 		client.AttentionReused: {
-			one: "reused event ID", many: "reused event IDs", next: "two events share an ID, or the sender changes what it sends: the other request was refused",
-			query: map[string]string{"decision": string(idem.DecisionMismatch), "since": "24h"}, command: []string{"--decision", string(idem.DecisionMismatch)},
+			one: "reused event ID", many: "reused event IDs",
+			next:    "two events share an ID, or the sender changes what it sends: the other request was refused",
+			query:   map[string]string{"decision": string(idem.DecisionMismatch), "since": "24h"},
+			command: []string{"--decision", string(idem.DecisionMismatch)},
 		},
 		client.AttentionLost: {
-			one: "event possibly lost", many: "events possibly lost", query: map[string]string{"lost": "true", "since": "24h"}, command: []string{"--lost"}, needsCause: true,
+			one: "event possibly lost", many: "events possibly lost",
+			query: map[string]string{"lost": "true", "since": "24h"}, command: []string{"--lost"}, needsCause: true,
 		},
 	}
 }
@@ -292,7 +316,8 @@ func (s *Seen) cause(kind string) (cause, said string) {
 
 func answered(status int) string { return "the service says " + strconv.Itoa(status) }
 
-// items returns one item for the executions of each route and cause. Behind those that block a queue, events wait.
+// items returns one item for the executions of each route and cause. Behind those that block a
+// queue, events wait.
 func (f *Found) items(queues []Queue) []client.AttentionItem {
 	kind := kindsOfFound()[f.Kind]
 	var all groups
@@ -308,7 +333,8 @@ func (f *Found) items(queues []Queue) []client.AttentionItem {
 			command = append(command, "--route", s.Route)
 		}
 		one := all.of(client.AttentionItem{
-			ID: strings.Join([]string{f.Kind, s.Route, cause}, ":"), Kind: f.Kind, Bad: kind.bad, Route: s.Route, Workflow: s.Workflow, ExecutionID: s.ExecutionID,
+			ID: strings.Join([]string{f.Kind, s.Route, cause}, ":"), Kind: f.Kind, Bad: kind.bad, Route: s.Route,
+			Workflow: s.Workflow, ExecutionID: s.ExecutionID,
 			Cause: cause, Next: kind.next, Query: query, Command: ofEvents(command...),
 		})
 		one.add(s.Workflow, s.At)
@@ -348,7 +374,8 @@ func (g *group) complete(kind *kindOfFound, more bool) {
 	}
 }
 
-// waitingFor returns how many events wait for the lock of a workflow, if the first has waited for long.
+// waitingFor returns how many events wait for the lock of a workflow, if the first has waited for
+// long.
 func waitingFor(workflow string, queues []Queue) int {
 	if at := slices.IndexFunc(queues, func(q Queue) bool { return q.Workflow == workflow }); at >= 0 {
 		return queues[at].Waiting

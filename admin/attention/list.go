@@ -22,12 +22,13 @@ const (
 	SpikeTime = 5 * time.Minute
 	// silentAfter is when a route that had deliveries counts as silent.
 	silentAfter = time.Hour
-	// goneAfter is how long ago a replica without a session has said something: one that changes its
-	// session has none for a moment.
+	// goneAfter is how long ago a replica without a session has said something: one that changes
+	// its session has none for a moment.
 	goneAfter = 20 * time.Second
 	// halfway is the part of a sender's limit from which a person is to know of it.
 	halfway = 0.5
-	// nearlyFull is the part of etcd's quota from which a person is to know of it; almostFull when it is urgent.
+	// nearlyFull is the part of etcd's quota from which a person is to know of it; almostFull when
+	// it is urgent.
 	nearlyFull, almostFull = 0.75, 0.9
 )
 
@@ -82,7 +83,8 @@ func List(in *Input) []client.AttentionItem {
 			}
 			return 1
 		}
-		return cmp.Or(bad(&a)-bad(&b), slices.Index(kinds, a.Kind)-slices.Index(kinds, b.Kind), cmp.Compare(b.Count, a.Count), strings.Compare(a.ID, b.ID))
+		return cmp.Or(bad(&a)-bad(&b), slices.Index(kinds, a.Kind)-slices.Index(kinds, b.Kind),
+			cmp.Compare(b.Count, a.Count), strings.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -91,11 +93,15 @@ func at(t time.Time) client.Time { return client.Time{Time: t} }
 
 // ofEtcd returns whether etcd answers, and how full its members are.
 func (in *Input) ofEtcd() (all []client.AttentionItem) {
-	if m := in.Status.Etcd.Members; len(m) > 0 && !slices.ContainsFunc(m, func(c client.Contact) bool { return c.State != client.ContactFails }) {
+	if m := in.Status.Etcd.Members; len(m) > 0 && !slices.ContainsFunc(m, func(c client.Contact) bool {
+		return c.State != client.ContactFails
+	}) {
 		worst := slices.MaxFunc(m, func(a, b client.Contact) int { return a.FailedAt.Compare(b.FailedAt.Time) })
 		all = append(all, client.AttentionItem{
-			ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Bad: true, Count: len(m), Text: "etcd does not answer this replica",
-			Cause: worst.Address + ": " + worst.Failure, Next: "new events get 503 until it answers", SinceAt: worst.AnsweredAt, LatestAt: worst.FailedAt,
+			ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Bad: true, Count: len(m),
+			Text:  "etcd does not answer this replica",
+			Cause: worst.Address + ": " + worst.Failure, Next: "new events get 503 until it answers",
+			SinceAt: worst.AnsweredAt, LatestAt: worst.FailedAt,
 			Command: "hooklock doctor",
 		})
 	}
@@ -105,14 +111,17 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 			continue
 		}
 		const mib = 1 << 20
-		next := "defragment it where little is in use (hooklock etcd defragment), else raise its quota or shorten idempotency.retention"
+		next := "defragment it where little is in use (hooklock etcd defragment), else raise its quota or shorten " +
+			"idempotency.retention"
 		if s.Full {
 			next = "etcd takes nothing new: " + next
 		}
 		all = append(all, client.AttentionItem{
-			ID: client.AttentionEtcdFull + ":" + s.Member, Kind: client.AttentionEtcdFull, Bad: s.Full || part >= almostFull, Count: 1,
+			ID: client.AttentionEtcdFull + ":" + s.Member, Kind: client.AttentionEtcdFull, Bad: s.Full ||
+				part >= almostFull, Count: 1,
 			Text: fmt.Sprintf("etcd %s is %.0f%% full", s.Member, 100*part), Next: next, Command: "hooklock doctor",
-			Cause: fmt.Sprintf("%.1f MiB of a quota of %.1f MiB, %.1f MiB in use", float64(s.Size)/mib, float64(s.Quota)/mib, float64(s.InUse)/mib),
+			Cause: fmt.Sprintf("%.1f MiB of a quota of %.1f MiB, %.1f MiB in use", float64(s.Size)/mib,
+				float64(s.Quota)/mib, float64(s.InUse)/mib),
 		})
 	}
 	return all
@@ -156,14 +165,18 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 			all = append(all, failing(rules.Route, state, live, next))
 		case near >= halfway:
 			all = append(all, client.AttentionItem{
-				ID: client.AttentionSenderLimit + ":" + rules.Route, Kind: client.AttentionSenderLimit, Bad: near >= 1, Route: rules.Route, Count: 1,
+				ID: client.AttentionSenderLimit + ":" + rules.Route, Kind: client.AttentionSenderLimit, Bad: near >= 1,
+				Route: rules.Route, Count: 1,
 				Text: fmt.Sprintf("%s is at %.0f%% of a limit of its sender", rules.Route, 100*near), Next: next,
-				SinceAt: at(state.standing.First), LatestAt: at(state.standing.Last), Command: ofEvents("--route", rules.Route, "--status", string(client.Failed)),
+				SinceAt: at(state.standing.First), LatestAt: at(state.standing.Last),
+				Command: ofEvents("--route", rules.Route, "--status", string(client.Failed)),
 			})
 		}
-		if w := state.wrong; w != nil && !story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
+		if w := state.wrong; w != nil &&
+			!story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
 			all = append(all, client.AttentionItem{
-				ID: client.AttentionEventIDs + ":" + rules.Route, Kind: client.AttentionEventIDs, Route: rules.Route, Count: 1, Text: rules.Route + ": a wrong event ID",
+				ID: client.AttentionEventIDs + ":" + rules.Route, Kind: client.AttentionEventIDs, Route: rules.Route,
+				Count: 1, Text: rules.Route + ": a wrong event ID",
 				Cause: w.Text(), LatestAt: w.At, Command: "hooklock report",
 			})
 		}
@@ -202,13 +215,16 @@ func failing(route string, s *routeState, live int, next string) client.Attentio
 		text += fmt.Sprintf(", at %s of %d replicas", strings.Join(s.at, ", "), live)
 	}
 	return client.AttentionItem{
-		ID: client.AttentionRouteFails + ":" + route, Kind: client.AttentionRouteFails, Bad: true, Route: route, Count: s.spell.Failed, Text: text,
+		ID: client.AttentionRouteFails + ":" + route, Kind: client.AttentionRouteFails, Bad: true, Route: route,
+		Count: s.spell.Failed, Text: text,
 		Cause: s.spell.Cause, Said: s.spell.Said, Next: next, SinceAt: at(s.spell.Since), LatestAt: at(s.spell.Last),
-		Query: map[string]string{"route": route, "status": string(client.Failed)}, Command: ofEvents("--route", route, "--status", string(client.Failed)),
+		Query:   map[string]string{"route": route, "status": string(client.Failed)},
+		Command: ofEvents("--route", route, "--status", string(client.Failed)),
 	}
 }
 
-// nearest returns how near a sender is to its nearest limit, and what it does then; "" = nothing is known of it, or it is not near.
+// nearest returns how near a sender is to its nearest limit, and what it does then; "" = nothing is
+// known of it, or it is not near.
 func nearest(sender *client.RouteSender, s *report.Standing) (near float64, next string) {
 	if sender == nil {
 		return 0, ""

@@ -20,7 +20,8 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 func letters(n int, route, said string) (all []Seen) {
 	for i := range n {
 		all = append(all, Seen{At: ago(time.Duration(i+1) * time.Minute), Execution: client.Execution{
-			ExecutionID: fmt.Sprint("exec_", i), Workflow: fmt.Sprint("w", i), Route: route, FailedAnswers: []client.FailedAnswer{{Status: 500, Text: said}},
+			ExecutionID: fmt.Sprint("exec_", i), Workflow: fmt.Sprint("w", i), Route: route,
+			FailedAnswers: []client.FailedAnswer{{Status: 500, Text: said}},
 		}})
 	}
 	return all
@@ -50,22 +51,29 @@ func inOrder(t *testing.T, got string, want ...string) {
 }
 
 func noteOf(name string, alive bool, at time.Time, routes ...Route) Replica {
-	return Replica{Note{Replica: name, Routes: routes, Config: Config{Parts: map[string]string{"upstream.url": "1"}}}, idem.ReplicaNote{Writer: name, Session: name, Alive: alive, At: at}}
+	return Replica{Note{Replica: name, Routes: routes, Config: Config{Parts: map[string]string{"upstream.url": "1"}}},
+		idem.ReplicaNote{Writer: name, Session: name, Alive: alive, At: at}}
 }
 
 func TestEqualThingsAreOneItemAndTheWorstIsFirst(t *testing.T) {
-	spell := &report.Spell{Since: ago(time.Hour), Last: ago(0), Failed: 20, All: 20, Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}}
-	failing := Route{Route: "shopify", Spell: spell, Standing: report.Standing{InRow: 3, First: ago(time.Hour), Last: ago(0)}}
+	spell := &report.Spell{Since: ago(time.Hour), Last: ago(0), Failed: 20, All: 20,
+		Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}}
+	failing := Route{Route: "shopify", Spell: spell,
+		Standing: report.Standing{InRow: 3, First: ago(time.Hour), Last: ago(0)}}
 	in := &Input{
-		Rules:    []client.RouteRules{{Route: "shopify", Sender: &client.RouteSender{Preset: "shopify", GivesUp: "deleted after 8 failures in a row", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
-		Replicas: []Replica{noteOf("a", true, ago(0), failing), noteOf("b", true, ago(0), failing), noteOf("c", true, ago(0), failing), noteOf("d", false, ago(time.Minute))},
+		Rules: []client.RouteRules{{Route: "shopify", Sender: &client.RouteSender{Preset: "shopify",
+			GivesUp: "deleted after 8 failures in a row", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
+		Replicas: []Replica{noteOf("a", true, ago(0), failing), noteOf("b", true, ago(0), failing),
+			noteOf("c", true, ago(0), failing), noteOf("d", false, ago(time.Minute))},
 		Found: []Found{
-			{Kind: client.AttentionDeadLetters, Seen: append(letters(991, "stripe", "database is locked"), letters(2, "mails", "full")...)},
+			{Kind: client.AttentionDeadLetters,
+				Seen: append(letters(991, "stripe", "database is locked"), letters(2, "mails", "full")...)},
 			{Kind: client.AttentionBlocked, Seen: letters(1, "orders", "database is locked")},
 		},
 		Queues: []Queue{
 			{client.Lock{Workflow: "assess/7", Route: "assess", Held: true, Waiting: 3}, ago(12 * time.Minute)},
-			{client.Lock{Workflow: "w0", Route: "orders", Parked: &client.Parked{Blocked: "x"}, Waiting: 4}, ago(40 * time.Minute)},
+			{client.Lock{Workflow: "w0", Route: "orders", Parked: &client.Parked{Blocked: "x"}, Waiting: 4},
+				ago(40 * time.Minute)},
 		},
 		Space: []idem.StoreSpace{{Member: "m1", Size: 95, Quota: 100}, {Member: "m2", Size: 10, Quota: 100}},
 	}
@@ -85,7 +93,8 @@ func TestEqualThingsAreOneItemAndTheWorstIsFirst(t *testing.T) {
 
 func TestARouteThatFailsAtOneReplicaSaysWhere(t *testing.T) {
 	spell := &report.Spell{Since: ago(time.Hour), Last: ago(0), Failed: 4, All: 5}
-	in := &Input{Rules: []client.RouteRules{{Route: "r"}}, Replicas: []Replica{noteOf("a", true, ago(0), Route{Route: "r", Spell: spell}), noteOf("b", true, ago(0))}}
+	in := &Input{Rules: []client.RouteRules{{Route: "r"}},
+		Replicas: []Replica{noteOf("a", true, ago(0), Route{Route: "r", Spell: spell}), noteOf("b", true, ago(0))}}
 	inOrder(t, texts(in), "r fails now: 4 of 5, at a of 2 replicas")
 }
 
@@ -121,13 +130,16 @@ func TestAReplicaThatStoppedOrWasStartedAgainIsNotGone(t *testing.T) {
 
 func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 	forged := func(route string, n int64, when time.Duration) client.RouteCounts {
-		return client.RouteCounts{Route: route, Steps: []client.CountStep{{At: client.Time{Time: ago(when)}, Counts: client.Counts{BadSignatures: n}}}}
+		return client.RouteCounts{Route: route,
+			Steps: []client.CountStep{{At: client.Time{Time: ago(when)}, Counts: client.Counts{BadSignatures: n}}}}
 	}
 	silent := func(route string, last time.Duration) client.RouteCounts {
 		return client.RouteCounts{Route: route, LastAt: client.Time{Time: ago(last)}}
 	}
 	changed := func(route string, changed, duplicates int64) client.RouteCounts {
-		return client.RouteCounts{Route: route, Steps: []client.CountStep{{At: client.Time{Time: ago(time.Hour)}, Counts: client.Counts{Changed: changed, Duplicates: duplicates}}}}
+		return client.RouteCounts{Route: route,
+			Steps: []client.CountStep{{At: client.Time{Time: ago(time.Hour)},
+				Counts: client.Counts{Changed: changed, Duplicates: duplicates}}}}
 	}
 	mark := func(concern string, until time.Duration) client.SeenMark {
 		return client.SeenMark{Concern: concern, Until: client.Time{Time: ago(until)}}
@@ -135,12 +147,15 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 	in := &Input{
 		Status: client.ReplicaStatus{Routes: []client.RouteRate{{Route: "linear", Changes: true}}},
 		Rules:  []client.RouteRules{{Route: "quiet"}, {Route: "quieter"}},
-		Lately: client.CountList{Routes: []client.RouteCounts{forged("forged", 12, 2*time.Minute), forged("again", 12, 2*time.Minute), forged("few", 9, 2*time.Minute), forged("before", 12, time.Hour)}},
+		Lately: client.CountList{Routes: []client.RouteCounts{forged("forged", 12, 2*time.Minute),
+			forged("again", 12, 2*time.Minute), forged("few", 9, 2*time.Minute), forged("before", 12, time.Hour)}},
 		Day: client.CountList{Routes: []client.RouteCounts{
 			silent("quiet", 3*time.Hour), silent("quieter", 2*time.Hour), silent("removed", 2*time.Hour),
 			changed("alertmanager", 4, 6), changed("half", 3, 6), changed("linear", 6, 6), changed("seen", 6, 6),
 		}},
-		Marks: []client.SeenMark{mark("bad_signatures:forged", time.Minute), mark("bad_signatures:again", 6*time.Minute), mark("silent:quiet", time.Hour), mark("silent:quieter", 150*time.Minute), mark("changed:seen", 0)},
+		Marks: []client.SeenMark{mark("bad_signatures:forged", time.Minute),
+			mark("bad_signatures:again", 6*time.Minute), mark("silent:quiet", time.Hour),
+			mark("silent:quieter", 150*time.Minute), mark("changed:seen", 0)},
 	}
 	got := texts(in)
 	inOrder(t, got, "4 of 6 duplicates were other requests", "12 bad signatures on again", "quieter is silent")
@@ -151,7 +166,8 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 
 func TestAnIDIsTheSameFromTheBeginningToTheEnd(t *testing.T) {
 	id := func(n int) string {
-		return List(&Input{Now: now, Found: []Found{{Kind: client.AttentionDeadLetters, Seen: letters(n, "r", "x")}}})[0].ID
+		return List(&Input{Now: now, Found: []Found{{Kind: client.AttentionDeadLetters,
+			Seen: letters(n, "r", "x")}}})[0].ID
 	}
 	if id(1) != id(40) {
 		t.Errorf("%s becomes %s", id(1), id(40))

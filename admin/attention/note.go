@@ -26,8 +26,8 @@ type Config struct {
 	File    string   `json:"file"`
 	SHA256  string   `json:"sha256"`            // of the file
 	Refused []string `json:"refused,omitempty"` // why the changed file is not in force; empty: it is
-	// Parts are hashes of the parts in force, by the name of the setting or route, without what is a
-	// replica's own, such as addresses.
+	// Parts are hashes of the parts in force, by the name of the setting or route, without what is
+	// a replica's own, such as addresses.
 	Parts map[string]string `json:"settings"`
 }
 
@@ -35,7 +35,8 @@ type Config struct {
 type Route struct {
 	Route string        `json:"route"`
 	Spell *report.Spell `json:"spell,omitempty"` // in which it fails now; nil: it does not
-	// Standing is how its sender counts failures; the zero value: it has counted nothing, or no limit is known.
+	// Standing is how its sender counts failures; the zero value: it has counted nothing, or no
+	// limit is known.
 	Standing     report.Standing      `json:"standing,omitzero"`
 	WrongEventID *client.WrongEventID `json:"wrongEventId,omitempty"`
 }
@@ -75,8 +76,10 @@ func Views(all []Replica) []client.Replica {
 	for k := range all {
 		r := &all[k]
 		v := client.Replica{
-			Replica: r.Replica, Version: r.Version, State: r.State(), Self: r.Self, Session: r.Session, NotReady: r.NotReady,
-			StartedAt: client.Time{Time: r.StartedAt}, SeenAt: client.Time{Time: r.At}, ConfigFile: r.Config.File, ConfigSHA256: r.Config.SHA256,
+			Replica: r.Replica, Version: r.Version, State: r.State(), Self: r.Self, Session: r.Session,
+			NotReady:  r.NotReady,
+			StartedAt: client.Time{Time: r.StartedAt}, SeenAt: client.Time{Time: r.At}, ConfigFile: r.Config.File,
+			ConfigSHA256: r.Config.SHA256,
 		}
 		if i >= 0 && v.State == client.ReplicaLive {
 			v.Differs = differences(all[i].Config.Parts, r.Config.Parts)
@@ -85,7 +88,8 @@ func Views(all []Replica) []client.Replica {
 	}
 	order := []string{client.ReplicaLive, client.ReplicaGone, client.ReplicaStopped}
 	slices.SortStableFunc(views, func(a, b client.Replica) int {
-		return cmp.Or(slices.Index(order, a.State)-slices.Index(order, b.State), cmp.Compare(a.Replica, b.Replica), b.SeenAt.Compare(a.SeenAt.Time))
+		return cmp.Or(slices.Index(order, a.State)-slices.Index(order, b.State), cmp.Compare(a.Replica, b.Replica),
+			b.SeenAt.Compare(a.SeenAt.Time))
 	})
 	return views
 }

@@ -17,8 +17,8 @@ import (
 const (
 	// lookEvery is the time between two looks at what needs attention.
 	lookEvery = 10 * time.Second
-	// firstPause is after the first message that a receiver did not take. Each further pause is twice as
-	// long, up to longestPause.
+	// firstPause is after the first message that a receiver did not take. Each further pause is
+	// twice as long, up to longestPause.
 	firstPause, longestPause = 30 * time.Second, 15 * time.Minute
 	// askTime bounds a read or a write of what was told.
 	askTime = 5 * time.Second
@@ -27,13 +27,14 @@ const (
 // ErrNoReceiver says that no receiver is configured.
 var ErrNoReceiver = errors.New("no receiver is configured: set notify.url_file")
 
-// Ledger keeps what was told; *etcdlock.Control implements it. Its methods return idem.ErrStoreUnavailable.
+// Ledger keeps what was told; *etcdlock.Control implements it. Its methods return
+// idem.ErrStoreUnavailable.
 type Ledger interface {
 	// Notices returns what was told, and by which process.
 	Notices(ctx context.Context) (idem.Notices, error)
 	// KeepNotices makes this process the one that tells, unless something was written since that
-	// revision. kept is the revision at which it was written; 0: another process was faster. With an error
-	// it may be written or not.
+	// revision. kept is the revision at which it was written; 0: another process was faster. With
+	// an error it may be written or not.
 	KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error)
 }
 
@@ -47,7 +48,8 @@ type Settings struct {
 // Options are what a Notifier works with.
 type Options struct {
 	Ledger Ledger
-	// Attention returns the list of what needs attention. It is called by the replica that tells alone.
+	// Attention returns the list of what needs attention. It is called by the replica that tells
+	// alone.
 	Attention func(context.Context) client.Attention
 	Replica   string // the name of this replica, for messages
 	Log       *slog.Logger
@@ -59,10 +61,10 @@ type Options struct {
 // Notifier tells people what needs attention. One replica does, whose process is named in the
 // ledger, until its session ends.
 //
-// What is to be told is written before it is sent, and taken back if the receiver did not take it: a
-// process that dies between the two has told it, so that nothing is told twice. What lasts is told
-// again with Settings.Every. Nothing waits in memory: what a receiver did not take is what is still
-// wrong at the next look.
+// What is to be told is written before it is sent, and taken back if the receiver did not take it:
+// a process that dies between the two has told it, so that nothing is told twice. What lasts is
+// told again with Settings.Every. Nothing waits in memory: what a receiver did not take is what is
+// still wrong at the next look.
 type Notifier struct {
 	o        Options
 	client   *http.Client
@@ -77,7 +79,8 @@ type Notifier struct {
 	undo *undone
 	// apart is what was told of etcd while it took no writes.
 	apart []notice
-	// failures are the messages in a row that the receiver did not take, paused is until when none is sent.
+	// failures are the messages in a row that the receiver did not take, paused is until when none
+	// is sent.
 	failures int
 	paused   time.Time
 }
@@ -101,13 +104,15 @@ func New(o *Options) *Notifier {
 // SetSettings replaces the settings. It may be called at any time.
 func (n *Notifier) SetSettings(s Settings) { n.settings.Store(&s) }
 
-// Test sends one message that says that it is a test. It returns ErrNoReceiver, or why it was not taken.
+// Test sends one message that says that it is a test. It returns ErrNoReceiver, or why it was not
+// taken.
 func (n *Notifier) Test(ctx context.Context) (Answer, error) {
 	to := n.settings.Load().URL
 	if to == "" {
 		return Answer{}, ErrNoReceiver
 	}
-	return post(ctx, n.client, to, "Hooklock at "+clean(n.o.Replica, "", mostKept)+": this is a test. What needs attention will be told here.")
+	return post(ctx, n.client, to, "Hooklock at "+clean(n.o.Replica, "", mostKept)+
+		": this is a test. What needs attention will be told here.")
 }
 
 // Run tells, until ctx ends. It ends after the message that it is sending.
@@ -201,8 +206,8 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 	}
 }
 
-// tellApart tells what is wrong with etcd itself while it cannot be read or takes no writes, if this
-// process was the one that tells. What it has told so is in its memory alone.
+// tellApart tells what is wrong with etcd itself while it cannot be read or takes no writes, if
+// this process was the one that tells. What it has told so is in its memory alone.
 func (n *Notifier) tellApart(ctx context.Context, set *Settings, now time.Time) {
 	if !n.tells && len(n.apart) == 0 {
 		return
@@ -223,7 +228,8 @@ func (n *Notifier) planner(set *Settings, now time.Time) *planner {
 	return &planner{now: now.UTC().Truncate(time.Second), every: set.Every, routes: set.Routes, gone: n.gone}
 }
 
-// send sends a message, and reports whether the receiver took it. Of failures in a row the first is logged.
+// send sends a message, and reports whether the receiver took it. Of failures in a row the first is
+// logged.
 func (n *Notifier) send(ctx context.Context, set *Settings, now time.Time, p *plan) (taken bool) {
 	_, err := post(ctx, n.client, set.URL, p.message(n.o.Replica))
 	if n.o.Told != nil {
@@ -238,8 +244,10 @@ func (n *Notifier) send(ctx context.Context, set *Settings, now time.Time, p *pl
 	}
 	pause := min(firstPause<<min(n.failures, 10), longestPause)
 	if n.failures++; n.failures == 1 {
-		n.o.Log.Warn("notify.failed", "error", err.Error(), "advice", "the receiver of notify.url_file took no message; it is tried again, with pauses of up to "+
-			idem.DurationText(longestPause)+", and not logged until it takes one: hooklock notify test says what it answers")
+		n.o.Log.Warn("notify.failed", "error", err.Error(), "advice",
+			"the receiver of notify.url_file took no message; it is tried again, with pauses of up to "+
+				idem.DurationText(longestPause)+
+				", and not logged until it takes one: hooklock notify test says what it answers")
 	}
 	n.paused = now.Add(pause)
 	return false

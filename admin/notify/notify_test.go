@@ -100,7 +100,9 @@ type world struct {
 // replica is one with a Notifier, which runs until it is stopped.
 func (w *world) replica(t *testing.T, name string) (n *Notifier, stop func()) {
 	t.Helper()
-	n = New(&Options{Ledger: of{&w.memory, name}, Attention: func(context.Context) client.Attention { return w.list }, Replica: name, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Now: func() time.Time { return w.now }})
+	n = New(&Options{Ledger: of{&w.memory, name}, Attention: func(context.Context) client.Attention {
+		return w.list
+	}, Replica: name, Log: slog.New(slog.NewTextHandler(&w.log, nil)), Now: func() time.Time { return w.now }})
 	n.client = &http.Client{Transport: &w.receiver}
 	n.SetSettings(Settings{URL: "https://chat.example.com/hooks/secret", Every: time.Hour})
 	w.running = append(w.running, n)
@@ -144,8 +146,10 @@ func TestAnItemIsToldWhenItBeginsWhileItLastsAndWhenItIsOver(t *testing.T) {
 	w.pass(time.Minute)
 	w.inOrder(t)
 	w.list.Items = []client.AttentionItem{{
-		ID: "x", Kind: client.AttentionRouteFails, Bad: true, Route: "shopify", Text: "shopify fails now: 60 of 60", Cause: "the service says 500", Said: "database of Ann is locked",
-		Next: "Shopify deletes it", SinceAt: client.Time{Time: time.Date(2026, 3, 4, 1, 12, 0, 0, time.UTC)}, Command: "hooklock events",
+		ID: "x", Kind: client.AttentionRouteFails, Bad: true, Route: "shopify", Text: "shopify fails now: 60 of 60",
+		Cause: "the service says 500", Said: "database of Ann is locked",
+		Next: "Shopify deletes it", SinceAt: client.Time{Time: time.Date(2026, 3, 4, 1, 12, 0, 0, time.UTC)},
+		Command: "hooklock events",
 	}}
 	w.pass(90 * time.Minute)
 	w.list.Items = nil
@@ -253,7 +257,8 @@ func TestAFullEtcdIsToldThoughItTakesNoWrites(t *testing.T) {
 	defer stop()
 	w.pass(time.Minute)
 	w.full = true
-	w.list.Items = append(items("one", "two"), client.AttentionItem{ID: "f", Kind: client.AttentionEtcdFull, Text: "etcd http://m1:2379 is 100% full"})
+	w.list.Items = append(items("one", "two"),
+		client.AttentionItem{ID: "f", Kind: client.AttentionEtcdFull, Text: "etcd http://m1:2379 is 100% full"})
 	w.pass(10 * time.Minute)
 	w.inOrder(t, "New: one", "New: etcd http://m1:2379 is 100% full")
 	w.full = false
@@ -271,7 +276,9 @@ func TestWithoutAWorkingEtcdTheOneThatToldLastSaysSo(t *testing.T) {
 	defer stopB()
 	w.pass(time.Minute)
 	w.silent = true
-	w.list = client.Attention{NotKnown: []string{"replicas"}, Items: []client.AttentionItem{{ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Text: "etcd does not answer this replica"}}}
+	w.list = client.Attention{NotKnown: []string{"replicas"},
+		Items: []client.AttentionItem{{ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown,
+			Text: "etcd does not answer this replica"}}}
 	w.pass(10 * time.Minute)
 	w.inOrder(t, "New: etcd does not answer")
 	w.silent, w.list = false, client.Attention{}
@@ -280,7 +287,8 @@ func TestWithoutAWorkingEtcdTheOneThatToldLastSaysSo(t *testing.T) {
 }
 
 func TestRoutesLimitWhatIsTold(t *testing.T) {
-	w := &world{list: client.Attention{Items: []client.AttentionItem{{ID: "1", Route: "a", Text: "of a"}, {ID: "2", Route: "b", Text: "of b"}, {ID: "3", Text: "of none"}}}}
+	w := &world{list: client.Attention{Items: []client.AttentionItem{{ID: "1", Route: "a", Text: "of a"},
+		{ID: "2", Route: "b", Text: "of b"}, {ID: "3", Text: "of none"}}}}
 	n, stop := w.replica(t, "a")
 	defer stop()
 	n.SetSettings(Settings{URL: "https://chat.example.com", Routes: []string{"b"}})
@@ -291,7 +299,8 @@ func TestRoutesLimitWhatIsTold(t *testing.T) {
 func TestAMessageIsBoundedAndWhatStrangersNamedIsTextAlone(t *testing.T) {
 	list := client.Attention{}
 	for range 400 {
-		list.Items = append(list.Items, client.AttentionItem{ID: strings.Repeat("x", len(list.Items)), Text: "workflow <!channel> @all [a](https://evil.example)\n" + strings.Repeat("w", 5000)})
+		list.Items = append(list.Items, client.AttentionItem{ID: strings.Repeat("x", len(list.Items)),
+			Text: "workflow <!channel> @all [a](https://evil.example)\n" + strings.Repeat("w", 5000)})
 	}
 	p := planner{gone: map[string]time.Time{}}
 	plan := p.make(&list, nil)
@@ -333,7 +342,8 @@ func TestTheAddressOfAReceiverIsInNoError(t *testing.T) {
 		"https://user:s3cr3t@h\x7f/":     "the URL of the receiver is none",
 	} {
 		_, err := post(context.Background(), newClient(), to, "x")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") || len(err.Error()) > 400 {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") ||
+			len(err.Error()) > 400 {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -361,7 +371,8 @@ func TestATestMessageSaysWhatTheReceiverAnswered(t *testing.T) {
 	if a, err := n.Test(context.Background()); err != nil || a != (Answer{200, "ok"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if !slices.Equal(got, []string{"application/json", `{"text":"Hooklock at host/1: this is a test. What needs attention will be told here."}`}) {
+	if !slices.Equal(got, []string{"application/json",
+		`{"text":"Hooklock at host/1: this is a test. What needs attention will be told here."}`}) {
 		t.Errorf("%q", got)
 	}
 }

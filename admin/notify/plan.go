@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// settle is how long an item must have been away before it is told to be over: what comes and goes
-	// is one thing that lasts.
+	// settle is how long an item must have been away before it is told to be over: what comes and
+	// goes is one thing that lasts.
 	settle = 2 * time.Minute
-	// mostTold bounds the items that are kept as told, the worst first: with their texts they are about
-	// 100 KB in the ledger. Further ones are not told.
+	// mostTold bounds the items that are kept as told, the worst first: with their texts they are
+	// about 100 KB in the ledger. Further ones are not told.
 	mostTold = 300
 	// mostLines and mostText bound a message: Google Chat takes 4096 bytes.
 	mostLines, mostText = 15, 3500
@@ -43,7 +43,8 @@ type state struct {
 	Told []notice `json:"told,omitempty"`
 }
 
-// plan is what to send next, and what will have been told then. Without lines there is nothing to send.
+// plan is what to send next, and what will have been told then. Without lines there is nothing to
+// send.
 type plan struct {
 	lines                 []string
 	begun, lasting, ended int
@@ -59,7 +60,8 @@ type planner struct {
 	gone map[string]time.Time
 }
 
-// make compares the list with what was told. Of a list with something that is not known, nothing is over.
+// make compares the list with what was told. Of a list with something that is not known, nothing is
+// over.
 func (p *planner) make(list *client.Attention, before []notice) (out plan) {
 	listed := map[string]bool{}
 	for i := range list.Items {
@@ -75,7 +77,8 @@ func (p *planner) make(list *client.Attention, before []notice) (out plan) {
 		case known < 0 && len(out.next) >= mostTold:
 		case known < 0:
 			since := cmp.Or(item.SinceAt.Time, p.now)
-			out.next = append(out.next, notice{Item: hash, Kind: item.Kind, Route: item.Route, Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
+			out.next = append(out.next, notice{Item: hash, Kind: item.Kind, Route: item.Route,
+				Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
 			out.begun++
 			out.lines = append(out.lines, line(begins(item), item))
 		case p.every > 0 && p.now.Sub(before[known].At) >= p.every:
@@ -167,9 +170,9 @@ func (p *plan) message(replica string) string {
 	return text
 }
 
-// clean returns a text on one line that a receiver takes for nothing but text: names of workflows are
-// made of what strangers send, and "<!channel>", "@all" or an address would call people, or lead them
-// away.
+// clean returns a text on one line that a receiver takes for nothing but text: names of workflows
+// are made of what strangers send, and "<!channel>", "@all" or an address would call people, or
+// lead them away.
 func clean(text, kind string, most int) string {
 	text = strings.NewReplacer("<", "‹", ">", "›", "@", "＠", "`", "'", "](", "] (").Replace(oneLine(text, most))
 	if kind != client.AttentionEtcdDown && kind != client.AttentionEtcdFull {

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// sendTime bounds one message, from the look-up of the receiver's name to the end of its answer.
+	// sendTime bounds one message, from the look-up of the receiver's name to the end of its
+	// answer.
 	sendTime = 5 * time.Second
-	// mostAnswer bounds what is read of a receiver's answer, in bytes; mostShown what is shown of it, in
-	// characters.
+	// mostAnswer bounds what is read of a receiver's answer, in bytes; mostShown what is shown of
+	// it, in characters.
 	mostAnswer, mostShown = 4 << 10, 200
 )
 
@@ -29,9 +30,9 @@ type Answer struct {
 	Text   string // the beginning of its body, on one line
 }
 
-// post posts a message as JSON that has a text alone: Google Chat takes no other member. It returns an
-// error unless the receiver said 2xx. The error does not have the path and the query of its address,
-// which are its secret.
+// post posts a message as JSON that has a text alone: Google Chat takes no other member. It returns
+// an error unless the receiver said 2xx. The error does not have the path and the query of its
+// address, which are its secret.
 func post(ctx context.Context, client *http.Client, to, text string) (a Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
@@ -98,9 +99,12 @@ func hide(text, to string) string {
 	return text
 }
 
-// oneLine returns a text on one line, without characters that cannot be shown, cut to so many characters.
+// oneLine returns a text on one line, without characters that cannot be shown, cut to so many
+// characters.
 func oneLine(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
@@ -112,8 +116,9 @@ func oneLine(text string, most int) string {
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: sendTime, MaxResponseHeaderBytes: 64 << 10,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: sendTime,
+			MaxResponseHeaderBytes: 64 << 10,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

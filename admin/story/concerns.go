@@ -17,14 +17,16 @@ func Looked(marks []client.SeenMark, of idem.Concern, at time.Time) bool {
 	})
 }
 
-// ChangedRoute is a route of which most duplicates were other requests than the first delivery of their event ID.
+// ChangedRoute is a route of which most duplicates were other requests than the first delivery of
+// their event ID.
 type ChangedRoute struct {
 	Route               string
 	Changed, Duplicates int64
 }
 
-// ChangedRoutes returns the routes of which most duplicates were other requests, but for steps of time that were looked at, and for senders that
-// are known to change a delivery between attempts. counts may be nil: they are not known.
+// ChangedRoutes returns the routes of which most duplicates were other requests, but for steps of
+// time that were looked at, and for senders that are known to change a delivery between attempts.
+// counts may be nil: they are not known.
 func ChangedRoutes(s *client.ReplicaStatus, counts *client.CountList, marks []client.SeenMark) (all []ChangedRoute) {
 	if counts == nil {
 		return nil
@@ -48,6 +50,7 @@ func ChangedRoutes(s *client.ReplicaStatus, counts *client.CountList, marks []cl
 
 // Text says what is wrong, and what to do.
 func (c *ChangedRoute) Text() string {
-	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID, and theirs never ran: if they are events of their own, correct event_id",
+	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID, and "+
+		"theirs never ran: if they are events of their own, correct event_id",
 		c.Changed, max(c.Duplicates, c.Changed))
 }

@@ -13,11 +13,13 @@ import (
 // CSVHead are the columns of CSVRow.
 func CSVHead() []string {
 	return []string{
-		"time", "event", "route", "workflow", "status", "outcome", "what_happened", "told", "duration_seconds", "attempt", "duplicates", "labels", "execution", "trace",
+		"time", "event", "route", "workflow", "status", "outcome", "what_happened", "told", "duration_seconds",
+		"attempt", "duplicates", "labels", "execution", "trace",
 	}
 }
 
-// CSVRow returns the columns of one event for a spreadsheet. Its time is in UTC: when it ended, or else when it came.
+// CSVRow returns the columns of one event for a spreadsheet. Its time is in UTC: when it ended, or
+// else when it came.
 func CSVRow(x *client.Execution, now time.Time) []string {
 	at, took := x.StartedAt, ""
 	if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
@@ -31,7 +33,8 @@ func CSVRow(x *client.Execution, now time.Time) []string {
 		at, trace = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].TraceID
 	}
 	return []string{
-		CSVTime(at), Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), Short(x, now), told(x), took, strconv.Itoa(x.Attempt),
+		CSVTime(at), Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), Short(x, now), told(x), took,
+		strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), Labels(x), x.ExecutionID, trace,
 	}
 }
@@ -44,7 +47,8 @@ func CSVTime(t client.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// told returns the status that the sender of an event got at last, as far as it is known: accepted for one that ran after its answer.
+// told returns the status that the sender of an event got at last, as far as it is known: accepted
+// for one that ran after its answer.
 func told(x *client.Execution) string {
 	switch {
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
@@ -61,8 +65,9 @@ func told(x *client.Execution) string {
 	return ""
 }
 
-// WriteCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab: spreadsheets of some countries part cells there, and
-// what follows would be a cell that was not checked for a formula.
+// WriteCSV writes a line as RFC 4180 has it. Quotes stand also around a semicolon and a tab:
+// spreadsheets of some countries part cells there, and what follows would be a cell that was not
+// checked for a formula.
 func WriteCSV(to io.Writer, row []string) error {
 	var line strings.Builder
 	for i, field := range row {

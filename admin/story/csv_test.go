@@ -27,7 +27,8 @@ func TestAnEventForASpreadsheetHasWhatItsSenderGot(t *testing.T) {
 	} {
 		x.Labels = map[string]string{"order": "1042", "shop": "acme"}
 		row := CSVRow(&x, ended.Time)
-		if len(row) != len(CSVHead()) || row[7] != want || !strings.Contains(strings.Join(row, ","), "order=1042 shop=acme") {
+		if len(row) != len(CSVHead()) || row[7] != want ||
+			!strings.Contains(strings.Join(row, ","), "order=1042 shop=acme") {
 			t.Errorf("%q: %q", want, row)
 		}
 	}

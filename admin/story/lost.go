@@ -18,7 +18,8 @@ func (s *Story) lost() string {
 	return " It did not come again until " + s.Stamp(s.LostAt.Time) + ": it is possibly lost."
 }
 
-// SetForLost says what to set so that no event is lost because its sender does not repeat what is refused with that decision.
+// SetForLost says what to set so that no event is lost because its sender does not repeat what is
+// refused with that decision.
 func SetForLost(d idem.Decision) string {
 	const respond = "answer what the sender repeats (respond: 503)"
 	switch d {
@@ -71,5 +72,6 @@ func LostByRoute(events []client.Execution) (all []LostRoute) {
 
 // Text says how many there are, and what to set.
 func (l *LostRoute) Text() string {
-	return Count(l.Events, "refused event", "refused events") + " did not come again and may be lost (" + Words(string(l.Decision)) + "): " + SetForLost(l.Decision)
+	return Count(l.Events, "refused event", "refused events") + " did not come again and may be lost (" +
+		Words(string(l.Decision)) + "): " + SetForLost(l.Decision)
 }

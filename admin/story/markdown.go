@@ -7,8 +7,8 @@ import (
 	"hooklock/admin/client"
 )
 
-// Markdown returns the event for a ticket: its IDs, what happened, what the service and the sender got, and where to look. link is the event's
-// page; "" = none.
+// Markdown returns the event for a ticket: its IDs, what happened, what the service and the sender
+// got, and where to look. link is the event's page; "" = none.
 func (s *Story) Markdown(link string) string {
 	var b strings.Builder
 	line := func(name, value string) {
@@ -43,7 +43,8 @@ func (s *Story) Markdown(link string) string {
 	}
 	for i := range s.newest() {
 		a := &s.newest()[i]
-		line("The sender got at "+s.Stamp(a.At.Time), fmt.Sprintf("%d (%s)", a.Status, literal.Replace(Why(a, s.Stamp))))
+		line("The sender got at "+s.Stamp(a.At.Time),
+			fmt.Sprintf("%d (%s)", a.Status, literal.Replace(Why(a, s.Stamp))))
 	}
 	line("Trace", code(s.TraceID))
 	line("Page", link)
@@ -63,7 +64,8 @@ func (s *Story) newest() []client.Arrival {
 }
 
 // literal escapes text so that Markdown shows it unchanged.
-var literal = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "\n", " ")
+var literal = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "\n",
+	" ")
 
 // code formats text that Markdown shows unchanged, whatever a sender has put into it.
 func code(text string) string {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ShellWord returns text as one word of a POSIX shell: what a sender or a person has written stays text, whatever it is. A
-// control character becomes a call of printf, because a terminal acts upon it when the line is pasted. A NUL, which no
-// argument can have, is left out.
+// ShellWord returns text as one word of a POSIX shell: what a sender or a person has written stays
+// text, whatever it is. A control character becomes a call of printf, because a terminal acts upon
+// it when the line is pasted. A NUL, which no argument can have, is left out.
 func ShellWord(text string) string {
 	if text != "" && strings.Trim(text, plainInShell) == "" {
 		return text
@@ -29,7 +29,8 @@ func ShellWord(text string) string {
 	return b.String()
 }
 
-// plainInShell are the characters that mean themselves in every shell, wherever they stand in a word.
+// plainInShell are the characters that mean themselves in every shell, wherever they stand in a
+// word.
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+"
 
 // ShellLine returns a command as a line for a POSIX shell.

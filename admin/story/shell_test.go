@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// inShell runs a line by a real shell, and returns the arguments that it gave to the command "show".
+// inShell runs a line by a real shell, and returns the arguments that it gave to the command
+// "show".
 func inShell(t *testing.T, line string) []string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -22,7 +23,8 @@ func inShell(t *testing.T, line string) []string {
 
 func TestEveryByteIsTextInAShell(t *testing.T) {
 	all := make([]byte, 0, 255)
-	texts := []string{"", "-", "--x=y", "~", "#", "a b", "''", `\`, `'\''`, "$(id)", "`id`", "$HOME", "!!", "a\n", "\n", "é\u202e", "'; id; '", "⟨reason:shell⟩", "{a,b}", "*", "=x", "a=b"}
+	texts := []string{"", "-", "--x=y", "~", "#", "a b", "''", `\`, `'\''`, "$(id)", "`id`", "$HOME", "!!", "a\n", "\n",
+		"é\u202e", "'; id; '", "⟨reason:shell⟩", "{a,b}", "*", "=x", "a=b"}
 	for c := 1; c < 256; c++ {
 		all = append(all, byte(c))
 		texts = append(texts, string([]byte{byte(c)}), "a"+string([]byte{byte(c)})+"b")
@@ -43,7 +45,9 @@ func TestEveryByteIsTextInAShell(t *testing.T) {
 	if got := ShellWord("a\x00b"); got != "'ab'" {
 		t.Errorf("a NUL: %q", got)
 	}
-	if line := ShellWord(string(all)); strings.ContainsFunc(line, func(r rune) bool { return r < 0x20 && r != '\n' || r == 0x7f }) {
+	if line := ShellWord(string(all)); strings.ContainsFunc(line, func(r rune) bool {
+		return r < 0x20 && r != '\n' || r == 0x7f
+	}) {
 		t.Errorf("a terminal would act upon %q", line)
 	}
 }

@@ -1,4 +1,5 @@
-// Package story says in English what happened to an event and what an operator can do about it. The page and the command line show the same text.
+// Package story says in English what happened to an event and what an operator can do about it. The
+// page and the command line show the same text.
 package story
 
 import (
@@ -49,16 +50,19 @@ func (s *Story) Happened() string {
 	case s.Status == client.Refused:
 		return s.refused() + s.lost()
 	case s.Status == client.Released && s.Released != nil:
-		return Sentence(s.Released.By + " allowed it to run again at " + s.Stamp(s.Released.At.Time) + " (" + s.Released.Reason + "); the run before had ended as " +
+		return Sentence(s.Released.By + " allowed it to run again at " + s.Stamp(s.Released.At.Time) + " (" +
+			s.Released.Reason + "); the run before had ended as " +
 			Words(string(s.Released.Status)+", "+string(s.Released.Outcome)))
 	case s.Status == client.CancelRequested:
-		return Sentence(s.AbortedBy + " asked to cancel it at " + s.Stamp(s.AbortedAt.Time) + ": " + s.AbortReason + "; it has not ended yet")
+		return Sentence(s.AbortedBy + " asked to cancel it at " + s.Stamp(s.AbortedAt.Time) + ": " + s.AbortReason +
+			"; it has not ended yet")
 	case s.Parked != nil:
 		return s.parked()
 	case s.Status == client.Pending:
 		return s.waits()
 	case s.Status == client.Running && s.Lock != nil && s.Lock.Held && s.Lock.ExecutionID == s.ExecutionID:
-		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) + ": the lock is kept until it reports the end" + s.lockEnd() + "."
+		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) +
+			": the lock is kept until it reports the end" + s.lockEnd() + "."
 	case s.Status == client.Running:
 		return "The service has been working on it since " + s.Stamp(s.StartedAt.Time) + "."
 	case s.Status == client.Aborted:
@@ -67,16 +71,19 @@ func (s *Story) Happened() string {
 	return s.ended() + s.changed() + s.duplicates() + s.lost()
 }
 
-// changed says what of the request of the last attempt was not as in the attempt before; "" = nothing, or it is not known.
+// changed says what of the request of the last attempt was not as in the attempt before; "" =
+// nothing, or it is not known.
 func (s *Story) changed() string {
 	n := len(s.Attempts)
 	if n < 2 || len(s.Attempts[n-1].Differs) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Attempt %d came with another %s than the one before.", n, strings.Join(s.Attempts[n-1].Differs, ", "))
+	return fmt.Sprintf(" Attempt %d came with another %s than the one before.", n,
+		strings.Join(s.Attempts[n-1].Differs, ", "))
 }
 
-// Todo says what an operator can do, and when the sender sends the event again. It is "" if there is nothing to do.
+// Todo says what an operator can do, and when the sender sends the event again. It is "" if there
+// is nothing to do.
 func (s *Story) Todo() string {
 	switch {
 	case s.Status == client.Success:
@@ -114,8 +121,8 @@ func (s *Story) Todo() string {
 	return s.again(true)
 }
 
-// isExhausted reports whether the event waits for a person, because as many of its attempts failed as
-// its route allows. The request of a dead letter is kept: that is said instead.
+// isExhausted reports whether the event waits for a person, because as many of its attempts failed
+// as its route allows. The request of a dead letter is kept: that is said instead.
 func (s *Story) isExhausted() bool {
 	if s.Rules == nil || s.Rules.Attempts == 0 || s.Status == client.Success || s.Final || s.RequestKept {
 		return false
@@ -148,7 +155,8 @@ func (s *Story) refused() string {
 	if a.Decision == "" {
 		return "It did not run; its deliveries are no longer known."
 	}
-	text := fmt.Sprintf("It did not run: refused with %d at %s, because %s", a.Status, s.Stamp(a.At.Time), Why(a.Arrival, s.Stamp))
+	text := fmt.Sprintf("It did not run: refused with %d at %s, because %s", a.Status, s.Stamp(a.At.Time),
+		Why(a.Arrival, s.Stamp))
 	if a.Decision == idem.DecisionUnverified {
 		text = strings.Replace(text, "because", "because of", 1)
 	}
@@ -158,7 +166,8 @@ func (s *Story) refused() string {
 	return text + "."
 }
 
-// todoAbout says what an operator can do about a refusal. A service whose certificate is not accepted is up.
+// todoAbout says what an operator can do about a refusal. A service whose certificate is not
+// accepted is up.
 func todoAbout(a arrival) string {
 	if a.Decision == idem.DecisionUpstreamUnreachable && strings.Contains(a.Detail, "TLS handshake") {
 		return "The service is up, and TLS with it fails: check its certificate, upstream.url and upstream.tls"
@@ -183,7 +192,8 @@ func Why(a *client.Arrival, stamp func(time.Time) string) string {
 	if b.FinishedAt.IsZero() {
 		return d.Row().Happened + ": " + name + " had the lock since " + stamp(b.StartedAt.Time) + " and still has it"
 	}
-	return d.Row().Happened + ": " + name + " had the lock from " + stamp(b.StartedAt.Time) + " to " + stamp(b.FinishedAt.Time) + " (" + Span(b.FinishedAt.Sub(b.StartedAt.Time)) + ")"
+	return d.Row().Happened + ": " + name + " had the lock from " + stamp(b.StartedAt.Time) + " to " +
+		stamp(b.FinishedAt.Time) + " (" + Span(b.FinishedAt.Sub(b.StartedAt.Time)) + ")"
 }
 
 func (s *Story) parked() string {
@@ -234,7 +244,8 @@ func (s *Story) waits() string {
 
 // holder says which event has the lock.
 func (s *Story) holder() string {
-	return cmp.Or(s.Lock.EventID, s.Lock.Holder) + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " + Count(s.Lock.Waiting, "event waits", "events wait")
+	return cmp.Or(s.Lock.EventID, s.Lock.Holder) + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " +
+		Count(s.Lock.Waiting, "event waits", "events wait")
 }
 
 func (s *Story) lockEnd() string {
@@ -285,11 +296,13 @@ func (s *Story) ended() string {
 	}
 	switch {
 	case s.Asked != nil:
-		return Sentence("The outcome was unknown"+at) + " The service was asked what became of it at " + s.Stamp(s.Asked.At.Time) + ": " + s.Asked.Text() + "."
+		return Sentence("The outcome was unknown"+at) + " The service was asked what became of it at " +
+			s.Stamp(s.Asked.At.Time) + ": " + s.Asked.Text() + "."
 	case s.Outcome == client.NotExecuted:
 		return Sentence("Nothing was sent to the service: " + detail + at)
 	case s.Outcome == client.Unknown && detail != "":
-		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came (" + detail + ")")
+		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came (" + detail +
+			")")
 	case s.Outcome == client.Unknown:
 		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came")
 	case s.Response != nil:
@@ -305,14 +318,16 @@ func (s *Story) duplicates() string {
 	return " " + Count(s.Duplicates, "duplicate", "duplicates") + " answered without running it again."
 }
 
-// unclear says what to do about an unknown outcome. An event that runs again by itself need not be allowed.
+// unclear says what to do about an unknown outcome. An event that runs again by itself need not be
+// allowed.
 func (s *Story) unclear() string {
 	const check = "Check the service for this event"
 	switch {
 	case s.Rules == nil || s.Rules.OnUnknown != string(idem.UnknownRetry):
 		return join(check+", then allow it again if it took no effect", s.kept())
 	case s.RequestKept:
-		return check + ", then retry it if it took no effect: its request is kept. Its next delivery runs it again, too."
+		return check + ", then retry it if it took no effect: its request is kept. Its next delivery runs it again, " +
+			"too."
 	}
 	return join(check+": its next delivery runs it again", s.again(true))
 }

@@ -57,19 +57,24 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
-	cmd.Flags().StringVar(&harmless, "upstream", "", "send the upstream two POSTs to this path, where they do no harm, and say whether its connections can be kept")
+	cmd.Flags().StringVar(&harmless, "upstream", "",
+		"send the upstream two POSTs to this path, where they do no harm, and say whether its connections can be kept")
 	cmd.Flags().StringVar(&o.url, "probe", "", "send probes through this URL, as a sender would call it")
-	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the configuration); given twice, doctor stands for two replicas, and one of them dies")
-	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1, "how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
+	cmd.Flags().StringArrayVar(&o.listen, "probe-listen", nil, "where probes arrive (default: listen of the "+
+		"configuration); given twice, doctor stands for two replicas, and one of them dies")
+	cmd.Flags().DurationVar(&o.wait, "probe-wait", -1,
+		"how late the slow probe is answered; 0s leaves it out (default: as long as a delivery may take)")
 	cmd.Flags().Lookup("probe-wait").DefValue = "0s" // so that help shows no default
 	return cmd
 }
 
 // doctor checks everything, or the configuration alone if that is not valid.
-func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding, error) {
+func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding,
+	error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
+		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with "+
+			"--config", err))
 	}
 	if err == nil {
 		err = wiring.Check(loaded, true)
@@ -96,14 +101,17 @@ func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o pr
 func badConfig(err error) ([]diagnose.Finding, error) {
 	var findings []diagnose.Finding
 	for line := range strings.Lines(err.Error()) {
-		findings = append(findings, diagnose.Finding{Check: "configuration", Result: diagnose.Failed, Found: strings.TrimSpace(line)})
+		findings = append(findings, diagnose.Finding{Check: "configuration", Result: diagnose.Failed,
+			Found: strings.TrimSpace(line)})
 	}
-	findings = append(findings, diagnose.Finding{Check: "the rest", Result: diagnose.Skipped, Found: "it needs a valid configuration"})
+	findings = append(findings, diagnose.Finding{Check: "the rest", Result: diagnose.Skipped,
+		Found: "it needs a valid configuration"})
 	return findings, cli.Misuse(errors.New("the configuration is not valid"))
 }
 
 func configFinding(path string, loaded *config.Loaded) diagnose.Finding {
-	f := diagnose.Finding{Check: "configuration", Result: diagnose.OK, Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
+	f := diagnose.Finding{Check: "configuration", Result: diagnose.OK,
+		Found: fmt.Sprintf("%s is valid; routes: %d", path, len(loaded.Config.Routes))}
 	if n := len(loaded.Warnings); n > 0 {
 		f.Result, f.Advice = diagnose.Warning, "hooklock validate prints them"
 		f.Found += fmt.Sprintf("; warnings: %d", n)
@@ -117,7 +125,8 @@ func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Fin
 		return frontFindings(ctx, c, o)
 	}
 	return []diagnose.Finding{{
-		Check: "retries in front", Result: diagnose.Skipped, Found: "what stands in front of hooklock cannot be seen from here",
+		Check: "retries in front", Result: diagnose.Skipped,
+		Found:  "what stands in front of hooklock cannot be seen from here",
 		Advice: "give --probe with the URL that a sender calls, and doctor sends itself requests through it",
 	}}
 }

@@ -23,7 +23,8 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-// adminFindings checks the access to the admin API: the token files, the certificates, and the answers of a running hooklock.
+// adminFindings checks the access to the admin API: the token files, the certificates, and the
+// answers of a running hooklock.
 func adminFindings(ctx context.Context, c *config.Config, running bool) []diagnose.Finding {
 	findings := append(tokenFindings(c), certificateFindings(c)...)
 	if running {
@@ -42,7 +43,8 @@ func tokenFindings(c *config.Config) []diagnose.Finding {
 	}
 	var findings []diagnose.Finding
 	for _, t := range c.Admin.Tokens {
-		f := diagnose.Finding{Check: "admin token " + t.Name, Result: diagnose.OK, Found: "from the environment variable " + t.TokenEnv}
+		f := diagnose.Finding{Check: "admin token " + t.Name, Result: diagnose.OK,
+			Found: "from the environment variable " + t.TokenEnv}
 		if t.TokenFile != "" {
 			f = secretFinding("admin token "+t.Name, t.TokenFile, "hooklock's user")
 		}
@@ -59,13 +61,16 @@ func generatedFinding(dir string) diagnose.Finding {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return diagnose.Finding{
-			Check: check, Result: diagnose.OK, Found: path + " will be made at the start, because admin.tokens is empty",
+			Check: check, Result: diagnose.OK,
+			Found:  path + " will be made at the start, because admin.tokens is empty",
 			Advice: "who can read it may change everything; reading needs no token",
 		}
 	case errors.Is(err, fs.ErrPermission):
-		return diagnose.Finding{Check: check, Result: diagnose.Skipped, Found: err.Error(), Advice: "run doctor as the user of hooklock serve"}
+		return diagnose.Finding{Check: check, Result: diagnose.Skipped, Found: err.Error(),
+			Advice: "run doctor as the user of hooklock serve"}
 	case err != nil:
-		return diagnose.Finding{Check: check, Result: diagnose.Failed, Found: err.Error(), Advice: "a hooklock that starts with it takes no changes over its API"}
+		return diagnose.Finding{Check: check, Result: diagnose.Failed, Found: err.Error(),
+			Advice: "a hooklock that starts with it takes no changes over its API"}
 	}
 	return secretFinding(check, path, "you")
 }
@@ -84,7 +89,8 @@ func secretFinding(check, path, who string) diagnose.Finding {
 	case !info.Mode().IsRegular():
 		f.Found, f.Advice = path+" is no file", "give a file with the token in its only line"
 	case mode&0o007 != 0:
-		f.Result, f.Advice = diagnose.Warning, "everybody on this machine may know the token: make a new one, and chmod 600 its file"
+		f.Result, f.Advice = diagnose.Warning,
+			"everybody on this machine may know the token: make a new one, and chmod 600 its file"
 	default:
 		f.Result = diagnose.OK
 		if _, err := client.TokenFile(path)(); err != nil {
@@ -97,7 +103,8 @@ func secretFinding(check, path, who string) diagnose.Finding {
 	return f
 }
 
-// certificateFindings checks each configured certificate of Hooklock: open connections outlive it, so nothing else shows its end.
+// certificateFindings checks each configured certificate of Hooklock: open connections outlive it,
+// so nothing else shows its end.
 func certificateFindings(c *config.Config) []diagnose.Finding {
 	var findings []diagnose.Finding
 	for _, o := range []struct{ of, certFile, keyFile string }{
@@ -156,7 +163,8 @@ func runningAdmin(ctx context.Context, c *config.Config) (f diagnose.Finding, is
 		return f, false
 	}
 	_ = conn.Close()
-	return diagnose.Finding{Check: "running hooklock", Result: diagnose.OK, Found: "shows the certificate of admin.tls at " + at}, true
+	return diagnose.Finding{Check: "running hooklock", Result: diagnose.OK,
+		Found: "shows the certificate of admin.tls at " + at}, true
 }
 
 // runningHealth looks for a running hooklock at health.listen.
@@ -172,11 +180,13 @@ func runningHealth(ctx context.Context, c *config.Config) (f diagnose.Finding, i
 func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	f := diagnose.Finding{Check: "admin API " + remote.AdminURL(c), Result: diagnose.Failed}
 	if c.Admin.TLS.ClientCAFile != "" {
-		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor does not have", "try hooklock locks list --cert-file … --key-file …"
+		f.Result, f.Found, f.Advice = diagnose.Skipped, "it asks for a client certificate, which doctor does not have",
+			"try hooklock locks list --cert-file … --key-file …"
 		return f
 	}
 	token, name := readingToken(c)
-	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second, TLS: wiring.OwnTrust(c)})
+	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second,
+		TLS: wiring.OwnTrust(c)})
 	if err != nil {
 		f.Found = err.Error()
 		return f
@@ -192,7 +202,8 @@ func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 	case errors.As(err, &p) && p.Code == client.CodeStoreUnavailable:
 		f.Result, f.Found, f.Advice = diagnose.Warning, p.Detail, "see the checks of etcd"
 	case errors.As(err, &p) && p.Code == client.CodeNotFound:
-		f.Result, f.Found, f.Advice = diagnose.Warning, "the running hooklock has no such API", "it is of another release: restart it with this one"
+		f.Result, f.Found, f.Advice = diagnose.Warning, "the running hooklock has no such API",
+			"it is of another release: restart it with this one"
 	default:
 		f.Found, f.Advice = cli.Plain(err.Error()), "its log says more"
 	}

@@ -29,7 +29,8 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 	}{
 		{"as it was made", 0o600, good + "\n", diagnose.OK, "has mode 0600"},
 		{"of a volume with a group", 0o660, good + "\n", diagnose.OK, "has mode 0660"},
-		{"of everybody", 0o644, good + "\n", diagnose.Failed, "remove the file, and a new one is made; a hooklock that starts with it takes no changes"},
+		{"of everybody", 0o644, good + "\n", diagnose.Failed,
+			"remove the file, and a new one is made; a hooklock that starts with it takes no changes"},
 		{"empty", 0o600, "\n", diagnose.Failed, "holds no token; remove the file"},
 		{"cut off", 0o600, "hooklock_token\n", diagnose.Failed, "holds no token; remove the file"},
 		{"two lines", 0o600, good + "\n" + good + "\n", diagnose.Failed, "holds no token"},
@@ -55,10 +56,12 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 	if err := os.Symlink(write(t, "elsewhere.token", good), filepath.Join(linked, admin.TokenFile)); err != nil {
 		t.Fatal(err)
 	}
-	if f := tokenFindings(&config.Config{DataDir: linked})[0]; f.Result != diagnose.Failed || !strings.Contains(f.Found, "remove the file") {
+	if f := tokenFindings(&config.Config{DataDir: linked})[0]; f.Result != diagnose.Failed ||
+		!strings.Contains(f.Found, "remove the file") {
 		t.Errorf("got %+v", f)
 	}
-	if f := tokenFindings(&config.Config{DataDir: t.TempDir()})[0]; f.Result != diagnose.OK || !strings.Contains(f.Found, "will be made at the start") {
+	if f := tokenFindings(&config.Config{DataDir: t.TempDir()})[0]; f.Result != diagnose.OK ||
+		!strings.Contains(f.Found, "will be made at the start") {
 		t.Errorf("got %+v", f)
 	}
 	open := write(t, "ops.token", "secret\n")
@@ -66,13 +69,15 @@ func TestDoctorJudgesWhoCanReadTheTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	findings := tokenFindings(&config.Config{Admin: config.Admin{Tokens: []config.Token{
-		{Name: "ops", TokenFile: open}, {Name: "ci", TokenEnv: "CI_TOKEN"}, {Name: "away", TokenFile: open + ".none"}, {Name: "dir", TokenFile: t.TempDir()},
+		{Name: "ops", TokenFile: open}, {Name: "ci", TokenEnv: "CI_TOKEN"}, {Name: "away", TokenFile: open + ".none"},
+		{Name: "dir", TokenFile: t.TempDir()},
 	}}})
 	for i, want := range []struct {
 		result diagnose.Result
 		says   string
 	}{
-		{diagnose.Warning, "chmod 600"}, {diagnose.OK, "CI_TOKEN"}, {diagnose.Failed, "correct its name"}, {diagnose.Failed, "is no file"},
+		{diagnose.Warning, "chmod 600"}, {diagnose.OK, "CI_TOKEN"}, {diagnose.Failed, "correct its name"},
+		{diagnose.Failed, "is no file"},
 	} {
 		if f := findings[i]; f.Result != want.result || !strings.Contains(f.Found+"; "+f.Advice, want.says) {
 			t.Errorf("got %+v", f)
@@ -138,17 +143,21 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 		says   string
 	}{
 		{"without a token", config.Admin{Listen: address}, t.TempDir(), diagnose.OK, "it answers without a token"},
-		{"with its own", config.Admin{Listen: address}, filepath.Dir(right), diagnose.OK, "it answers the token in " + right},
-		{"with another's", config.Admin{Listen: address}, filepath.Dir(wrong), diagnose.Failed, "it does not know the token in " + wrong},
+		{"with its own", config.Admin{Listen: address}, filepath.Dir(right), diagnose.OK, "it answers the token in " +
+			right},
+		{"with another's", config.Admin{Listen: address}, filepath.Dir(wrong), diagnose.Failed,
+			"it does not know the token in " + wrong},
 		{"over TLS", config.Admin{Listen: secure(false), TLS: ownTLS}, t.TempDir(), diagnose.OK, "it answers"},
-		{"with certificates of clients", config.Admin{Listen: secure(true), TLS: mutual}, t.TempDir(), diagnose.Skipped, "--cert-file"},
+		{"with certificates of clients", config.Admin{Listen: secure(true), TLS: mutual}, t.TempDir(), diagnose.Skipped,
+			"--cert-file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conf := &config.Config{DataDir: c.dir, Admin: c.admin}
 			if f, is := runningAdmin(t.Context(), conf); !is || f.Result != diagnose.OK {
 				t.Errorf("it is not found to run: %+v", f)
 			}
-			if f := apiFinding(t.Context(), conf); f.Result != c.result || !strings.Contains(f.Found+"; "+f.Advice, c.says) {
+			if f := apiFinding(t.Context(), conf); f.Result != c.result ||
+				!strings.Contains(f.Found+"; "+f.Advice, c.says) {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -162,7 +171,8 @@ func TestDoctorAsksARunningHooklockAsTheCommandsDo(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if f := certificateFinding("admin certificate", cert.CertFile, cert.KeyFile); f.Result != diagnose.Warning || f.Advice != "renew it" {
+	if f := certificateFinding("admin certificate", cert.CertFile, cert.KeyFile); f.Result != diagnose.Warning ||
+		f.Advice != "renew it" {
 		t.Errorf("got %+v", f)
 	}
 	if f := certificateFinding("admin certificate", cert.KeyFile, cert.KeyFile); f.Result != diagnose.Failed {
@@ -174,9 +184,11 @@ func TestEachCertificateOfOursIsLookedAt(t *testing.T) {
 	cert := etcdtest.NewAuthority(t).Issue("127.0.0.1")
 	ours := config.ClientTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}
 	c := &config.Config{
-		DataDir: t.TempDir(), Listen: config.Listen{TLS: config.ServerTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}},
+		DataDir: t.TempDir(), Listen: config.Listen{TLS: config.ServerTLS{CertFile: cert.CertFile,
+			KeyFile: cert.KeyFile}},
 		Admin: config.Admin{TLS: config.AdminTLS{CertFile: cert.CertFile, KeyFile: cert.KeyFile}},
-		Etcd:  config.Etcd{TLS: ours}, Upstream: config.Upstream{TLS: ours}, ParkStore: config.ParkStore{S3: config.S3{TLS: ours}},
+		Etcd:  config.Etcd{TLS: ours}, Upstream: config.Upstream{TLS: ours},
+		ParkStore: config.ParkStore{S3: config.S3{TLS: ours}},
 	}
 	looked := map[string]diagnose.Result{}
 	for _, f := range adminFindings(t.Context(), c, false) {

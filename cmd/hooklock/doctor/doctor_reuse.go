@@ -30,10 +30,12 @@ const (
 	trialSilence = 500 * time.Millisecond
 )
 
-// reuseFinding says what the running hooklock has found out about connections to its upstream. It returns false if that is not known.
+// reuseFinding says what the running hooklock has found out about connections to its upstream. It
+// returns false if that is not known.
 func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, says bool) {
 	token, _ := readingToken(c)
-	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second, TLS: wiring.OwnTrust(c)})
+	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second,
+		TLS: wiring.OwnTrust(c)})
 	if err != nil {
 		return f, false
 	}
@@ -42,10 +44,12 @@ func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, sa
 	if err != nil || s.UpstreamReuse.Setting == "" {
 		return f, false
 	}
-	f = diagnose.Finding{Check: "upstream connections", Result: diagnose.OK, Found: remote.ReuseText(&s.UpstreamReuse, s.At)}
+	f = diagnose.Finding{Check: "upstream connections", Result: diagnose.OK,
+		Found: remote.ReuseText(&s.UpstreamReuse, s.At)}
 	switch r := &s.UpstreamReuse; {
 	case r.Ended != "":
-		f.Result, f.Advice = diagnose.Warning, "say upstream.reuse_after_body: false if that comes again after a restart"
+		f.Result, f.Advice = diagnose.Warning,
+			"say upstream.reuse_after_body: false if that comes again after a restart"
 	case r.Setting == "auto" && r.Known == "":
 		f.Advice = "hooklock doctor --upstream PATH finds out whether reuse_after_body: true is right"
 	}
@@ -60,10 +64,13 @@ type trial struct {
 	server string // what it says of itself
 }
 
-// trialFinding sends requests with a body, and empty lines, to path, which the user has named as harmless.
+// trialFinding sends requests with a body, and empty lines, to path, which the user has named as
+// harmless.
 func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.Finding {
-	f := diagnose.Finding{Check: "upstream " + path, Result: diagnose.Failed, Advice: "name a path that takes a POST, with --upstream"}
-	if u, err := url.ParseRequestURI(path); err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || u.Host != "" || strings.ContainsAny(path, " \r\n") {
+	f := diagnose.Finding{Check: "upstream " + path, Result: diagnose.Failed,
+		Advice: "name a path that takes a POST, with --upstream"}
+	if u, err := url.ParseRequestURI(path); err != nil || !strings.HasPrefix(path, "/") ||
+		strings.HasPrefix(path, "//") || u.Host != "" || strings.ContainsAny(path, " \r\n") {
 		f.Found = fmt.Sprintf("%q is no path", path)
 		return f
 	}
@@ -94,7 +101,8 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 	return f
 }
 
-// onceMore returns what a service does instead of answering two requests on a new connection alike, or "".
+// onceMore returns what a service does instead of answering two requests on a new connection alike,
+// or "".
 func onceMore(ctx context.Context, c *config.Config, path string) string {
 	t, err := openTrial(ctx, c, path)
 	if err != nil {
@@ -108,8 +116,9 @@ func onceMore(ctx context.Context, c *config.Config, path string) string {
 	return t.second(first, "")
 }
 
-// second sends the second request behind what is before it, and returns what the service does instead of answering as to the first one, or "". Bytes of
-// the first request that it left unread precede both.
+// second sends the second request behind what is before it, and returns what the service does
+// instead of answering as to the first one, or "". Bytes of the first request that it left unread
+// precede both.
 func (t *trial) second(first int, before string) string {
 	_, _ = io.WriteString(t, before) // what fails has been closed, as post finds
 	second, _, err := t.post()
@@ -125,18 +134,22 @@ func (t *trial) second(first int, before string) string {
 	return ""
 }
 
-// judge says what two requests on one connection have shown. plain is what the service did instead of answering both alike; lines is the same with an
-// empty line between them. Two more lines follow: a service that takes one for a request is no good neighbour of other clients either.
+// judge says what two requests on one connection have shown. plain is what the service did instead
+// of answering both alike; lines is the same with an empty line between them. Two more lines
+// follow: a service that takes one for a request is no good neighbour of other clients either.
 func (t *trial) judge(f *diagnose.Finding, setting config.Reuse, first int, plain, lines string) {
 	if plain != "" {
 		f.Result, f.Advice = diagnose.OK, "reuse_after_body: true would be wrong"
 		if setting == config.ReuseAlways {
-			f.Result, f.Advice = diagnose.Failed, "say upstream.reuse_after_body: auto; with true, an event can get the answer to the body of another one"
+			f.Result, f.Advice = diagnose.Failed,
+				"say upstream.reuse_after_body: auto; with true, an event can get the answer to the body of another one"
 		}
-		f.Found = "of two requests on one connection, the service " + plain + ": it does not read bodies to their end, or closes connections without a word"
+		f.Found = "of two requests on one connection, the service " + plain +
+			": it does not read bodies to their end, or closes connections without a word"
 		return
 	}
-	f.Result, f.Found = diagnose.OK, fmt.Sprintf("the service answered %d to two requests on one connection, so its handler reads bodies", first)
+	f.Result, f.Found = diagnose.OK, fmt.Sprintf("the service answered %d to two requests on one connection, so its "+
+		"handler reads bodies", first)
 	for n := 1; n <= 2 && lines == ""; n++ {
 		_, _ = io.WriteString(t, "\r\n")
 		if said := t.listen(); said != "" {
@@ -167,7 +180,8 @@ func openTrial(ctx context.Context, c *config.Config, path string) (*trial, erro
 		return nil, err
 	}
 	const body = `{"hooklock":"doctor"}`
-	t := &trial{head: fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: hooklock-doctor\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	t := &trial{head: fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: hooklock-doctor\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, host, len(body), body)}
 	if t.Conn, err = dialTrial(ctx, &o); err != nil {
 		return nil, err

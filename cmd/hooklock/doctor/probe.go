@@ -22,20 +22,22 @@ import (
 
 // probeOptions are doctor's flags for a probe.
 type probeOptions struct {
-	url    string        // as a sender would call it; empty: no probe
-	listen []string      // where doctor stands in Hooklock's place, for each replica; empty: listen of the configuration
+	url string // as a sender would call it; empty: no probe
+	// where doctor stands in Hooklock's place, for each replica; empty: listen of the configuration
+	listen []string
 	wait   time.Duration // how long the slow answer takes; negative: as long as the configuration lets a delivery take
 }
 
-// probeTries is how often a harmless GET must arrive here, each on a connection of its own, before a request that looks like a delivery is sent: a
-// front that balances over several processes could send it to another one.
+// probeTries is how often a harmless GET must arrive here, each on a connection of its own, before
+// a request that looks like a delivery is sent: a front that balances over several processes could
+// send it to another one.
 const probeTries = 8
 
 // oneProbe is the timeout of a probe that is answered at once.
 const oneProbe = 30 * time.Second
 
-// probe finds out what the proxies in front do with requests and answers: it takes Hooklock's place behind them, and sends itself requests through
-// them. The service behind Hooklock gets nothing.
+// probe finds out what the proxies in front do with requests and answers: it takes Hooklock's place
+// behind them, and sends itself requests through them. The service behind Hooklock gets nothing.
 type probe struct {
 	config   *config.Config
 	url      *url.URL
@@ -64,7 +66,8 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 	f := diagnose.Finding{Check: "front", Result: diagnose.Failed}
 	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		f.Found, f.Advice = fmt.Sprintf("--probe %s is no URL", o.url), "give the one that a sender calls, such as https://hooks.example.com/hooks/acme"
+		f.Found, f.Advice = fmt.Sprintf("--probe %s is no URL", o.url),
+			"give the one that a sender calls, such as https://hooks.example.com/hooks/acme"
 		return []diagnose.Finding{f}
 	}
 	setting, addresses := "--probe-listen", o.listen
@@ -74,18 +77,22 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 	l, err := openProbe(ctx, setting, addresses, c)
 	if err != nil {
 		f.Found = err.Error()
-		f.Advice = "doctor has to stand where the front sends deliveries: probe before hooklock is started, or give the front a route for the probe that is like the real one, and its address with --probe-listen"
+		f.Advice = "doctor has to stand where the front sends deliveries: probe before hooklock is started, or give " +
+			"the front a route for the probe that is like the real one, and its address with --probe-listen"
 		return []diagnose.Finding{f}
 	}
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	p := &probe{config: c, url: u, nonce: rand.Text()[:12], listener: l, client: &http.Client{
-		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}}
 	findings := p.run(ctx, o.wait)
 	if n := l.strangers(); n > 0 {
 		findings = append(findings, diagnose.Finding{
-			Check: "front, others", Result: diagnose.OK, Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
+			Check: "front, others", Result: diagnose.OK,
+			Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
 		})
 	}
 	if err := l.close(); err != nil {
@@ -98,7 +105,8 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding {
 	reach := p.reaches(ctx)
 	if reach.Result != diagnose.OK {
-		return []diagnose.Finding{reach, {Check: "front, the rest", Result: diagnose.Skipped, Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
+		return []diagnose.Finding{reach, {Check: "front, the rest", Result: diagnose.Skipped,
+			Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
 	}
 	findings := []diagnose.Finding{reach}
 	var slow diagnose.Finding
@@ -125,8 +133,10 @@ func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body
 	if err != nil {
 		return &answered{err: err}
 	}
-	r.URL = &u      // which may have a spelling that does not survive being parsed
-	r.GetBody = nil // or the client repeats what has an Idempotency-Key, on HTTP/2 without end, and the front is blamed for it
+	r.URL = &u // which may have a spelling that does not survive being parsed
+	// or the client repeats what has an Idempotency-Key, on HTTP/2 without end, and the front is
+	// blamed for it
+	r.GetBody = nil
 	for name, values := range header {
 		r.Header[name] = values
 	}
@@ -147,7 +157,8 @@ func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body
 }
 
 // probed sends one probe with a time limit, and returns what came back and what arrived.
-func (p *probe) probed(ctx context.Context, kind, method string, body []byte, header http.Header, answer http.HandlerFunc) (*answered, []arrival) {
+func (p *probe) probed(ctx context.Context, kind, method string, body []byte, header http.Header,
+	answer http.HandlerFunc) (*answered, []arrival) {
 	ctx, cancel := context.WithTimeout(ctx, oneProbe)
 	defer cancel()
 	name := p.nonce + "-" + kind
@@ -156,12 +167,14 @@ func (p *probe) probed(ctx context.Context, kind, method string, body []byte, he
 	return a, p.listener.of(name)
 }
 
-// patienceOfChecks is how long the health checks of a front may take to see that a server is behind it again.
+// patienceOfChecks is how long the health checks of a front may take to see that a server is behind
+// it again.
 const patienceOfChecks = 15 * time.Second
 
 // away reports whether a front answered for a replica that it did not reach.
 func (a *answered) away() bool {
-	return a.err == nil && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable || a.status == http.StatusGatewayTimeout)
+	return a.err == nil && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable ||
+		a.status == http.StatusGatewayTimeout)
 }
 
 // reaches checks where the URL leads, with requests that change nothing.
@@ -170,16 +183,21 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	began := time.Now()
 	for i := 0; i < probeTries; i++ {
 		text := fmt.Sprintf("hooklock doctor %s %d", p.nonce, i)
-		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil,
+			func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, text)
+			})
 		if len(came) > 0 && a.err == nil && string(a.body) == text {
 			continue
 		}
-		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks && cli.Pause(ctx, 500*time.Millisecond) {
+		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks &&
+			cli.Pause(ctx, 500*time.Millisecond) {
 			i--
 			continue
 		}
 		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("%v; nothing arrived here", a)
-		f.Advice = "let the URL lead to the address that doctor listens on, " + p.config.Listen.Address + " or --probe-listen"
+		f.Advice = "let the URL lead to the address that doctor listens on, " + p.config.Listen.Address +
+			" or --probe-listen"
 		switch {
 		case len(came) > 0:
 			f.Found = fmt.Sprintf("a GET arrived here, and its answer did not come back: %v", a)
@@ -195,12 +213,16 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	return f
 }
 
-// sentHeaders returns the headers with signatures and event IDs of senders, and those that the configuration reads. Each has a value of its own.
+// sentHeaders returns the headers with signatures and event IDs of senders, and those that the
+// configuration reads. Each has a value of its own.
 func (p *probe) sentHeaders() http.Header {
 	names := []string{
-		"Content-Type", "Traceparent", "Idempotency-Key", "Stripe-Signature", "X-Hub-Signature-256", "X-GitHub-Delivery", "X-Gitlab-Token", "X-Shopify-Hmac-Sha256",
-		"X-Slack-Signature", "X-Slack-Request-Timestamp", "X-Twilio-Signature", "X-Twilio-Email-Event-Webhook-Signature", "Paypal-Transmission-Sig",
-		"X-Square-Hmacsha256-Signature", "X-Hubspot-Signature-V3", "X-Zm-Signature", "Linear-Signature", "X-Signature-Ed25519", "Webhook-Id", "Webhook-Timestamp",
+		"Content-Type", "Traceparent", "Idempotency-Key", "Stripe-Signature", "X-Hub-Signature-256",
+		"X-GitHub-Delivery", "X-Gitlab-Token", "X-Shopify-Hmac-Sha256",
+		"X-Slack-Signature", "X-Slack-Request-Timestamp", "X-Twilio-Signature",
+		"X-Twilio-Email-Event-Webhook-Signature", "Paypal-Transmission-Sig",
+		"X-Square-Hmacsha256-Signature", "X-Hubspot-Signature-V3", "X-Zm-Signature", "Linear-Signature",
+		"X-Signature-Ed25519", "Webhook-Id", "Webhook-Timestamp",
 		"Webhook-Signature", "Ce-Id", "Aeg-Event-Type", "X-Amz-Sns-Message-Type",
 	}
 	for i := range p.config.Routes {
@@ -231,16 +253,23 @@ func (p *probe) sentHeaders() http.Header {
 func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
-	a, came := p.probed(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	a, came := p.probed(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	})
 	if len(came) == 0 {
-		return []diagnose.Finding{{Check: "front, deliveries", Result: diagnose.Failed, Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
+		return []diagnose.Finding{{Check: "front, deliveries", Result: diagnose.Failed,
+			Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
 	}
 	got := came[0]
 	// With a probe of its own: a front that checks it itself refuses that one.
 	credential := http.Header{"Authorization": {"Basic cHJvYmU6cHJvYmU="}}
-	_, came = p.probed(ctx, "credential", http.MethodPost, body, credential, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	_, came = p.probed(ctx, "credential", http.MethodPost, body, credential,
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+		})
 	if len(came) > 0 {
-		sent["Authorization"], got.header["Authorization"] = credential["Authorization"], came[0].header["Authorization"]
+		sent["Authorization"], got.header["Authorization"] = credential["Authorization"],
+			came[0].header["Authorization"]
 	}
 	return []diagnose.Finding{p.headersOf(&got, sent), p.addressOf(&got), p.bodyOf(&got, body)}
 }
@@ -258,7 +287,8 @@ func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 		}
 	}
 	for name := range got.header {
-		if sent[name] == nil && name != probeHeader && name != "User-Agent" && name != "Content-Length" && name != "Connection" {
+		if sent[name] == nil && name != probeHeader && name != "User-Agent" && name != "Content-Length" &&
+			name != "Connection" {
 			added = append(added, name)
 		}
 	}
@@ -273,30 +303,37 @@ func (p *probe) headersOf(got *arrival, sent http.Header) diagnose.Finding {
 		}
 	}
 	if slices.Contains(added, "Accept-Encoding") {
-		f.Result, f.Advice = diagnose.Warning, "the service may compress answers although the sender did not ask for it: pass Accept-Encoding on unchanged (Caddy: compression off; Traefik: docs/ingress/traefik.md)"
+		f.Result, f.Advice = diagnose.Warning, "the service may compress answers although the sender did not ask "+
+			"for it: pass Accept-Encoding on unchanged (Caddy: compression off; Traefik: docs/ingress/traefik.md)"
 	}
 	if len(lost)+len(changed) > 0 {
-		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in them (nginx drops names with _ unless underscores_in_headers is on; Squid drops Authorization without login=PASS)"
+		f.Result, f.Advice = diagnose.Failed, "pass on every header as it came: signatures and event IDs are in "+
+			"them (nginx drops names with _ unless underscores_in_headers is on; Squid drops Authorization without "+
+			"login=PASS)"
 	}
 	return f
 }
 
 // addressOf compares the URL that was called with the one that arrived.
 func (p *probe) addressOf(got *arrival) diagnose.Finding {
-	f := diagnose.Finding{Check: "front, address", Result: diagnose.OK, Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
+	f := diagnose.Finding{Check: "front, address", Result: diagnose.OK,
+		Found: "Host, path and query arrive as they were sent; the sender's address is in X-Forwarded-For"}
 	if !strings.EqualFold(got.host, p.url.Host) {
-		f.Result, f.Found, f.Advice = diagnose.Warning, fmt.Sprintf("Host %s arrives as %s", p.url.Host, got.host), "keep it (nginx: proxy_set_header Host $http_host): some senders sign it, and it is part of the fingerprint"
+		f.Result, f.Found, f.Advice = diagnose.Warning, fmt.Sprintf("Host %s arrives as %s", p.url.Host, got.host),
+			"keep it (nginx: proxy_set_header Host $http_host): some senders sign it, and it is part of the fingerprint"
 		return f
 	}
 	path, _, _ := strings.Cut(got.target, "?")
 	want, _, _ := strings.Cut(p.url.RequestURI(), "?")
 	if path != want || !strings.Contains(got.target, probeQuery+"=") || !strings.Contains(got.target, p.url.RawQuery) {
 		f.Result, f.Found = diagnose.Warning, fmt.Sprintf("%s arrives as %s", p.url.RequestURI(), got.target)
-		f.Advice = "routes see what arrives; for senders that sign the URL, give verify.public_url with what is stripped"
+		f.Advice = "routes see what arrives; for senders that sign the URL, give verify.public_url with what is " +
+			"stripped"
 		return f
 	}
 	if got.header.Get("X-Forwarded-For") == "" {
-		f.Result, f.Found, f.Advice = diagnose.Warning, "no X-Forwarded-For arrives", "add the sender's address to it, or the service sees that of the front alone"
+		f.Result, f.Found, f.Advice = diagnose.Warning, "no X-Forwarded-For arrives",
+			"add the sender's address to it, or the service sees that of the front alone"
 	}
 	return f
 }
@@ -305,7 +342,8 @@ func (p *probe) addressOf(got *arrival) diagnose.Finding {
 func (p *probe) bodyOf(got *arrival, sent []byte) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, body", Result: diagnose.OK, Found: "arrives byte for byte"}
 	if got.bodyErr != nil || !bytes.Equal(got.body, sent) {
-		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("%d bytes were sent, and %d others arrived", len(sent), len(got.body)), "turn off what reads or changes bodies: signatures are over their bytes"
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("%d bytes were sent, and %d others arrived",
+			len(sent), len(got.body)), "turn off what reads or changes bodies: signatures are over their bytes"
 	}
 	return f
 }

@@ -15,15 +15,21 @@ import (
 // largeBody sends a body of limits.request_body.
 func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	limit := int(p.config.Limits.RequestBody)
-	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK, Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
+	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK,
+		Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
 	body := bytes.Repeat([]byte("x"), limit)
-	a, came := p.probed(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	a, came := p.probed(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}},
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+		})
 	switch {
 	case len(came) == 0:
-		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("a body of limits.request_body, %d bytes, does not arrive: %v", limit, a)
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("a body of limits.request_body, %d bytes, does not arrive: %v",
+			limit, a)
 		f.Advice = "raise the front's limit (nginx: client_max_body_size), or lower limits.request_body to it"
 	case came[0].bodyErr != nil || !bytes.Equal(came[0].body, body):
-		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("of %d bytes, %d arrive", limit, len(came[0].body)), "turn off what changes bodies"
+		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("of %d bytes, %d arrive", limit, len(came[0].body)),
+			"turn off what changes bodies"
 	}
 	return f
 }
@@ -37,7 +43,9 @@ var refusals = []int{
 // refusals answers like Hooklock, and checks whether the answer arrives unchanged, whether the
 // front retries, and whether it takes Hooklock for dead.
 func (p *probe) refusals(ctx context.Context) diagnose.Finding {
-	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK, Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again", len(refusals))}
+	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK,
+		Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again",
+			len(refusals))}
 	var lost, repeated []string
 	away := ""
 	for _, status := range refusals {
@@ -47,7 +55,10 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 				without = " without a body"
 			}
 			kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
-			a, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil, func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, status, detail) })
+			a, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil,
+				func(w http.ResponseWriter, _ *http.Request) {
+					writeProblem(w, status, detail)
+				})
 			if len(came) > 1 {
 				repeated = append(repeated, fmt.Sprintf("%d%s: %d times", status, without, len(came)))
 			}
@@ -63,7 +74,8 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 	}
 	found := lost
 	if len(lost) > 0 {
-		f.Result, f.Advice = diagnose.Failed, "do not replace answers (nginx: proxy_intercept_errors off): they say whether the event was executed, and when to come again"
+		f.Result, f.Advice = diagnose.Failed, "do not replace answers (nginx: proxy_intercept_errors off): they say "+
+			"whether the event was executed, and when to come again"
 	}
 	if away != "" {
 		f.Result, f.Advice = diagnose.Failed, notDead
@@ -81,7 +93,8 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 
 // changeOf says what became of a refusal on its way back. It returns "" if that arrived whole.
 func changeOf(a *answered, status int, detail string) string {
-	wantsRetry := status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	wantsRetry := status == http.StatusConflict || status == http.StatusTooManyRequests ||
+		status == http.StatusServiceUnavailable
 	switch {
 	case a.err != nil || a.status != status:
 		return fmt.Sprintf("%d becomes %v", status, a)
@@ -96,11 +109,16 @@ func changeOf(a *answered, status int, detail string) string {
 // excluded answers 503 twice for each replica, as all of them do while etcd is away. It returns the
 // answer to the next delivery if that does not arrive, and "" if it does.
 func (p *probe) excluded(ctx context.Context) string {
-	unavailable := func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, http.StatusServiceUnavailable, p.nonce) }
+	unavailable := func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, http.StatusServiceUnavailable, p.nonce)
+	}
 	for i := range 2 * len(p.listener.doors) {
 		p.probed(ctx, fmt.Sprint("unavailable-", i), http.MethodPost, []byte("{}"), nil, unavailable)
 	}
-	a, came := p.probed(ctx, "available", http.MethodPost, []byte("{}"), nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	a, came := p.probed(ctx, "available", http.MethodPost, []byte("{}"), nil,
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+		})
 	if len(came) > 0 {
 		return ""
 	}
@@ -108,14 +126,17 @@ func (p *probe) excluded(ctx context.Context) string {
 }
 
 const (
-	noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx + "; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
+	noRetries = "turn off, for these routes, retries of what was sent (" + ofNginx +
+		"; HAProxy: retry-on conn-failure; Envoy, Gateway API: no retry): " +
 		"docs/ingress has each of them"
 
 	// ofNginx is the advice for nginx, which retries methods that it takes for idempotent, PUT and
 	// DELETE included.
-	ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error timeout for the others"
+	ofNginx = "nginx, as deploy/nginx/webhooks.conf has it: proxy_next_upstream off for PUT and DELETE, error " +
+		"timeout for the others"
 
-	notDead = "let no answer and no broken connection take a replica out of service (nginx: max_fails=0; Apache: no failonstatus, retry=1; Caddy: no fail_duration; " +
+	notDead = "let no answer and no broken connection take a replica out of service (nginx: max_fails=0; Apache: no " +
+		"failonstatus, retry=1; Caddy: no fail_duration; " +
 		"HAProxy: no observe): until it is back, the front answers with a page of its own"
 )
 
@@ -144,7 +165,8 @@ const keptTries = 6
 // retries hangs up on a request that was read, on any connection and on one that the front has
 // kept. A front that retries would run an event twice that a service had accepted.
 func (p *probe) retries(ctx context.Context) diagnose.Finding {
-	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK, Found: "a delivery whose connection breaks is sent once"}
+	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK,
+		Found: "a delivery whose connection breaks is sent once"}
 	var again, away []string
 	for _, b := range breakings {
 		name := fmt.Sprintf("hang-up-%s-%d", b.method, len(b.body))
@@ -159,17 +181,21 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 			continue
 		}
 		for i := range keptTries {
-			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header, hangUpIfReused); len(came) > 1 {
-				again = append(again, fmt.Sprintf("%v is sent %d times if the connection breaks that it came on, and which the front had kept", &b, len(came)))
+			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header,
+				hangUpIfReused); len(came) > 1 {
+				again = append(again, fmt.Sprintf("%v is sent %d times if the connection breaks that it came on, "+
+					"and which the front had kept", &b, len(came)))
 				break
 			}
 		}
 	}
 	if p.hangsUpOnSender(ctx) {
-		f.Found += "; the front hangs up on a sender that has kept its connection, and curl, wget and some of Java then repeat it: Hooklock answers that"
+		f.Found += "; the front hangs up on a sender that has kept its connection, and curl, wget and some of Java " +
+			"then repeat it: Hooklock answers that"
 	}
 	if len(away) > 0 {
-		f.Result, f.Found, f.Advice = diagnose.Failed, "after a connection has broken, "+strings.Join(away, "; "), notDead
+		f.Result, f.Found, f.Advice = diagnose.Failed, "after a connection has broken, "+strings.Join(away, "; "),
+			notDead
 	}
 	if len(again) > 0 {
 		f.Result, f.Found, f.Advice = diagnose.Failed, strings.Join(append(again, away...), "; "), noRetries
@@ -185,7 +211,10 @@ func (p *probe) hangsUpOnSender(ctx context.Context) bool {
 	sender := *p
 	sender.client = &http.Client{Transport: transport, CheckRedirect: p.client.CheckRedirect}
 	body := []byte(`{"id":1}`)
-	first, _ := sender.probed(ctx, "sender-0", http.MethodPost, body, nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	first, _ := sender.probed(ctx, "sender-0", http.MethodPost, body, nil,
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+		})
 	second, came := sender.probed(ctx, "sender-1", http.MethodPost, body, nil, hangUp)
 	return first.err == nil && second.err != nil && len(came) == 1
 }
@@ -195,7 +224,8 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 	if wait < 0 {
 		wait = p.longest()
 	}
-	f := diagnose.Finding{Check: "front, patience", Result: diagnose.OK, Found: fmt.Sprintf("it waits %v for an answer", wait)}
+	f := diagnose.Finding{Check: "front, patience", Result: diagnose.OK,
+		Found: fmt.Sprintf("it waits %v for an answer", wait)}
 	if wait == 0 {
 		f.Result, f.Found = diagnose.Skipped, "--probe-wait is 0s"
 		return f
@@ -213,9 +243,11 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 	came := p.listener.of(name)
 	switch {
 	case len(came) > 1:
-		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("a delivery that takes long is sent %d times", len(came)), noRetries
+		f.Result, f.Found, f.Advice = diagnose.Failed,
+			fmt.Sprintf("a delivery that takes long is sent %d times", len(came)), noRetries
 	case a.err != nil || a.status != http.StatusOK:
-		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("it gives up after %v (%v), and a delivery may take %v", took, a, wait)
+		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("it gives up after %v (%v), and a delivery may take %v", took,
+			a, wait)
 		f.Advice = "let it wait longer than upstream.timeout and lock.wait_timeout together (nginx: proxy_read_timeout)"
 	}
 	return f

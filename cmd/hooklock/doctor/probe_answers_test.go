@@ -12,12 +12,14 @@ import (
 
 func TestTheProbeWaitsAsLongAsAnyDeliveryMay(t *testing.T) {
 	for route, want := range map[string]time.Duration{
-		"lock: {strategy: wait, wait_timeout: 7s}":                                   40 * time.Second,
-		"lock: {wait_timeout: 7s}":                                                   40 * time.Second, // an event that was overtaken
+		"lock: {strategy: wait, wait_timeout: 7s}": 40 * time.Second,
+		// an event that was overtaken
+		"lock: {wait_timeout: 7s}": 40 * time.Second,
 		"idempotency: {in_flight: attach}, lock: {strategy: none, wait_timeout: 7s}": 40 * time.Second, // a copy
-		"lock: {strategy: skip}":                                                     33 * time.Second,
+		"lock: {strategy: skip}": 33 * time.Second,
 	} {
-		l, err := config.Load(config.Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]")})
+		l, err := config.Load(config.Source{Path: "sidecar.yaml",
+			Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]")})
 		if err != nil {
 			t.Fatalf("%s: %v", route, err)
 		}
@@ -31,7 +33,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Go's client repeats a request with an Idempotency-Key on its own where it can read the body again.
+// Go's client repeats a request with an Idempotency-Key on its own where it can read the body
+// again.
 func TestAProbeCannotBeRepeatedByItsOwnClient(t *testing.T) {
 	u, err := url.Parse("https://front.invalid/hooks")
 	if err != nil {

@@ -57,7 +57,8 @@ func openProbe(ctx context.Context, setting string, addresses []string, c *confi
 	if err != nil {
 		return nil, err
 	}
-	l := &probeListener{maxBody: int64(c.Limits.RequestBody) + 1, answers: map[string]http.HandlerFunc{}, arrivals: map[string][]arrival{}}
+	l := &probeListener{maxBody: int64(c.Limits.RequestBody) + 1, answers: map[string]http.HandlerFunc{},
+		arrivals: map[string][]arrival{}}
 	for _, address := range addresses {
 		ln, err := wiring.Listen(ctx, setting, address)
 		if err != nil {
@@ -68,12 +69,15 @@ func openProbe(ctx context.Context, setting string, addresses []string, c *confi
 		}
 		l.doors = append(l.doors, openDoor(ln, l))
 	}
-	if last := len(l.doors) - 1; last > 0 { // it dies: what a front sends on an open connection may have arrived, which is no fault
+	// it dies: what a front sends on an open connection may have arrived, which is no fault
+	if last := len(l.doors) - 1; last > 0 {
 		l.doors[last].server.SetKeepAlivesEnabled(false)
 	}
 	if c.Health.Listen != "" {
 		if ln, err := wiring.Listen(ctx, "health.listen", c.Health.Listen); err == nil {
-			l.health = openDoor(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
+			l.health = openDoor(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "ok\n")
+			}))
 		}
 	}
 	return l, nil
@@ -150,7 +154,8 @@ func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Unlock()
 	if answer == nil {
-		writeProblem(w, http.StatusServiceUnavailable, "hooklock doctor stands here for some seconds; nothing was executed, send it again")
+		writeProblem(w, http.StatusServiceUnavailable,
+			"hooklock doctor stands here for some seconds; nothing was executed, send it again")
 		return
 	}
 	answer(w, r)
@@ -169,7 +174,8 @@ func (a *arrival) name() string {
 // writeProblem answers like a refusal of Hooklock.
 func writeProblem(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	if status == http.StatusConflict || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	if status == http.StatusConflict || status == http.StatusTooManyRequests ||
+		status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "7")
 	}
 	w.WriteHeader(status)
@@ -177,7 +183,8 @@ func writeProblem(w http.ResponseWriter, status int, detail string) {
 }
 
 func problemText(status int, detail string) string {
-	return fmt.Sprintf(`{"type":"about:blank","title":%q,"status":%d,"detail":%q,"executed":"no"}`, http.StatusText(status), status, detail)
+	return fmt.Sprintf(`{"type":"about:blank","title":%q,"status":%d,"detail":%q,"executed":"no"}`,
+		http.StatusText(status), status, detail)
 }
 
 // hangUp closes the connection of a request that was read, without an answer.

@@ -9,7 +9,8 @@ import (
 	"hooklock/etcdlock/diagnose"
 )
 
-const anotherReplica = "what could not be sent may safely go to another replica (" + ofNginx + "; HAProxy: option redispatch 1; Traefik: retry), " +
+const anotherReplica = "what could not be sent may safely go to another replica (" + ofNginx +
+	"; HAProxy: option redispatch 1; Traefik: retry), " +
 	"and docs/ingress has the lines for each front"
 
 // replicaProbes is the number of requests of each kind while one of two replicas is dead.
@@ -17,9 +18,11 @@ const replicaProbes = 12
 
 // replicas stops one of two replicas, and checks whether deliveries go to the other one, and once.
 func (p *probe) replicas(ctx context.Context) diagnose.Finding {
-	f := diagnose.Finding{Check: "front, replicas", Result: diagnose.OK, Found: fmt.Sprintf("while one of %d is dead, deliveries go to the others, once", len(p.listener.doors))}
+	f := diagnose.Finding{Check: "front, replicas", Result: diagnose.OK,
+		Found: fmt.Sprintf("while one of %d is dead, deliveries go to the others, once", len(p.listener.doors))}
 	if len(p.listener.doors) < 2 {
-		f.Result, f.Found = diagnose.Skipped, "what happens when one of several replicas is dead: let the front lead to two addresses of this machine, and give each with --probe-listen"
+		f.Result, f.Found = diagnose.Skipped, "what happens when one of several replicas is dead: let the front "+
+			"lead to two addresses of this machine, and give each with --probe-listen"
 		return f
 	}
 	last := len(p.listener.doors) - 1
@@ -35,7 +38,10 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 		if i >= replicaProbes {
 			method, body = http.MethodPost, []byte(`{"id":1}`)
 		}
-		a, came := p.probed(ctx, fmt.Sprint("replica-", i), method, body, nil, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+		a, came := p.probed(ctx, fmt.Sprint("replica-", i), method, body, nil,
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusOK)
+			})
 		if a.err != nil || a.status != http.StatusOK {
 			lost, example = lost+1, a.String()
 		}
@@ -45,9 +51,12 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 	}
 	switch {
 	case again > 0:
-		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("while one of two is dead, %d of %d requests arrive twice", again, 2*replicaProbes), noRetries
+		f.Result, f.Found, f.Advice = diagnose.Failed,
+			fmt.Sprintf("while one of two is dead, %d of %d requests arrive twice", again, 2*replicaProbes), noRetries
 	case lost > 0:
-		f.Result, f.Found, f.Advice = diagnose.Failed, fmt.Sprintf("while one of two is dead, %d of %d requests fail (%s)", lost, 2*replicaProbes, example), anotherReplica
+		f.Result, f.Found, f.Advice = diagnose.Failed,
+			fmt.Sprintf("while one of two is dead, %d of %d requests fail (%s)", lost, 2*replicaProbes, example),
+			anotherReplica
 	}
 	return f
 }
@@ -76,10 +85,13 @@ func (p *probe) spelling(ctx context.Context) diagnose.Finding {
 		return f
 	}
 	f.Result, f.Found = diagnose.Warning, fmt.Sprintf("%s arrives as %s", sent, got)
-	f.Advice = "keep webhook URLs to letters, digits, - and _, or let the path through as it came: routes see what arrives"
+	f.Advice = "keep webhook URLs to letters, digits, - and _, or let the path through as it came: routes see what " +
+		"arrives"
 	for i := range p.config.Routes {
 		if r := &p.config.Routes[i]; r.Verify.PublicURL != "" {
-			f.Result, f.Advice = diagnose.Failed, fmt.Sprintf("the sender of route %s signs the URL, and its signature over such a path is not valid: %s", r.Name, f.Advice)
+			f.Result, f.Advice = diagnose.Failed,
+				fmt.Sprintf("the sender of route %s signs the URL, and its signature over such a path is not valid: %s",
+					r.Name, f.Advice)
 			break
 		}
 	}

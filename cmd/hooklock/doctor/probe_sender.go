@@ -22,7 +22,8 @@ const slowEnough = 300 * time.Millisecond
 // refuses that delivery. Some fronts take the sender for gone, and answer it all the same: with
 // 200, the sender takes a delivery for done that was refused, or was lost on its way.
 func (p *probe) halfClosed(ctx context.Context) diagnose.Finding {
-	f := diagnose.Finding{Check: "front, half-closed", Result: diagnose.OK, Found: "a sender that closes its half of the connection is not told that a refused delivery succeeded"}
+	f := diagnose.Finding{Check: "front, half-closed", Result: diagnose.OK,
+		Found: "a sender that closes its half of the connection is not told that a refused delivery succeeded"}
 	name := p.nonce + "-half-closed"
 	p.listener.expect(name, func(w http.ResponseWriter, _ *http.Request) {
 		cli.Pause(ctx, slowEnough)
@@ -31,8 +32,10 @@ func (p *probe) halfClosed(ctx context.Context) diagnose.Finding {
 	status, err := p.sendHalfClosed(ctx, name)
 	if err == nil && status/100 == 2 {
 		f.Result = diagnose.Warning
-		f.Found = fmt.Sprintf("a sender that closes its half of the connection after its request gets status %d by the front itself, whatever becomes of the delivery", status)
-		f.Advice = "if one of your senders does that (nc -N, some written by hand), lead it to Hooklock without this front (Caddy 2.6.2 does so)"
+		f.Found = fmt.Sprintf("a sender that closes its half of the connection after its request gets status %d by "+
+			"the front itself, whatever becomes of the delivery", status)
+		f.Advice = "if one of your senders does that (nc -N, some written by hand), lead it to Hooklock without " +
+			"this front (Caddy 2.6.2 does so)"
 	}
 	return f
 }

@@ -19,13 +19,15 @@ import (
 // aFront passes requests on to a Hooklock at an address, over kept connections. What it does wrong
 // stands in its fields.
 type aFront struct {
-	at       string
-	client   http.RoundTripper
-	strips   string                                          // a header
-	repeats  func(*http.Request, *http.Response, error) bool // whether it sends the request again after this, once
-	hangsUp  bool                                            // whether it closes the sender's connection if it gets no answer
-	approves bool                                            // whether it answers 200 to a sender that has closed its half
-	excludes bool                                            // whether it answers by itself after an answer with 503
+	at      string
+	client  http.RoundTripper
+	strips  string                                          // a header
+	repeats func(*http.Request, *http.Response, error) bool // whether it sends the request again after this, once
+	// whether it closes the sender's connection if it gets no answer
+	hangsUp bool
+	// whether it answers 200 to a sender that has closed its half
+	approves bool
+	excludes bool // whether it answers by itself after an answer with 503
 	away     atomic.Bool
 }
 
@@ -36,7 +38,8 @@ func (f *aFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	send := func() (*http.Response, error) {
-		out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.at+r.RequestURI, bytes.NewReader(body))
+		out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+f.at+r.RequestURI,
+			bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -131,14 +134,16 @@ func TestTheProbeFindsWhatFrontsDoToFewRequestsAlone(t *testing.T) {
 			"front, retries", diagnose.Failed, "a POST without a body is sent 2 times if the connection breaks",
 		},
 		"it hangs up on the sender, as HAProxy and Apache do": {
-			&aFront{hangsUp: true}, "front, retries", diagnose.OK, "sent once; the front hangs up on a sender that has kept its connection",
+			&aFront{hangsUp: true}, "front, retries", diagnose.OK,
+			"sent once; the front hangs up on a sender that has kept its connection",
 		},
 		"a careful one, half-closed": {&aFront{}, "front, half-closed", diagnose.OK, "is not told"},
 		"it answers 200 to a sender that has closed its half, as Caddy does": {
 			&aFront{approves: true}, "front, half-closed", diagnose.Warning, "gets status 200 by the front itself",
 		},
 		"it takes Hooklock for dead after a 503, as Apache's failonstatus does": {
-			&aFront{excludes: true}, "front, answers", diagnose.Failed, "after answers such as 503 a delivery does not arrive: status 502",
+			&aFront{excludes: true}, "front, answers", diagnose.Failed,
+			"after answers such as 503 a delivery does not arrive: status 502",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

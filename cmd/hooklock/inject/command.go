@@ -60,9 +60,11 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Image, "image", "", "Hooklock's image in your registry (required)")
-	f.StringVar(&path, "config", "", "sidecar.yaml, to become the ConfigMap hooklock; empty: there is such a ConfigMap already")
+	f.StringVar(&path, "config", "", "sidecar.yaml, to become the ConfigMap hooklock; empty: there is such a "+
+		"ConfigMap already")
 	f.StringVar(&o.Service, "service", "", "the Service that takes deliveries, where several select the same pods")
-	f.BoolVar(&o.FirstRollout, "first-rollout", false, "keep the old pods for a minute beside the new ones, so that no delivery is lost the first time")
+	f.BoolVar(&o.FirstRollout, "first-rollout", false,
+		"keep the old pods for a minute beside the new ones, so that no delivery is lost the first time")
 	return cmd
 }
 
@@ -92,7 +94,8 @@ func manifests(files []string, stdin io.Reader) (io.Reader, error) {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
 		all.WriteString("\n---\n")
-		all.Write(bytes.TrimPrefix(text, []byte("\ufeff"))) // it would be a part of the first key: only the first one of all is no text
+		// it would be a part of the first key: only the first one of all is no text
+		all.Write(bytes.TrimPrefix(text, []byte("\ufeff")))
 	}
 	return &all, nil
 }

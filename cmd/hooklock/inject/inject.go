@@ -63,7 +63,8 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 		}
 	}
 	if len(services) == 0 {
-		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give the files of both")
+		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give " +
+			"the files of both")
 	}
 	notes = append(notes, redirect(services)...) // after all workloads, because a canary shares a Service
 	e := yaml.NewEncoder(out)
@@ -80,7 +81,8 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 func redirect(services []*yaml.Node) (notes []string) {
 	for i, service := range services {
 		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
-			notes = append(notes, title(service)+" is headless: a client that resolves its name connects to the ports of the pods themselves, past Hooklock; "+
+			notes = append(notes, title(service)+" is headless: a client that resolves its name connects to the "+
+				"ports of the pods themselves, past Hooklock; "+
 				"give senders inside of the cluster one with a clusterIP")
 		}
 		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
@@ -131,7 +133,8 @@ func serviceOf(w *yaml.Node, docs []*yaml.Node, name string) (*yaml.Node, error)
 	var names []string
 	for _, doc := range docs {
 		s := doc.Content[0]
-		if text(s, "kind") != "Service" || text(s, "metadata", "namespace") != text(w, "metadata", "namespace") || !selects(s, w) {
+		if text(s, "kind") != "Service" || text(s, "metadata", "namespace") != text(w, "metadata", "namespace") ||
+			!selects(s, w) {
 			continue
 		}
 		if name == "" || text(s, "metadata", "name") == name {
@@ -141,7 +144,8 @@ func serviceOf(w *yaml.Node, docs []*yaml.Node, name string) (*yaml.Node, error)
 	}
 	switch {
 	case len(found) > 1:
-		return nil, fmt.Errorf("%s is selected by the Services %s: say with --service which one takes deliveries", title(w), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s is selected by the Services %s: say with --service which one takes deliveries",
+			title(w), strings.Join(names, ", "))
 	case len(found) == 0:
 		return nil, nil //nolint:nilnil // there may be none
 	}
@@ -181,18 +185,23 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 	port, err = strconv.Atoi(wanted)
 	switch {
 	case wanted == "hooklock":
-		return 0, nil, fmt.Errorf("the Service %s leads to Hooklock already: give the manifests as they were before", text(service, "metadata", "name"))
+		return 0, nil, fmt.Errorf("the Service %s leads to Hooklock already: give the manifests as they were before",
+			text(service, "metadata", "name"))
 	case err != nil:
-		return 0, nil, fmt.Errorf("the Service %s leads to the port %q, which no container has", text(service, "metadata", "name"), wanted)
+		return 0, nil, fmt.Errorf("the Service %s leads to the port %q, which no container has",
+			text(service, "metadata", "name"), wanted)
 	case port < 1 || port > 65535:
-		return 0, nil, fmt.Errorf("the Service %s leads to port %d, which is none", text(service, "metadata", "name"), port)
+		return 0, nil, fmt.Errorf("the Service %s leads to port %d, which is none", text(service, "metadata", "name"),
+			port)
 	case len(containers) != 1:
-		return 0, nil, fmt.Errorf("no container says that it listens on port %d, to which the Service %s leads: write it under `ports` of the one that does", port, text(service, "metadata", "name"))
+		return 0, nil, fmt.Errorf("no container says that it listens on port %d, to which the Service %s leads: "+
+			"write it under `ports` of the one that does", port, text(service, "metadata", "name"))
 	}
 	return port, containers[0], nil
 }
 
-// workload puts Hooklock into the pods of a workload, in front of the port that the Service targets.
+// workload puts Hooklock into the pods of a workload, in front of the port that the Service
+// targets.
 func workload(w, service *yaml.Node, o options) (notes []string, err error) {
 	template := get(w, "spec", "template")
 	pod := get(template, "spec")
@@ -209,7 +218,8 @@ func workload(w, service *yaml.Node, o options) (notes []string, err error) {
 		}
 		for _, p := range list(c, "ports") {
 			if slices.Contains([]string{"18078", "18079", "18080"}, text(p, "containerPort")) {
-				return nil, fmt.Errorf("the container %s has port %s, which Hooklock needs: all containers of a pod share their ports", text(c, "name"), text(p, "containerPort"))
+				return nil, fmt.Errorf("the container %s has port %s, which Hooklock needs: all containers of a pod "+
+					"share their ports", text(c, "name"), text(p, "containerPort"))
 			}
 		}
 	}
@@ -218,7 +228,8 @@ func workload(w, service *yaml.Node, o options) (notes []string, err error) {
 	}
 	set(under(under(template, "metadata"), "labels"), "hooklock", str("sidecar"))
 	if o.Config != nil {
-		set(under(under(template, "metadata"), "annotations"), "hooklock-config", str(fmt.Sprintf("%x", sha256.Sum256(o.Config))))
+		set(under(under(template, "metadata"), "annotations"), "hooklock-config",
+			str(fmt.Sprintf("%x", sha256.Sum256(o.Config))))
 	}
 	if patience, err := strconv.Atoi(text(pod, "terminationGracePeriodSeconds")); err != nil || patience < 60 {
 		set(pod, "terminationGracePeriodSeconds", number(60))
@@ -226,7 +237,8 @@ func workload(w, service *yaml.Node, o options) (notes []string, err error) {
 	if get(container, "lifecycle", "preStop") == nil {
 		set(under(under(under(container, "lifecycle"), "preStop"), "sleep"), "seconds", number(10))
 	} else {
-		notes = append(notes, title(w)+": the container "+text(container, "name")+" has a preStop hook of its own: see that it waits for ten seconds")
+		notes = append(notes, title(w)+": the container "+text(container, "name")+
+			" has a preStop hook of its own: see that it waits for ten seconds")
 	}
 	if o.FirstRollout {
 		notes = append(notes, patient(w)...)
@@ -256,7 +268,8 @@ func sidecar(pod *yaml.Node, port int, image string) error {
 // patient does the same as deploy/kubernetes/first-rollout.
 func patient(w *yaml.Node) []string {
 	if text(w, "kind") != "Deployment" {
-		return []string{title(w) + ": only a Deployment can keep its old pods beside the new ones: deliveries to pods that end may be lost this time"}
+		return []string{title(w) + ": only a Deployment can keep its old pods beside the new ones: deliveries to " +
+			"pods that end may be lost this time"}
 	}
 	spec := get(w, "spec")
 	set(spec, "minReadySeconds", number(60))

@@ -104,7 +104,8 @@ func under(n *yaml.Node, key string) *yaml.Node {
 	return m
 }
 
-// add puts items at the beginning or the end of the sequence at a key, which it creates if it is missing.
+// add puts items at the beginning or the end of the sequence at a key, which it creates if it is
+// missing.
 func add(n *yaml.Node, key string, first bool, items ...*yaml.Node) {
 	have := list(n, key)
 	if first {

@@ -28,8 +28,11 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		s.takeLocalToken(admin.LocalToken(s.config.DataDir))
 	}
 	o := admin.Options{
-		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config), Log: s.Log.Logger, Audit: s.Log.Reserve,
-		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout, Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale, Profiling: s.config.Admin.Pprof,
+		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config),
+		Log: s.Log.Logger, Audit: s.Log.Reserve,
+		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout,
+		Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale,
+		Profiling: s.config.Admin.Pprof,
 	}
 	if s.embedded != nil {
 		o.Space = func() string { return s.embedded.Space().String() }
@@ -55,7 +58,8 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 // it cannot be stored, the API refuses changes.
 func (s *Service) takeLocalToken(token string, err error) {
 	if err != nil {
-		s.Log.Warn("admin.read_only", "reason", err.Error(), "help", "configure admin.tokens, or give hooklock a data_dir that it can write to")
+		s.Log.Warn("admin.read_only", "reason", err.Error(), "help",
+			"configure admin.tokens, or give hooklock a data_dir that it can write to")
 	}
 	s.localToken = token
 }
@@ -70,7 +74,8 @@ func (s *Service) access(c *config.Config) admin.Access {
 		}
 	}
 	if a.Open && s.localToken != "" {
-		a.Tokens = []admin.Token{{Name: "admin", Digest: admin.Digest(s.localToken), Read: true, Write: true, Bodies: true}}
+		a.Tokens = []admin.Token{{Name: "admin", Digest: admin.Digest(s.localToken), Read: true, Write: true,
+			Bodies: true}}
 	}
 	for i := range c.Admin.Tokens {
 		t := &c.Admin.Tokens[i]
@@ -101,14 +106,16 @@ func (s *Service) revoke(c *config.Config) error {
 		if a.Open {
 			name = "the generated token"
 		}
-		said = append(said, fmt.Errorf("admin.tokens: %s is accepted no more, except for a reload; the tokens of this file are accepted after the restart", name))
+		said = append(said, fmt.Errorf("admin.tokens: %s is accepted no more, except for a reload; the tokens of "+
+			"this file are accepted after the restart", name))
 	}
 	s.api.SetAccess(a)
 	return errors.Join(said...)
 }
 
 // serveHTTP serves h at address until stop, over TLS if t is not nil.
-func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener, error) {
+func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls.Config, h http.Handler) (net.Listener,
+	error) {
 	ln, err := wiring.Listen(ctx, setting, address)
 	if err != nil {
 		return nil, err
@@ -117,9 +124,12 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	server := &http.Server{
 		Handler: serving(bounded, h), ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// A request that waits extends its own deadlines.
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 75 * time.Second,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,
+		IdleTimeout:    75 * time.Second,
 		MaxHeaderBytes: 32 << 10,
-		ConnContext:    func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state == http.StateIdle {
 				bounded.Resting(c)

@@ -12,7 +12,8 @@ import (
 // attentionEvery is the time between two counts of what needs attention, for metrics.
 const attentionEvery = time.Minute
 
-// attentionCounts has how many items of each kind need attention. One replica counts for all of them.
+// attentionCounts has how many items of each kind need attention. One replica counts for all of
+// them.
 type attentionCounts struct {
 	latest atomic.Pointer[map[string]int] // nil: another replica counts, or nothing was counted yet
 }
@@ -31,8 +32,8 @@ func (s *Service) countAttention(ctx context.Context) {
 	}
 }
 
-// attentionNow counts the items of each kind; nil: another replica counts. Of what cannot be read the
-// list says nothing, so the kinds that it has not are left out then, and not counted as 0.
+// attentionNow counts the items of each kind; nil: another replica counts. Of what cannot be read
+// the list says nothing, so the kinds that it has not are left out then, and not counted as 0.
 func (s *Service) attentionNow(ctx context.Context) *map[string]int {
 	reading, cancel := context.WithTimeout(ctx, s.requestTimeout)
 	notes, err := s.Store.Replicas(reading)

@@ -19,7 +19,8 @@ func TestOneOfTheLiveReplicasCountsWhatNeedsAttention(t *testing.T) {
 		{"it is alone", []idem.ReplicaNote{note("b", true, true)}, true},
 		{"another one is before it", []idem.ReplicaNote{note("b", true, true), note("a", true, false)}, false},
 		{"the one before it is dead", []idem.ReplicaNote{note("b", true, true), note("a", false, false)}, true},
-		{"the one before it has stopped", []idem.ReplicaNote{note("b", true, true), {Writer: "a", Alive: true, Stopped: true}}, true},
+		{"the one before it has stopped",
+			[]idem.ReplicaNote{note("b", true, true), {Writer: "a", Alive: true, Stopped: true}}, true},
 		{"another one is behind it", []idem.ReplicaNote{note("b", true, true), note("c", true, false)}, true},
 	} {
 		if got := isFirst(c.notes); got != c.first {

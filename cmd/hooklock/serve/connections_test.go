@@ -72,7 +72,8 @@ func TestALineSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	}
 }
 
-// TestOneConnectionTooManyIsToldSoWhereItCanReadIt: what is no TLS looks like a broken server to who has asked for TLS.
+// TestOneConnectionTooManyIsToldSoWhereItCanReadIt: what is no TLS looks like a broken server to
+// who has asked for TLS.
 func TestOneConnectionTooManyIsToldSoWhereItCanReadIt(t *testing.T) {
 	for name, of := range map[string]struct {
 		tls  *tls.Config

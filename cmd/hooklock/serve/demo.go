@@ -33,8 +33,9 @@ func NewDemo(e *cli.Environment) *cobra.Command {
 	var dir string
 	var autoPorts bool
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "a sample legacy receiver, an embedded etcd, the proxy and the admin listener in one process, with curl lines to try",
+		Use: "demo",
+		Short: "a sample legacy receiver, an embedded etcd, the proxy and the admin listener in one process, with " +
+			"curl lines to try",
 		Long: `Run everything that is needed to see Hooklock work, in one process: a sample legacy receiver, an embedded etcd, the proxy
 in front of the receiver, and the admin listener. It needs no configuration and no installed server.`,
 		Args: cli.NoArgs,
@@ -87,14 +88,16 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	defer samples.Wait()
 	defer stop()
 	return serve(ctx, e, path, loaded, log, func(s *Service) {
-		// The signal that ends serve also ends what the sample service and its sender do. serve listens to it before this.
+		// The signal that ends serve also ends what the sample service and its sender do. serve
+		// listens to it before this.
 		signalled, done := signal.NotifyContext(sending, syscall.SIGINT, syscall.SIGTERM)
 		samples.Go(func() {
 			defer done()
 			<-signalled.Done()
 			stop()
 		})
-		// The first curl line should not meet a store that is starting. After this time the answers say why.
+		// The first curl line should not meet a store that is starting. After this time the answers
+		// say why.
 		patience := time.NewTimer(10 * time.Second)
 		defer patience.Stop()
 		select {

@@ -15,10 +15,11 @@ import (
 	"hooklock/config"
 )
 
-// describe returns what this process says of itself to operators at the other ones. It changes only if
-// something has happened here. It implements etcdlock.Options.Describe.
+// describe returns what this process says of itself to operators at the other ones. It changes only
+// if something has happened here. It implements etcdlock.Options.Describe.
 func (s *Service) describe() []byte {
-	n := attention.Note{Replica: s.replica, Version: cli.BuildVersion(), StartedAt: s.startedAt.UTC().Truncate(time.Second), Config: s.inForce.describe()}
+	n := attention.Note{Replica: s.replica, Version: cli.BuildVersion(),
+		StartedAt: s.startedAt.UTC().Truncate(time.Second), Config: s.inForce.describe()}
 	if err := s.ready(); err != nil {
 		n.NotReady = err.Error()
 	}
@@ -28,7 +29,8 @@ func (s *Service) describe() []byte {
 		wrong[rates[i].Route] = i
 	}
 	for _, h := range s.report.Health() {
-		one := attention.Route{Route: h.Route, Spell: h.Spell, Standing: h.Standing, WrongEventID: rates[wrong[h.Route]].WrongID}
+		one := attention.Route{Route: h.Route, Spell: h.Spell, Standing: h.Standing,
+			WrongEventID: rates[wrong[h.Route]].WrongID}
 		if one.Spell == nil && one.Standing == (report.Standing{}) && one.WrongEventID == nil {
 			continue
 		}

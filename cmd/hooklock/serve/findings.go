@@ -16,10 +16,13 @@ type findings struct{ *report.Tally }
 // OnDelivered implements proxy.Observer.
 func (f findings) OnDelivered(r *proxy.Report) {
 	d := report.Delivery{
-		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing, Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
+		Route: r.Route, Decision: r.Decision, Carried: true, MissingID: r.EventIDPart == proxy.PartMissing,
+		Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Redirected: r.Redirected(), Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total, Service: r.Upstream, Counted: r.Counted, Accepted: r.ParkedOn != "", Verified: r.Verified, UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
+		Redirected: r.Redirected(), Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total,
+		Service: r.Upstream, Counted: r.Counted, Accepted: r.ParkedOn != "", Verified: r.Verified,
+		UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
 	}
 	if r.Decision == idem.DecisionBypassed {
 		d.Decision, d.Carried = r.Would, r.Would == idem.DecisionExecuted
@@ -56,10 +59,12 @@ func resultOf(r *proxy.Report) report.Result {
 	return report.Failed
 }
 
-// failureOf returns why the request to the service failed; the zero value: it did not, or that says nothing of the service.
+// failureOf returns why the request to the service failed; the zero value: it did not, or that says
+// nothing of the service.
 func failureOf(r *proxy.Report) report.Failure {
 	switch row := r.Decision.Row(); {
-	case resultOf(r) == 0, resultOf(r) == report.Succeeded, r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost, row.Class == idem.ClassBug:
+	case resultOf(r) == 0, resultOf(r) == report.Succeeded, r.Decision == idem.DecisionAborted,
+		r.Decision == idem.DecisionLockLost, row.Class == idem.ClassBug:
 		return report.Failure{}
 	case r.UpstreamStatus != 0:
 		return report.Failure{Cause: "the service says " + strconv.Itoa(r.UpstreamStatus), Said: r.Said}
@@ -71,7 +76,8 @@ func failureOf(r *proxy.Report) report.Failure {
 	return report.Failure{Cause: "no whole answer came"}
 }
 
-// senderOf returns how the sender of a route counts failures, or the zero value if that is not established.
+// senderOf returns how the sender of a route counts failures, or the zero value if that is not
+// established.
 func senderOf(r *proxy.Route) (s report.Sender) {
 	p := r.Verify.Preset
 	if p == nil || len(p.Facts.Limits) == 0 {
@@ -90,7 +96,8 @@ func (s *Service) routeHealth() []telemetry.RouteHealth {
 	for _, h := range s.report.Health() {
 		shown := telemetry.RouteHealth{Route: h.Route, Last: h.Last}
 		for _, n := range h.Limits {
-			shown.Limits = append(shown.Limits, telemetry.SenderLimit{Limit: n.Limit.String(), Near: n.Ratio, Unverified: n.Unverified})
+			shown.Limits = append(shown.Limits,
+				telemetry.SenderLimit{Limit: n.Limit.String(), Near: n.Ratio, Unverified: n.Unverified})
 		}
 		all = append(all, shown)
 	}
@@ -119,10 +126,12 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 
 // rulesOf returns the description of a route for operators.
 func rulesOf(r *proxy.Route) client.RouteRules {
-	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String(), OnUnknown: string(r.Policy.OnUnknown), Attempts: r.Policy.Attempts}
+	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String(),
+		OnUnknown: string(r.Policy.OnUnknown), Attempts: r.Policy.Attempts}
 	if p := r.Verify.Preset; p != nil {
 		v.Sender = &client.RouteSender{
-			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn, RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
+			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn,
+			RetriesFor: p.Facts.RetriesFor.Seconds(), GivesUp: p.Facts.GivesUp,
 		}
 	}
 	for _, a := range r.Answers() {

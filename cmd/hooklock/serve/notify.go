@@ -8,11 +8,12 @@ import (
 	"hooklock/config"
 )
 
-// openNotify starts telling people what needs attention. It needs the API, which makes the list. A stop
-// waits for the message that is being sent, so that it is not sent again after a restart.
+// openNotify starts telling people what needs attention. It needs the API, which makes the list. A
+// stop waits for the message that is being sent, so that it is not sent again after a restart.
 func (s *Service) openNotify(context.Context) error {
 	s.notifier = notify.New(&notify.Options{
-		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger, Told: s.telemetry.OnNotified,
+		Ledger: s.Store.Control, Attention: s.api.Attention, Replica: s.replica, Log: s.Log.Logger,
+		Told: s.telemetry.OnNotified,
 	})
 	s.notifier.SetSettings(notifySettings(s.config))
 	s.beside("notify", s.notifier.Run)

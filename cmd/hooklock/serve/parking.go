@@ -36,7 +36,8 @@ func (s *Service) openRequests(context.Context) error {
 	return nil
 }
 
-// carry starts the worker that runs parked executions, also those of dead processes. It stops after the door and before the ledger.
+// carry starts the worker that runs parked executions, also those of dead processes. It stops after
+// the door and before the ledger.
 func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
@@ -68,7 +69,8 @@ func (s *Service) reportParkedEvent(e worker.Event) {
 	s.telemetry.OnParkedEvent(e)
 }
 
-// unrouted counts the accepted events of all replicas whose route this replica does not have, by route.
+// unrouted counts the accepted events of all replicas whose route this replica does not have, by
+// route.
 func (s *Service) unrouted() map[string]int {
 	names := s.routeNames.Load()
 	if names == nil { // before the routes are loaded
@@ -95,7 +97,8 @@ func (s *Service) warnUnrouted() (said []string) {
 	return said
 }
 
-// dropRequest deletes the stored request of an ended execution outside of etcd. The sweeper deletes what it cannot.
+// dropRequest deletes the stored request of an ended execution outside of etcd. The sweeper deletes
+// what it cannot.
 func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.requestTimeout)
 	defer cancel()
@@ -104,8 +107,9 @@ func (s *Service) dropRequest(id idem.ExecutionID, bytes int64) {
 	}
 }
 
-// eraseRequest deletes the stored request of an execution outside of etcd, at the request of a person; value is what etcd had of it. It has its own time,
-// because a store may be slower than etcd. The sweeper deletes what it cannot.
+// eraseRequest deletes the stored request of an execution outside of etcd, at the request of a
+// person; value is what etcd had of it. It has its own time, because a store may be slower than
+// etcd. The sweeper deletes what it cannot.
 func (s *Service) eraseRequest(ctx context.Context, id idem.ExecutionID, value []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.requestTimeout)
 	defer cancel()
@@ -116,7 +120,8 @@ func (s *Service) eraseRequest(ctx context.Context, id idem.ExecutionID, value [
 	return err
 }
 
-// requestStore is a request store that logs failures. A timeout is a failure; a cancelled call, because the service has answered meanwhile, is not.
+// requestStore is a request store that logs failures. A timeout is a failure; a cancelled call,
+// because the service has answered meanwhile, is not.
 type requestStore struct {
 	*parked.Keeper
 	told func(operation string, id idem.ExecutionID, err error)
@@ -171,12 +176,14 @@ func (s *Service) setLimits(c *config.Config) {
 	s.limits.Store(&limits{c.Limits, wiring.Limits(c)})
 	s.budget.SetLimit(cmp.Or(int64(c.Limits.Memory), s.memory.Bodies()))
 	if least := int64(c.Limits.LeastMemory()); s.budget.Limit() < least {
-		s.Log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so that one as long as limits.request_body never has room; "+
+		s.Log.Warn("config.warning", "problem", fmt.Sprintf("limits.memory: the %s leaves %d bytes for bodies, so "+
+			"that one as long as limits.request_body never has room; "+
 			"give the process more memory, or lower limits.request_body", s.memory.From, s.budget.Limit()))
 	}
 }
 
-// parkLimits returns the limits of parked requests: nothing if the data of etcd ends with this process.
+// parkLimits returns the limits of parked requests: nothing if the data of etcd ends with this
+// process.
 func (s *Service) parkLimits() guard.ParkLimits {
 	if s.embedded != nil && s.embedded.Space().Deleted {
 		return guard.ParkLimits{}

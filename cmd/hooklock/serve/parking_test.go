@@ -11,7 +11,8 @@ import (
 	"hooklock/proxy/telemetry"
 )
 
-// TestWhatIsCalledOffIsNoFailureOfTheStore: a service that answers while its request is being kept is nothing to be woken up for.
+// TestWhatIsCalledOffIsNoFailureOfTheStore: a service that answers while its request is being kept
+// is nothing to be woken up for.
 func TestWhatIsCalledOffIsNoFailureOfTheStore(t *testing.T) {
 	id := idem.NewExecutionID("w", "", [4]byte{1})
 	late, cancelLate := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -28,8 +29,11 @@ func TestWhatIsCalledOffIsNoFailureOfTheStore(t *testing.T) {
 		told []string
 	}{"called off": {off, nil}, "too late": {late, []string{telemetry.KeepRequest}}} {
 		var told []string
-		store := requestStore{keeper, func(operation string, _ idem.ExecutionID, _ error) { told = append(told, operation) }}
-		if _, err := store.Keep(c.ctx, id, &parked.Request{Arrived: time.Now(), Head: []byte("x")}); err == nil || !slices.Equal(told, c.told) {
+		store := requestStore{keeper, func(operation string, _ idem.ExecutionID, _ error) {
+			told = append(told, operation)
+		}}
+		if _, err := store.Keep(c.ctx, id, &parked.Request{Arrived: time.Now(), Head: []byte("x")}); err == nil ||
+			!slices.Equal(told, c.told) {
 			t.Errorf("%s: %v is told of %v", name, told, err)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// peopleHandler writes lines for a terminal: the time of day, the level, the event, and its fields in slog's text format.
+// peopleHandler writes lines for a terminal: the time of day, the level, the event, and its fields
+// in slog's text format.
 type peopleHandler struct {
 	to     io.Writer
 	screen cli.Screen
@@ -28,7 +29,8 @@ type peopleText struct {
 
 func newPeopleHandler(to io.Writer, screen cli.Screen, level slog.Level) *peopleHandler {
 	shared := &peopleText{}
-	return &peopleHandler{to: to, screen: screen, shared: shared, fields: slog.NewTextHandler(&shared.text, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutHead})}
+	return &peopleHandler{to: to, screen: screen, shared: shared,
+		fields: slog.NewTextHandler(&shared.text, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutHead})}
 }
 
 // withoutHead removes time, level and message.
@@ -59,7 +61,8 @@ func (h *peopleHandler) Handle(ctx context.Context, r slog.Record) error {
 	case r.Level >= slog.LevelWarn:
 		hue = cli.Warning
 	}
-	head := r.Time.Format(time.TimeOnly) + " " + h.screen.Paint(hue, fmt.Sprintf("%-5s", r.Level)) + " " + h.screen.Paint(cli.Strong, cli.Plain(r.Message))
+	head := r.Time.Format(time.TimeOnly) + " " + h.screen.Paint(hue, fmt.Sprintf("%-5s", r.Level)) + " " +
+		h.screen.Paint(cli.Strong, cli.Plain(r.Message))
 	line := append([]byte(head), ' ')
 	_, err := h.to.Write(append(line, h.shared.text.Bytes()...)) // one line, in one write
 	return err

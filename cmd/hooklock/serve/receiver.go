@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// receiver is a sample service: it acts on every request, and shows what it did. It knows nothing of Hooklock.
+// receiver is a sample service: it acts on every request, and shows what it did. It knows nothing
+// of Hooklock.
 type receiver struct {
 	now   func() time.Time
 	ended <-chan struct{} // closed when the demo ends: its requests sleep no longer
@@ -71,7 +72,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) keep(req *http.Request, body string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"), req.Header.Get("Hooklock-Fencing-Token"), body})
+	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"),
+		req.Header.Get("Hooklock-Fencing-Token"), body})
 	if len(r.events) > keptEvents {
 		r.events = r.events[1:]
 	}
@@ -103,12 +105,16 @@ func (r *receiver) page(w http.ResponseWriter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=2><title>legacy receiver</title>"+
-		"<style>body{font:16px system-ui;margin:2em}td,th{padding:.3em 1em;text-align:left;border-bottom:1px solid #ddd}</style>"+
-		"<h1>Events that reached the legacy service: %d</h1><table><tr><th>time<th>target<th>attempt<th>fencing token<th>body", len(r.events))
+	fmt.Fprintf(w, "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=2><title>legacy "+
+		"receiver</title>"+
+		"<style>body{font:16px system-ui;margin:2em}td,th{padding:.3em 1em;text-align:left;border-bottom:1px solid "+
+		"#ddd}</style>"+
+		"<h1>Events that reached the legacy service: %d</h1><table><tr><th>time<th>target<th>attempt<th>fencing "+
+		"token<th>body", len(r.events))
 	for i := len(r.events) - 1; i >= 0; i-- {
 		e := &r.events[i]
-		fmt.Fprintf(w, "<tr><td>%s<td>%s<td>%s<td>%s<td><code>%s</code>", e.at.Format("15:04:05.000"), html.EscapeString(e.target),
+		fmt.Fprintf(w, "<tr><td>%s<td>%s<td>%s<td>%s<td><code>%s</code>", e.at.Format("15:04:05.000"),
+			html.EscapeString(e.target),
 			html.EscapeString(e.attempt), html.EscapeString(e.token), html.EscapeString(e.body))
 	}
 	fmt.Fprint(w, "</table>")

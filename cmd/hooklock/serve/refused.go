@@ -12,11 +12,13 @@ import (
 const (
 	// neverPatience is how long an event is followed whose sender sends nothing again by itself.
 	neverPatience = time.Minute
-	// refusedPerSecond bounds the refused events of a route without signatures that are stored, unless it has new_per_second.
+	// refusedPerSecond bounds the refused events of a route without signatures that are stored,
+	// unless it has new_per_second.
 	refusedPerSecond = 20
 )
 
-// following says how refused events of a route are followed; the zero value: the route is not known, or it remembers no events.
+// following says how refused events of a route are followed; the zero value: the route is not
+// known, or it remembers no events.
 func (s *Service) following(route string, byPayload bool) idem.Following {
 	routes := s.routes.Load()
 	if routes == nil || (*routes)[route] == nil || !(*routes)[route].Policy.Idempotency {

@@ -43,7 +43,8 @@ func TestRefusedEventsOfAnUnsignedRouteAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		policy idem.Policy
 		want   int
-	}{{idem.Policy{Verified: true, NewPerSecond: 5}, 0}, {idem.Policy{NewPerSecond: 5}, 5}, {idem.Policy{}, refusedPerSecond}} {
+	}{{idem.Policy{Verified: true, NewPerSecond: 5}, 0}, {idem.Policy{NewPerSecond: 5}, 5}, {idem.Policy{},
+		refusedPerSecond}} {
 		if f := followingOf(&proxy.Route{Policy: c.policy}, false); f.NewPerSecond != c.want {
 			t.Errorf("%+v: %d", c.policy, f.NewPerSecond)
 		}
@@ -56,7 +57,8 @@ func TestARouteThatRemembersNothingFollowsNothing(t *testing.T) {
 		t.Errorf("before the routes are loaded: %+v", f)
 	}
 	s.routes.Store(&map[string]*proxy.Route{"off": {}, "on": {Policy: idem.Policy{Idempotency: true}}})
-	if s.following("off", false).Patience != 0 || s.following("gone", false).Patience != 0 || s.following("on", false).Patience == 0 {
+	if s.following("off", false).Patience != 0 || s.following("gone", false).Patience != 0 ||
+		s.following("on", false).Patience == 0 {
 		t.Error("a route without idempotency, or one that is gone, is followed")
 	}
 }

@@ -21,12 +21,13 @@ import (
 const (
 	// readPatience bounds the reading of a reload, because a disk or a network can hang.
 	readPatience = 10 * time.Second
-	// secondLook is the delay before a configuration that could not be loaded is read again. What it names may come later: in a pod, a Secret up to two
-	// minutes after the ConfigMap.
+	// secondLook is the delay before a configuration that could not be loaded is read again. What
+	// it names may come later: in a pod, a Secret up to two minutes after the ConfigMap.
 	secondLook = 10 * time.Second
 )
 
-// reloader takes over a changed configuration, or keeps the old one and says why. Only the signal loop uses it.
+// reloader takes over a changed configuration, or keeps the old one and says why. Only the signal
+// loop uses it.
 type reloader struct {
 	service    *Service
 	env        *cli.Environment
@@ -49,7 +50,8 @@ type reading struct {
 	text   []byte // of the file; nil = not read
 	loaded *config.Loaded
 	err    error
-	// localToken is the result of admin.LocalToken; nil = the process has that token, or needs none.
+	// localToken is the result of admin.LocalToken; nil = the process has that token, or needs
+	// none.
 	localToken func() (string, error)
 }
 
@@ -66,8 +68,8 @@ func (r *reloader) lookAgain() {
 	r.start(func([]byte) {})
 }
 
-// start reads the file and the files that it names, in a goroutine of its own: if a disk hangs, the goroutine never ends, and the process goes on and
-// stops without it.
+// start reads the file and the files that it names, in a goroutine of its own: if a disk hangs, the
+// goroutine never ends, and the process goes on and stops without it.
 func (r *reloader) start(heard func([]byte)) {
 	read := make(chan reading, 1)
 	r.read, r.late, r.look = read, time.After(readPatience), nil
@@ -88,13 +90,15 @@ func (r *reloader) start(heard func([]byte)) {
 	}()
 }
 
-// giveUp ends a reload that takes too long to read. There is no second look, which would leave another hanging read.
+// giveUp ends a reload that takes too long to read. There is no second look, which would leave
+// another hanging read.
 func (r *reloader) giveUp() {
 	if r.second {
 		r.read, r.late, r.second, r.lacking = nil, nil, false, nil
 		return
 	}
-	r.end(reading{err: fmt.Errorf("%s, or a file that it names, takes longer than %v to read: is one a pipe, or on a file system that hangs? "+
+	r.end(reading{err: fmt.Errorf("%s, or a file that it names, takes longer than %v to read: is one a pipe, or on "+
+		"a file system that hangs? "+
 		"Send SIGHUP when that is over", r.path, readPatience)})
 }
 
@@ -103,7 +107,8 @@ func (r *reloader) end(read reading) {
 	second := r.second
 	r.read, r.late, r.second = nil, nil, false
 	if second {
-		if read.err != nil || !bytes.Equal(read.text, r.lacking) { // the watcher reloads another text, which may be half written
+		// the watcher reloads another text, which may be half written
+		if read.err != nil || !bytes.Equal(read.text, r.lacking) {
 			r.look = time.After(secondLook)
 			return
 		}
@@ -136,14 +141,17 @@ func (r *reloader) end(read reading) {
 	s.Store.AuditRefusal(auditOfReload(s.replica, r.path+" ("+r.cause+")", result, time.Now()))
 }
 
-// auditOfReload returns the audit of a reload that was not asked for over the API. from is the file, and why it was read.
+// auditOfReload returns the audit of a reload that was not asked for over the API. from is the
+// file, and why it was read.
 func auditOfReload(replica, from string, result reloadResult, now time.Time) idem.Audit {
 	a := idem.Audit{
-		At: now, Who: "replica " + replica, What: admin.ReloadConfig, Result: idem.AuditDone, Remote: from, After: cutText(strings.Join(result.changed, ", ")),
+		At: now, Who: "replica " + replica, What: admin.ReloadConfig, Result: idem.AuditDone, Remote: from,
+		After: cutText(strings.Join(result.changed, ", ")),
 	}
 	switch {
 	case result.err != nil:
-		a.Result, a.Code, a.After = idem.AuditRefused, client.CodeConfigRefused, cutText(strings.Join(problemsOf(result.err), "; "))
+		a.Result, a.Code, a.After = idem.AuditRefused, client.CodeConfigRefused,
+			cutText(strings.Join(problemsOf(result.err), "; "))
 	case len(result.changed) == 0:
 		a.Result = idem.AuditNothing
 	}
@@ -161,7 +169,8 @@ func cutText(text string) string {
 	return text
 }
 
-// lockedOtherwise returns routes that this process removed before and that had the other kind of lock: config.Changes says why that needs a restart.
+// lockedOtherwise returns routes that this process removed before and that had the other kind of
+// lock: config.Changes says why that needs a restart.
 func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
 	if s.perEvent == nil {
 		s.perEvent = map[string]bool{}
@@ -173,7 +182,8 @@ func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
 		r := &routes[i]
 		now := slices.ContainsFunc(s.config.Routes, func(c config.Route) bool { return c.Name == r.Name })
 		if was, known := s.perEvent[r.Name]; known && !now && was != (r.Lock.Strategy == idem.NoLock) {
-			restart = append(restart, fmt.Sprintf("route %s: lock.strategy (it was another one before the route was removed)", r.Name))
+			restart = append(restart, fmt.Sprintf("route %s: lock.strategy (it was another one before the route was "+
+				"removed)", r.Name))
 		}
 	}
 	return restart
@@ -183,7 +193,8 @@ func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
 func (s *Service) takeOver(path string, read *reading) (changed []string, err error) {
 	loaded := read.loaded
 	if s.inForce.emptiedBy(loaded) {
-		return nil, fmt.Errorf("%s is empty, as a file is that is just being written or that a full disk has cut off: a reload takes away no configuration as a whole; "+
+		return nil, fmt.Errorf("%s is empty, as a file is that is just being written or that a full disk has cut "+
+			"off: a reload takes away no configuration as a whole; "+
 			"write at least a comment into it if that is meant", path)
 	}
 	restart, reload := config.Changes(s.config, loaded.Config)

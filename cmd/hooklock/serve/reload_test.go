@@ -15,15 +15,16 @@ import (
 	"hooklock/idem"
 )
 
-// TestAReloadAndWhatRunsBesideDoNotMeet is for the race detector: the carrier drops requests while a reload puts another configuration in the place of the one
-// before.
+// TestAReloadAndWhatRunsBesideDoNotMeet is for the race detector: the carrier drops requests while
+// a reload puts another configuration in the place of the one before.
 func TestAReloadAndWhatRunsBesideDoNotMeet(t *testing.T) {
 	dir := t.TempDir()
 	e := &cli.Environment{Stderr: io.Discard}
 	defer e.Close()
 	path := filepath.Join(dir, "sidecar.yaml")
 	load := func(waiting int) *config.Loaded {
-		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %s\nlimits: {waiting: %d}\nroutes: [{name: a, path: /a}]\n", dir, waiting)
+		text := fmt.Sprintf(
+			"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %s\nlimits: {waiting: %d}\nroutes: [{name: a, path: /a}]\n", dir, waiting)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,8 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// sendSamples sends the deliveries that a newcomer finds on the page of the demo. It returns when all are answered, or when ctx is done.
+// sendSamples sends the deliveries that a newcomer finds on the page of the demo. It returns when
+// all are answered, or when ctx is done.
 func sendSamples(ctx context.Context, door string, service *receiver) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -36,7 +37,8 @@ func sendSamples(ctx context.Context, door string, service *receiver) {
 // sendSample sends a delivery; like any sender, again until it is not answered 503.
 func sendSample(ctx context.Context, client *http.Client, target, event string) {
 	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+target, strings.NewReader(`{"id":"`+event+`"}`))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+target,
+			strings.NewReader(`{"id":"`+event+`"}`))
 		if err != nil {
 			return
 		}

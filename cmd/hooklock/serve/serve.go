@@ -36,7 +36,8 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := wiring.Load(e, path, nil, true)
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with --config", err))
+				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name "+
+					"it with --config", err))
 			}
 			if err == nil {
 				err = wiring.Check(loaded, true)
@@ -56,11 +57,13 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 }
 
 // serve runs a service until a signal ends it. It calls started when deliveries are accepted.
-func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog, started func(*Service)) error {
-	// Each signal has a channel of its own, because a signal without room is lost: an end must not be, behind pending reloads. One pending reload is
-	// enough.
+func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog,
+	started func(*Service)) error {
+	// Each signal has a channel of its own, because a signal without room is lost: an end must not
+	// be, behind pending reloads. One pending reload is enough.
 	ends, hangups, drains := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 1)
-	for c, which := range map[chan os.Signal][]os.Signal{ends: {syscall.SIGTERM, syscall.SIGINT}, hangups: {syscall.SIGHUP}, drains: {syscall.SIGUSR1}} {
+	for c, which := range map[chan os.Signal][]os.Signal{ends: {syscall.SIGTERM, syscall.SIGINT},
+		hangups: {syscall.SIGHUP}, drains: {syscall.SIGUSR1}} {
 		signal.Notify(c, which...)
 		defer signal.Stop(c)
 	}
@@ -118,11 +121,13 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	}
 }
 
-// insistence is how long after the first signal another counts as a second. timeout(1) signals the program and then its group, and wrappers forward
-// what a terminal has sent to all: that is one request to stop, which must not cut off what runs.
+// insistence is how long after the first signal another counts as a second. timeout(1) signals the
+// program and then its group, and wrappers forward what a terminal has sent to all: that is one
+// request to stop, which must not cut off what runs.
 const insistence = time.Second
 
-// startOrDie starts, unless a second signal ends the process at once. After a first one it finishes, and puts the signal back to ends.
+// startOrDie starts, unless a second signal ends the process at once. After a first one it
+// finishes, and puts the signal back to ends.
 func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, error) {
 	type outcome struct {
 		s   *Service
@@ -156,8 +161,9 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 	}
 }
 
-// stopOrDie stops, unless a second signal ends the process at once: then running executions stay in the ledger, and are reaped as unknown after the
-// session has expired. since is the time of the first signal, or zero if there was none.
+// stopOrDie stops, unless a second signal ends the process at once: then running executions stay in
+// the ledger, and are reaped as unknown after the session has expired. since is the time of the
+// first signal, or zero if there was none.
 func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *supervisor) error {
 	supervisor.announceStop(s.patience())
 	done := make(chan error, 1)
@@ -177,13 +183,15 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *
 	}
 }
 
-// patience returns how long a supervisor should wait for the end of the process: longer than a stop takes.
+// patience returns how long a supervisor should wait for the end of the process: longer than a stop
+// takes.
 func (s *Service) patience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
-// watch returns a watcher of the configuration file. If the system has no watch left, which depends on all processes of the machine, the service runs
-// without, and reloads on request alone. Only a regular file is watched: a pipe would look like an emptied file.
+// watch returns a watcher of the configuration file. If the system has no watch left, which depends
+// on all processes of the machine, the service runs without, and reloads on request alone. Only a
+// regular file is watched: a pipe would look like an emptied file.
 func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
 	changed := make(chan struct{})
 	done := make(chan struct{})
@@ -197,9 +205,11 @@ func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struc
 		}
 	})
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		s.Log.Warn("config.warning", "problem", path+" is a pipe or a device, not a file: it is not watched, and a reload finds nothing; give a file with --config")
+		s.Log.Warn("config.warning", "problem", path+" is a pipe or a device, not a file: it is not watched, and a "+
+			"reload finds nothing; give a file with --config")
 	} else if err := w.Start(); err != nil {
-		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
+		s.Log.Warn("config.warning", "problem", fmt.Sprintf("%s is not watched: %s; a changed file is read at "+
+			"SIGHUP and hooklock reload alone (raise fs.inotify.max_user_instances)", path, err))
 	}
 	return w, changed, func() { close(done); w.Stop() }
 }

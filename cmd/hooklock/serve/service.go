@@ -59,7 +59,8 @@ type Service struct {
 	notifier  *notify.Notifier
 	attention attentionCounts
 	space     clusterSpace
-	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be stored.
+	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be
+	// stored.
 	localToken string
 
 	// What operators see of the process: its name, and what it has seen.
@@ -72,10 +73,11 @@ type Service struct {
 	contacts             *contacts
 	session              sessionNote
 	reloads              chan reloadRequest
-	rules                atomic.Pointer[[]client.RouteRules] // the description of the routes; nil before they are loaded
-	routeNames           atomic.Pointer[[]string]            // of its routes, and former ones
-	routes               atomic.Pointer[map[string]*proxy.Route]
-	perEvent             map[string]bool // by route: its lock covers the event alone; for reloads, one at a time
+	// the description of the routes; nil before they are loaded
+	rules      atomic.Pointer[[]client.RouteRules]
+	routeNames atomic.Pointer[[]string] // of its routes, and former ones
+	routes     atomic.Pointer[map[string]*proxy.Route]
+	perEvent   map[string]bool // by route: its lock covers the event alone; for reloads, one at a time
 
 	live     chan struct{} // closed when the first session is open
 	opened   sync.Once
@@ -96,15 +98,19 @@ type closer struct {
 	close func(context.Context) error
 }
 
-// Start opens everything, or nothing. path names the file of loaded. door is the listener for senders; nil: Start opens the one of the configuration.
-func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service, error) {
+// Start opens everything, or nothing. path names the file of loaded. door is the listener for
+// senders; nil: Start opens the one of the configuration.
+func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service,
+	error) {
 	c, files := loaded.Config, openFiles()
 	if err := enough(files); err != nil {
 		return nil, err
 	}
 	s := &Service{
-		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}), bounds: boundsFor(c, files),
-		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL, requestTimeout: c.Etcd.RequestTimeout, endpoints: c.Etcd.Endpoints,
+		Log: log, config: c, given: door, failed: make(chan error, 3), live: make(chan struct{}),
+		bounds:      boundsFor(c, files),
+		upstreamURL: c.Upstream.URL, startedAt: time.Now(), ttl: c.Etcd.SessionTTL,
+		requestTimeout: c.Etcd.RequestTimeout, endpoints: c.Etcd.Endpoints,
 		inForce: inForce{file: path}, contacts: newContacts(c.Etcd.Endpoints), reloads: make(chan reloadRequest),
 	}
 	s.inForce.take(loaded)
@@ -112,19 +118,23 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 		log.Warn("config.warning", "problem", s.bounds.Warning)
 	}
 	if door != nil {
-		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil }) // if the start fails before it is used
+		// if the start fails before it is used
+		s.onStop("given socket", func(context.Context) error { _ = door.Close(); return nil })
 	}
 	s.memory = memory.Find()
 	s.budget = wire.NewBudget(0)
 	s.setLimits(c)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin, s.openNotify, s.openProxy} {
+	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin,
+		s.openNotify, s.openProxy} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
 	}
-	s.Log.Info("started", "version", cli.BuildVersion(), "listen", s.door.Addr().String(), "admin", s.admin.Addr().String(),
-		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0, "socket_given", door != nil)
+	s.Log.Info("started", "version", cli.BuildVersion(), "listen", s.door.Addr().String(), "admin",
+		s.admin.Addr().String(),
+		"upstream", c.Upstream.URL, "routes", len(c.Routes), "embedded_etcd", len(c.Etcd.Endpoints) == 0,
+		"socket_given", door != nil)
 	return s, nil
 }
 
@@ -207,15 +217,19 @@ func (s *Service) openStore(context.Context) error {
 	}
 	s.onStop("store", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
-		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-s.Store.LastWords(), time.Second)) // so that its own error names what does not answer
+		// so that its own error names what does not answer
+		ctx, cancel := context.WithTimeout(ctx, max(time.Until(end)-s.Store.LastWords(), time.Second))
 		defer cancel()
 		return s.Store.Close(ctx)
 	})
-	s.guard = guard.New(guard.Options{Ledger: s.Store.Ledger, Base: s.base, RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
+	s.guard = guard.New(guard.Options{Ledger: s.Store.Ledger, Base: s.base,
+		RequestTimeout: s.config.Etcd.RequestTimeout, Cache: cache,
 		MaxWaiting: func() int { return s.limits.Load().Waiting }, Parks: s.Store.Ledger, ParkLimits: s.parkLimits})
 	return s.telemetry.Watch(telemetry.Watched{
-		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL, Remaining: s.Store.SessionTTLRemaining,
-		Memory: s.budget, Parked: s.Store.Parked, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
+		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL,
+		Remaining: s.Store.SessionTTLRemaining,
+		Memory:    s.budget, Parked: s.Store.Parked, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere,
+		Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
 		Slots: s.Store.SlotsHere, Attention: s.attentionCount,
 	})
 }
@@ -224,11 +238,14 @@ func (s *Service) openStore(context.Context) error {
 func (s *Service) sayFound(dir string) {
 	switch s.embedded.Found() {
 	case embedded.Nothing:
-		s.Log.Info("etcd.new", "dir", dir, "advice", "it starts without records; if this is not a first start, data_dir was deleted or changed, "+
-			"and events that ran before run again when they are repeated")
+		s.Log.Info("etcd.new", "dir", dir, "advice",
+			"it starts without records; if this is not a first start, data_dir was deleted or changed, "+
+				"and events that ran before run again when they are repeated")
 	case embedded.Emptied:
-		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has used this folder before, and its records are gone: events that ran before run again when they are "+
-			"repeated, and what was parked is lost; if that is not intended, stop, and restore a backup with hooklock embedded restore")
+		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has used this folder before, and its records are "+
+			"gone: events that ran before run again when they are "+
+			"repeated, and what was parked is lost; if that is not intended, stop, and restore a backup with "+
+			"hooklock embedded restore")
 	}
 }
 
@@ -259,10 +276,14 @@ func (s *Service) openProxy(ctx context.Context) error {
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.telemetry.SetEventIDs(s.config.Log.EventID)
 	s.handler = proxy.NewHandler(proxy.HandlerOptions{
-		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout, Base: s.base,
-		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget, Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger, Paused: s.Store.Ledger.Paused,
+		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout,
+		Base:          s.base,
+		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
+		Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger,
+		Paused:    s.Store.Ledger.Paused,
 		NearLimit: s.report.NearLimit,
-		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(), Log: s.Log.Logger,
+		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
+		Log: s.Log.Logger,
 	}, rules)
 	asker := s.newAsker(wiring.Service(&o, host))
 	s.carry(asker.Once)
@@ -281,7 +302,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 			return err
 		}
 	}
-	// fasthttp does not know its listener before Serve runs: when the start fails at the next step, Shutdown may find nothing to close.
+	// fasthttp does not know its listener before Serve runs: when the start fails at the next step,
+	// Shutdown may find nothing to close.
 	s.onStop("listen", func(context.Context) error { _ = s.door.Close(); return nil })
 	inner := s.door
 	if t != nil {
@@ -302,13 +324,16 @@ func (s *Service) openProxy(ctx context.Context) error {
 
 // logReuseEnd logs once why connections to the upstream are not used again behind a body.
 func (s *Service) logReuseEnd(why string) {
-	s.Log.Warn("upstream.reuse_ended", "reason", "on a connection that had carried a request with a body before, the service "+why,
-		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; say that if it comes again after a restart")
+	s.Log.Warn("upstream.reuse_ended", "reason",
+		"on a connection that had carried a request with a body before, the service "+why,
+		"advice", "each delivery opens a new connection from now on, as with upstream.reuse_after_body: false; say "+
+			"that if it comes again after a restart")
 }
 
-// awaitSession waits for the first session, because a delivery before it would be refused. Connections wait in the socket, for as long as a decision
-// may take. In a given socket they wait as long as the supervisor does, or are accepted by another process that has it. It returns false if the process
-// ends first.
+// awaitSession waits for the first session, because a delivery before it would be refused.
+// Connections wait in the socket, for as long as a decision may take. In a given socket they wait
+// as long as the supervisor does, or are accepted by another process that has it. It returns false
+// if the process ends first.
 func (s *Service) awaitSession() bool {
 	patience := s.requestTimeout
 	if s.given != nil {
@@ -359,7 +384,8 @@ func (s *Service) ready() error {
 	return s.Store.Ready()
 }
 
-// sendElsewhere makes the process unready and ends each connection with its next answer; deliveries are still taken.
+// sendElsewhere makes the process unready and ends each connection with its next answer; deliveries
+// are still taken.
 func (s *Service) sendElsewhere() {
 	s.draining.Store(true)
 	if s.guard != nil {
@@ -373,7 +399,8 @@ func (s *Service) sendElsewhere() {
 	}
 }
 
-// drain takes no more deliveries and lets the running ones end, for shutdown_timeout. Then it cancels the rest, which are recorded as unknown.
+// drain takes no more deliveries and lets the running ones end, for shutdown_timeout. Then it
+// cancels the rest, which are recorded as unknown.
 func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
@@ -382,7 +409,8 @@ func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.
 	if err == nil {
 		return nil
 	}
-	s.Log.Warn("shutdown.timeout", "problem", "shutdown_timeout passed: executions that still run are stopped and recorded as unknown")
+	s.Log.Warn("shutdown.timeout", "problem",
+		"shutdown_timeout passed: executions that still run are stopped and recorded as unknown")
 	rest, cancel := context.WithTimeout(ctx, s.config.Etcd.RequestTimeout+2*time.Second)
 	defer cancel()
 	err = server.Shutdown(rest)
@@ -399,7 +427,8 @@ func (s *Service) Stop() error {
 		cli.Pause(context.Background(), s.config.ShutdownDelay)
 	}
 	var errs []error
-	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second) // of all together, see patience
+	// of all together, see patience
+	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second)
 	stop := func(c closer) {
 		ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(end), time.Second))
 		defer cancel()
@@ -418,7 +447,8 @@ func (s *Service) Stop() error {
 // lastMoment is how long a closer may take after the end of its context.
 const lastMoment = 500 * time.Millisecond
 
-// stop calls close and waits for its end, for a bounded time: a call to a disk that hangs may never return.
+// stop calls close and waits for its end, for a bounded time: a call to a disk that hangs may never
+// return.
 func (c closer) stop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- c.close(ctx) }()

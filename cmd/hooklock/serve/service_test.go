@@ -40,7 +40,8 @@ func TestWhatHangsIsNamedAndTheEndGoesOn(t *testing.T) {
 	s.onStop("the first", func(context.Context) error { closed = true; return nil })
 	s.onStop("a disk", func(context.Context) error { <-hanging; close(ended); return nil })
 	s.serving.Go(func() { <-hanging })
-	if said := ends(t, s); !strings.Contains(said, "stop a disk: it hangs") || !strings.Contains(said, "stop what runs beside: it hangs") {
+	if said := ends(t, s); !strings.Contains(said, "stop a disk: it hangs") ||
+		!strings.Contains(said, "stop what runs beside: it hangs") {
 		t.Error(said)
 	}
 	if !closed {

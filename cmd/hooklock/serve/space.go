@@ -15,7 +15,8 @@ import (
 // spaceEvery is the time between two looks at how full the members of an etcd cluster are.
 const spaceEvery = time.Minute
 
-// clusterSpace knows how full the members of an etcd cluster are, and how fast they grow. It is safe for concurrent use.
+// clusterSpace knows how full the members of an etcd cluster are, and how fast they grow. It is
+// safe for concurrent use.
 type clusterSpace struct {
 	mu      sync.Mutex
 	members []idem.StoreSpace       // that answered the last look
@@ -51,7 +52,8 @@ func (c *clusterSpace) note(now time.Time, members []idem.StoreSpace) {
 	}
 }
 
-// text says for operators how full the fullest member is, and when it is full; "" if none has answered.
+// text says for operators how full the fullest member is, and when it is full; "" if none has
+// answered.
 func (c *clusterSpace) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,14 +77,16 @@ func (f *inForce) status() client.ConfigStatus {
 	return s
 }
 
-// whyStale returns "" if the file as last read is in force. It quotes nothing of the file, because health needs no token.
+// whyStale returns "" if the file as last read is in force. It quotes nothing of the file, because
+// health needs no token.
 func (f *inForce) whyStale() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.stale {
 		return ""
 	}
-	return "the changed file was refused at " + f.refusal.UTC().Format(time.RFC3339) + ", and an older one is in force; hooklock status says why"
+	return "the changed file was refused at " + f.refusal.UTC().Format(time.RFC3339) +
+		", and an older one is in force; hooklock status says why"
 }
 
 // problemsOf returns the problems of a configuration error.
@@ -129,7 +131,8 @@ func (c *contacts) operation(op link.Operation) {
 // noteCall records a call of the upstream.
 func (c *contacts) noteCall(r *proxy.Report) {
 	switch {
-	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost: // there was none, or this process ended it
+	case r.UpstreamFrom.IsZero(), r.Decision == idem.DecisionAborted, r.Decision == idem.DecisionLockLost:
+		// there was none, or this process ended it
 	case r.UpstreamStatus != 0:
 		c.upstream.Answer(time.Now())
 	case r.Err != nil:
@@ -153,7 +156,8 @@ func (c *contacts) Event(name proxy.EventName, r *proxy.Report) {
 func contactView(address string, c *report.Contact) client.Contact {
 	seen := c.Seen()
 	v := client.Contact{
-		Address: address, State: client.ContactNotAsked, AnsweredAt: client.Time{Time: seen.Answered}, FailedAt: client.Time{Time: seen.Failed}, Failure: seen.Failure,
+		Address: address, State: client.ContactNotAsked, AnsweredAt: client.Time{Time: seen.Answered},
+		FailedAt: client.Time{Time: seen.Failed}, Failure: seen.Failure,
 	}
 	switch {
 	case seen.Fails:
@@ -183,14 +187,16 @@ func (n *sessionNote) note(e etcdlock.SessionEvent) {
 func (n *sessionNote) status(s *Service) client.SessionStatus {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := client.SessionStatus{Live: true, Name: n.name, OpenedAt: client.Time{Time: n.at}, TTL: s.ttl.Seconds(), Remaining: s.Store.SessionTTLRemaining().Seconds()}
+	v := client.SessionStatus{Live: true, Name: n.name, OpenedAt: client.Time{Time: n.at}, TTL: s.ttl.Seconds(),
+		Remaining: s.Store.SessionTTLRemaining().Seconds()}
 	if err := s.Store.Ready(); err != nil {
 		v.Live, v.Reason = false, err.Error()
 	}
 	return v
 }
 
-// reuse returns how connections to the upstream are used again, or the zero value before there is an upstream.
+// reuse returns how connections to the upstream are used again, or the zero value before there is
+// an upstream.
 func (s *Service) reuse() client.UpstreamReuse {
 	upstream := s.upstream.Load()
 	if upstream == nil {
@@ -198,7 +204,8 @@ func (s *Service) reuse() client.UpstreamReuse {
 	}
 	r := upstream.ReuseState()
 	return client.UpstreamReuse{
-		Setting: r.Mode.String(), Server: r.Server, Known: r.Known, Reused: r.Reused, Ended: r.Ended, EndedAt: client.Time{Time: r.EndedAt},
+		Setting: r.Mode.String(), Server: r.Server, Known: r.Known, Reused: r.Reused, Ended: r.Ended,
+		EndedAt:    client.Time{Time: r.EndedAt},
 		RestsUntil: client.Time{Time: r.RestsUntil},
 	}
 }
@@ -206,8 +213,10 @@ func (s *Service) reuse() client.UpstreamReuse {
 // Status implements admin.Process.
 func (s *Service) Status() client.ReplicaStatus {
 	v := client.ReplicaStatus{
-		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt}, At: client.Time{Time: time.Now()},
-		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream), Config: s.inForce.status(),
+		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt},
+		At:      client.Time{Time: time.Now()},
+		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream),
+		Config:        s.inForce.status(),
 		UpstreamReuse: s.reuse(),
 		Etcd:          client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
 		Running:       crowd(s.Store.Running()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
@@ -224,15 +233,20 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Etcd.Space = s.space.text()
 	}
 	for _, endpoint := range s.endpoints {
-		v.Etcd.Members = append(v.Etcd.Members, contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
+		v.Etcd.Members = append(v.Etcd.Members,
+			contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
 	}
 	n := s.Store.Parked()
-	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes, Blocked: n.Blocked, DeadLetters: n.DeadLetters}
-	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool { return true })), routeCounts(s.unrouted())
+	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes,
+		Blocked: n.Blocked, DeadLetters: n.DeadLetters}
+	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool {
+		return true
+	})), routeCounts(s.unrouted())
 	v.Parked.DeadLetterRoutes = routeCounts(s.Store.DeadLetterRoutes())
 	for _, p := range s.Store.PausedHere() {
 		v.Paused = append(v.Paused, client.PauseStatus{
-			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}, Parked: p.Parked,
+			Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since},
+			Until: client.Time{Time: p.Until()}, Parked: p.Parked,
 		})
 	}
 	for _, n := range s.Store.SlotsHere() {
@@ -240,8 +254,10 @@ func (s *Service) Status() client.ReplicaStatus {
 	}
 	changes := s.changingRoutes()
 	for _, r := range s.report.Rates() {
-		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{}, LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID}
-		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed], r.Results[report.Broken]
+		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{},
+			LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID}
+		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed],
+			r.Results[report.Broken]
 		for d, count := range r.Decisions {
 			rate.Decisions[string(d)] = count
 		}
@@ -250,7 +266,8 @@ func (s *Service) Status() client.ReplicaStatus {
 	return v
 }
 
-// changingRoutes returns the routes whose sender, by its preset, changes a delivery between attempts.
+// changingRoutes returns the routes whose sender, by its preset, changes a delivery between
+// attempts.
 func (s *Service) changingRoutes() map[string]bool {
 	routes := map[string]bool{}
 	for _, r := range s.Routes() {
@@ -297,7 +314,8 @@ func (s *Service) Config(origin bool) (client.RunningConfig, error) {
 	if err := s.inForce.loaded.Show(&text, origin); err != nil {
 		return client.RunningConfig{}, err
 	}
-	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.hash(), LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
+	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.hash(),
+		LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
 }
 
 // reloadRequest is a request for a reload that waits for the result.
@@ -308,7 +326,8 @@ type reloadResult struct {
 	err     error // why it was refused
 }
 
-// Reload implements admin.Process. The signal loop makes the reload, so that there is one at a time.
+// Reload implements admin.Process. The signal loop makes the reload, so that there is one at a
+// time.
 func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error) {
 	request := reloadRequest{make(chan reloadResult, 1)}
 	select {
@@ -321,7 +340,8 @@ func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error)
 		if result.err != nil {
 			return client.Reloaded{}, problemsOf(result.err), nil //nolint:nilerr // it is told as what it is about
 		}
-		return client.Reloaded{SHA256: s.inForce.status().SHA256, Changed: append([]string{}, result.changed...)}, nil, nil
+		return client.Reloaded{SHA256: s.inForce.status().SHA256, Changed: append([]string{}, result.changed...)}, nil,
+			nil
 	case <-ctx.Done():
 		return client.Reloaded{}, nil, context.Cause(ctx)
 	}

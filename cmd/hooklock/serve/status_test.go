@@ -8,7 +8,8 @@ import (
 
 func TestAnEtcdThatKnowsALeaseNoMoreHasAnswered(t *testing.T) {
 	c := newContacts(nil)
-	for code, fails := range map[string]bool{"": false, "NOT_FOUND": false, "UNAVAILABLE": true, "RESOURCE_EXHAUSTED": true, "PERMISSION_DENIED": true} {
+	for code, fails := range map[string]bool{"": false, "NOT_FOUND": false, "UNAVAILABLE": true,
+		"RESOURCE_EXHAUSTED": true, "PERMISSION_DENIED": true} {
 		c.operation(link.Operation{Code: code})
 		if seen := c.embedded.Seen(); seen.Fails != fails {
 			t.Errorf("after %q: %+v", code, seen)

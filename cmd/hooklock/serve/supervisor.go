@@ -12,12 +12,14 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// startPatience is how long the start waits for the first session before it reports ready. Without etcd there is none, and a restart would not help:
-// deliveries get 503 meanwhile, and unmatched paths pass through.
+// startPatience is how long the start waits for the first session before it reports ready. Without
+// etcd there is none, and a restart would not help: deliveries get 503 meanwhile, and unmatched
+// paths pass through.
 const startPatience = 10 * time.Second
 
-// supervisor reports the state of this process to systemd by sd_notify(3): ready, reloading, stopping, and the watchdog's keep-alive. Without a socket
-// it does nothing. It is not safe for concurrent use.
+// supervisor reports the state of this process to systemd by sd_notify(3): ready, reloading,
+// stopping, and the watchdog's keep-alive. Without a socket it does nothing. It is not safe for
+// concurrent use.
 type supervisor struct {
 	log      *slog.Logger
 	socket   *net.UnixAddr // nil: there is none
@@ -25,13 +27,14 @@ type supervisor struct {
 	patience *time.Timer
 	ticker   *time.Ticker
 
-	// Late is when READY is sent without a session; Beat is when to call alive. Beat is nil without a watchdog.
+	// Late is when READY is sent without a session; Beat is when to call alive. Beat is nil without
+	// a watchdog.
 	Late <-chan time.Time
 	Beat <-chan time.Time
 }
 
-// newSupervisor reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. A socket is a path, or a name that begins with @
-// (Linux's abstract ones). close ends its timers.
+// newSupervisor reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. A socket is a
+// path, or a name that begins with @ (Linux's abstract ones). close ends its timers.
 func newSupervisor(log *slog.Logger) *supervisor {
 	s := &supervisor{log: log, patience: time.NewTimer(startPatience)}
 	s.Late = s.patience.C
@@ -54,14 +57,16 @@ func (s *supervisor) close() {
 	}
 }
 
-// ready reports the end of the start. It is called again, with another status, when a session opens later.
+// ready reports the end of the start. It is called again, with another status, when a session opens
+// later.
 func (s *supervisor) ready(status string) {
 	s.isReady = true
 	s.Late = nil
 	s.tell(daemon.SdNotifyReady, "STATUS="+status)
 }
 
-// beginReload begins a reload, unless the start is not over. The time is what Type=notify-reload compares with that of its signal, to tell this reload from an older one.
+// beginReload begins a reload, unless the start is not over. The time is what Type=notify-reload
+// compares with that of its signal, to tell this reload from an older one.
 func (s *supervisor) beginReload() {
 	if !s.isReady {
 		return
@@ -69,7 +74,8 @@ func (s *supervisor) beginReload() {
 	s.tell(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
 }
 
-// endReload ends a reload. A refused configuration is no failure of the process: the old one stays in force.
+// endReload ends a reload. A refused configuration is no failure of the process: the old one stays
+// in force.
 func (s *supervisor) endReload(taken bool) {
 	status := "STATUS=serving; the changed configuration was taken over"
 	if !taken {
@@ -82,16 +88,19 @@ func (s *supervisor) endReload(taken bool) {
 	s.tell(daemon.SdNotifyReady, status)
 }
 
-// announceStop asks for the time that a graceful end may take, so that the unit's TimeoutStopSec need not know the configuration.
+// announceStop asks for the time that a graceful end may take, so that the unit's TimeoutStopSec
+// need not know the configuration.
 func (s *supervisor) announceStop(within time.Duration) {
 	s.Late = nil
-	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(within.Microseconds(), 10))
+	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+
+		strconv.FormatInt(within.Microseconds(), 10))
 }
 
 // keepAlive sends the watchdog's keep-alive.
 func (s *supervisor) keepAlive() { s.tell(daemon.SdNotifyWatchdog) }
 
-// tell sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would block on a systemd that hangs, and signals with it.
+// tell sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would block
+// on a systemd that hangs, and signals with it.
 func (s *supervisor) tell(lines ...string) {
 	if s.socket == nil {
 		return

@@ -10,14 +10,15 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// askPolicy returns how a route asks the service what became of an event of unknown outcome; nil: it
-// does not.
+// askPolicy returns how a route asks the service what became of an event of unknown outcome; nil:
+// it does not.
 func askPolicy(c *config.Route) *idem.AskPolicy {
 	if c.Idempotency.OnUnknown != idem.UnknownAsk || c.Ask.URL == "" {
 		return nil
 	}
 	return &idem.AskPolicy{
-		After: max(c.Ask.After, c.Lock.ReleaseDelay), Attempts: c.Ask.Attempts, Answer: cmp.Or(c.Respond[config.RespondAsked], http.StatusOK),
+		After: max(c.Ask.After, c.Lock.ReleaseDelay), Attempts: c.Ask.Attempts,
+		Answer: cmp.Or(c.Respond[config.RespondAsked], http.StatusOK),
 	}
 }
 
@@ -26,7 +27,8 @@ func askRule(c *config.Route) *asking.Rule {
 	if askPolicy(c) == nil {
 		return nil
 	}
-	return &asking.Rule{Executed: reply(&c.Ask.Executed), NotExecuted: reply(&c.Ask.NotExecuted), Authorization: c.Ask.Authorization.Reveal()}
+	return &asking.Rule{Executed: reply(&c.Ask.Executed), NotExecuted: reply(&c.Ask.NotExecuted),
+		Authorization: c.Ask.Authorization.Reveal()}
 }
 
 func reply(c *config.Reply) asking.Reply {

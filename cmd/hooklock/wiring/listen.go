@@ -15,8 +15,9 @@ import (
 // socketMode lets the owner and the group connect. The folder of the socket restricts it further.
 const socketMode = 0o660
 
-// Listen opens a listener at host:port or unix:///path. Its errors say which setting to change. An address that is in use or does not exist yet is no
-// mistake of the configuration: it may be free the next time.
+// Listen opens a listener at host:port or unix:///path. Its errors say which setting to change. An
+// address that is in use or does not exist yet is no mistake of the configuration: it may be free
+// the next time.
 func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
 	ln, err := listen(ctx, address)
 	if err == nil {
@@ -28,7 +29,8 @@ func Listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	}
 	advice := "choose another address, or stop the program that uses it"
 	if errors.Is(err, syscall.EACCES) {
-		advice = "a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a folder that this user may write; or choose another address"
+		advice = "a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a folder that this user may write; or " +
+			"choose another address"
 	}
 	err = fmt.Errorf("%s: listen on %s: %w; %s", setting, address, err, advice)
 	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -56,7 +58,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// removeDead removes a socket of a killed process. It keeps a socket that is in use, and any other file.
+// removeDead removes a socket of a killed process. It keeps a socket that is in use, and any other
+// file.
 func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != os.ModeSocket {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Nobody has the address: what is said of one that somebody has would send the operator after a process that is not there.
+// Nobody has the address: what is said of one that somebody has would send the operator after a
+// process that is not there.
 func TestAListenerThatThisUserMayNotOpenSaysWhatTheUserLacks(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
@@ -31,7 +32,8 @@ func TestAListenerThatThisUserMayNotOpenSaysWhatTheUserLacks(t *testing.T) {
 		said <- err
 	}()
 	err := <-said
-	if err == nil || strings.Contains(err.Error(), "stop the program that uses it") || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") ||
+	if err == nil || strings.Contains(err.Error(), "stop the program that uses it") ||
+		!strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") ||
 		!strings.Contains(err.Error(), "a folder that this user may write") {
 		t.Fatalf("got %v", err)
 	}

@@ -15,8 +15,10 @@ func parkPolicy(c *config.Park) *idem.ParkPolicy {
 		return nil
 	}
 	p := &idem.ParkPolicy{
-		After: c.After, Answer: c.Answer, MaxAge: c.MaxAge, Attempts: c.Attempts, OnFailure: c.OnFailure, Signature: c.Signature,
-		MaxWaiting: c.MaxWaiting, FailedAnswers: c.FailedAnswers, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, Delay: c.Delay,
+		After: c.After, Answer: c.Answer, MaxAge: c.MaxAge, Attempts: c.Attempts, OnFailure: c.OnFailure,
+		Signature:  c.Signature,
+		MaxWaiting: c.MaxWaiting, FailedAnswers: c.FailedAnswers, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most,
+		Delay: c.Delay,
 	}
 	for _, on := range c.Retry.On {
 		p.RetryOn.Add(on.Low, on.High)
@@ -46,7 +48,8 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	if r.OnSenderLimit == config.SenderLimitPark && (preset == nil || len(preset.Facts.Limits) == 0) {
 		problems = append(problems, config.Problem{
 			Path: "on_sender_limit",
-			Text: "park: it is not known after how many failures this sender disables an endpoint; leave it out, or see docs/senders for presets with a known limit",
+			Text: "park: it is not known after how many failures this sender disables an endpoint; leave it out, or " +
+				"see docs/senders for presets with a known limit",
 		})
 	}
 	if preset != nil {
@@ -55,25 +58,30 @@ func checkPark(r *config.Route, preset *sender.Preset) (problems config.Problems
 	return append(problems, checkParkSignature(r)...)
 }
 
-// checkParkAnswer checks whether the sender waits for the answer of a parked event, and takes it for received.
+// checkParkAnswer checks whether the sender waits for the answer of a parked event, and takes it
+// for received.
 func checkParkAnswer(park *config.Park, preset *sender.Preset) (problems config.Problems) {
 	f := &preset.Facts
 	refuse := func(path, format string, args ...any) {
 		problems = append(problems, config.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}
 	if f.NeverParks() {
-		refuse("park", "%s uses the answer to every delivery (%s), so nothing else can stand in for the service's; leave park out", preset.Name, f.Answer)
+		refuse("park", "%s uses the answer to every delivery (%s), so nothing else can stand in for the service's; "+
+			"leave park out", preset.Name, f.Answer)
 	}
 	if f.Timeout > 0 && park.After >= f.Timeout {
-		refuse("park.after", "%s: %s waits %s for an answer and hangs up before; choose less", idem.DurationText(park.After), preset.Name, f.Timeout)
+		refuse("park.after", "%s: %s waits %s for an answer and hangs up before; choose less",
+			idem.DurationText(park.After), preset.Name, f.Timeout)
 	}
 	if len(f.Success) > 0 && !f.Accepts(park.Answer) {
-		refuse("park.answer", "%d: %s takes %s for received, and would send the event again", park.Answer, preset.Name, f.SuccessText())
+		refuse("park.answer", "%d: %s takes %s for received, and would send the event again", park.Answer, preset.Name,
+			f.SuccessText())
 	}
 	return problems
 }
 
-// checkParkSignature checks whether the service can verify the signature of a parked request when it runs.
+// checkParkSignature checks whether the service can verify the signature of a parked request when
+// it runs.
 func checkParkSignature(r *config.Route) config.Problems {
 	verify := signatureConfig(&r.Verify)
 	renewal, tolerance := sender.RenewalOf(verify)
@@ -92,7 +100,8 @@ func checkParkSignature(r *config.Route) config.Problems {
 	}
 	what := "say signature: renew, or max_age: " + idem.DurationText(tolerance)
 	if impossible {
-		what = "say max_age: " + idem.DurationText(tolerance) + " or longer, where the service does not look at the signature's age"
+		what = "say max_age: " + idem.DurationText(tolerance) +
+			" or longer, where the service does not look at the signature's age"
 	}
 	return config.Problems{{Path: "park.max_age", Unless: "park.max_age", Text: fmt.Sprintf(
 		"%s: a service that checks signatures refuses one that is older than %s (signature: keep); %s",
@@ -101,5 +110,6 @@ func checkParkSignature(r *config.Route) config.Problems {
 
 // NoRoute says that accepted events have no route any more.
 func NoRoute(route string, events int) string {
-	return fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does", route, events, route)
+	return fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does",
+		route, events, route)
 }

@@ -8,14 +8,15 @@ import (
 	"hooklock/proxy/parked"
 )
 
-// ParkOptions returns where the bytes of parked requests are stored, with the keys that Keeper.Reload takes over. It reads no certificates of S3, which
-// ParkStore does.
+// ParkOptions returns where the bytes of parked requests are stored, with the keys that
+// Keeper.Reload takes over. It reads no certificates of S3, which ParkStore does.
 func ParkOptions(c *config.Config) parked.Options {
 	p := &c.ParkStore
 	o := parked.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
 	if p.S3.Endpoint != "" {
 		o.S3 = &parked.S3Options{
-			Endpoint: strings.TrimSuffix(p.S3.Endpoint, "/"), Bucket: p.S3.Bucket, Prefix: p.S3.Prefix, Region: p.S3.Region,
+			Endpoint: strings.TrimSuffix(p.S3.Endpoint, "/"), Bucket: p.S3.Bucket, Prefix: p.S3.Prefix,
+			Region:    p.S3.Region,
 			AccessKey: p.S3.AccessKey.Reveal(), SecretKey: p.S3.SecretKey.Reveal(), Timeout: p.S3.RequestTimeout,
 		}
 	}

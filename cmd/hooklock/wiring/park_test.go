@@ -14,7 +14,8 @@ import (
 
 func TestTheStoreOfParkedRequestsIsWhatTheFileSays(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"access": "ID\n", "secret": "SECRET\n", "keys": "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"} {
+	for name, text := range map[string]string{"access": "ID\n", "secret": "SECRET\n",
+		"keys": "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -31,22 +32,26 @@ park_store:
 	}
 	got, err := ParkStore(loaded.Config, nil)
 	want := parked.Options{Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &parked.S3Options{
-		Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID", SecretKey: "SECRET", Timeout: 3 * time.Second,
+		Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID",
+		SecretKey: "SECRET", Timeout: 3 * time.Second,
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	loaded.Config.ParkStore.S3.Endpoint = ""
-	if got, err := ParkStore(loaded.Config, nil); err != nil || got.S3 != nil || got.Dir != filepath.Join(dir, "requests") {
+	if got, err := ParkStore(loaded.Config, nil); err != nil || got.S3 != nil ||
+		got.Dir != filepath.Join(dir, "requests") {
 		t.Errorf("without S3: %+v, %v", got, err)
 	}
 }
 
 func TestASenderWithoutAKnownLimitCannotParkAtIt(t *testing.T) {
 	for preset, fine := range map[string]bool{"gitlab": true, "standard-webhooks": false, "github": false} {
-		text := "park_store: {single_member: true}\nroutes: [{name: a, path: /a, workflow: w, preset: " + preset + ", on_sender_limit: park, park: {enabled: true, max_age: 4m}}]"
+		text := "park_store: {single_member: true}\nroutes: [{name: a, path: /a, workflow: w, preset: " + preset +
+			", on_sender_limit: park, park: {enabled: true, max_age: 4m}}]"
 		_, err := Load(&cli.Environment{}, "sidecar.yaml", []byte(text), true)
-		if known := err == nil || !strings.Contains(err.Error(), "routes[0].on_sender_limit: park: it is not known"); known != fine {
+		if known := err == nil || !strings.Contains(err.Error(),
+			"routes[0].on_sender_limit: park: it is not known"); known != fine {
 			t.Errorf("%s: %v", preset, err)
 		}
 	}
@@ -58,7 +63,8 @@ func TestABadKeyFileIsAMistakeOfTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Load(&cli.Environment{}, "sidecar.yaml", []byte("park_store: {key_file: "+name+"}"), true)
-	if err == nil || !strings.Contains(err.Error(), "park_store.key_file: key_file, line 1") || strings.Contains(err.Error(), "tooshort") {
+	if err == nil || !strings.Contains(err.Error(), "park_store.key_file: key_file, line 1") ||
+		strings.Contains(err.Error(), "tooshort") {
 		t.Error(err)
 	}
 }

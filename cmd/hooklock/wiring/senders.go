@@ -27,16 +27,20 @@ func knownSenders() config.Senders {
 // signatureConfig converts a route's verify for package sender.
 func signatureConfig(v *config.Verify) sender.Config {
 	return sender.Config{
-		Scheme: v.Scheme, Secrets: revealed(v.Secrets), PublicKeys: revealed(v.PublicKeys), PublicURL: v.PublicURL, WebhookID: v.WebhookID,
-		Tolerance: v.Tolerance, Algorithm: v.Algorithm, Header: v.Header, From: v.From, Prefix: v.Prefix, Encoding: v.Encoding, Content: v.Content,
-		Timestamp: v.Timestamp, SecretEncoding: v.SecretEncoding, Issuer: v.Issuer, Audience: v.Audience, Claims: v.Claims, BodyHash: v.BodyHash,
+		Scheme: v.Scheme, Secrets: revealed(v.Secrets), PublicKeys: revealed(v.PublicKeys), PublicURL: v.PublicURL,
+		WebhookID: v.WebhookID,
+		Tolerance: v.Tolerance, Algorithm: v.Algorithm, Header: v.Header, From: v.From, Prefix: v.Prefix,
+		Encoding: v.Encoding, Content: v.Content,
+		Timestamp: v.Timestamp, SecretEncoding: v.SecretEncoding, Issuer: v.Issuer, Audience: v.Audience,
+		Claims: v.Claims, BodyHash: v.BodyHash,
 	}
 }
 
 // handshakeRule converts a route's handshake for package sender.
 func handshakeRule(h *config.Handshake) sender.HandshakeRule {
 	return sender.HandshakeRule{
-		Method: h.Method, When: h.When, Unsigned: h.Unsigned, TokenAt: h.TokenAt, Token: []byte(h.Token.Reveal()), Answer: h.Answer, ContentType: h.ContentType,
+		Method: h.Method, When: h.When, Unsigned: h.Unsigned, TokenAt: h.TokenAt, Token: []byte(h.Token.Reveal()),
+		Answer: h.Answer, ContentType: h.ContentType,
 		Header: h.Header,
 	}
 }
@@ -75,31 +79,37 @@ func newVerification(r *config.Route) (proxy.Verification, error) {
 		return verification, nil
 	}
 	var err error
-	if verification.Handshake, err = sender.NewHandshake(handshakeRule(&r.Handshake), signatureConfig(&r.Verify)); err != nil {
+	if verification.Handshake, err = sender.NewHandshake(handshakeRule(&r.Handshake),
+		signatureConfig(&r.Verify)); err != nil {
 		return verification, fmt.Errorf("handshake: %w", err)
 	}
 	return verification, nil
 }
 
-// leftOpen returns what a signature of r does not cover, so that a captured delivery could be changed.
+// leftOpen returns what a signature of r does not cover, so that a captured delivery could be
+// changed.
 func leftOpen(r *config.Route) naming.Open {
 	covers := sender.Covers(signatureConfig(&r.Verify))
 	return covers.Open()
 }
 
-// secretMissing accepts nothing. validate and explain use it without the secrets that serve requires.
+// secretMissing accepts nothing. validate and explain use it without the secrets that serve
+// requires.
 type secretMissing struct{ scheme string }
 
 // Verify implements sender.Verifier.
 func (s secretMissing) Verify(*sender.Delivery, time.Time) error {
-	return &sender.SignatureError{Scheme: s.scheme, Reason: sender.Missing, Part: "secret", Detail: "a secret or key of this route could not be read here, so that no signature can be checked"}
+	return &sender.SignatureError{Scheme: s.scheme, Reason: sender.Missing, Part: "secret",
+		Detail: "a secret or key of this route could not be read here, so that no signature can be checked"}
 }
 
 // checkRoute checks a route against what is known of senders.
 func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Problems) {
 	u := sender.Usage{
-		Preset: presetOf(r), Signature: signatureConfig(&r.Verify), Readable: r.Verify.Complete() && r.Handshake.Complete(), Handshake: handshakeRule(&r.Handshake),
-		EventID: r.EventID, Idempotency: r.Idempotency.Enabled, Retention: r.Idempotency.Retention, Strategy: r.Lock.Strategy, WaitTimeout: r.Lock.WaitTimeout,
+		Preset: presetOf(r), Signature: signatureConfig(&r.Verify), Readable: r.Verify.Complete() &&
+			r.Handshake.Complete(), Handshake: handshakeRule(&r.Handshake),
+		EventID: r.EventID, Idempotency: r.Idempotency.Enabled, Retention: r.Idempotency.Retention,
+		Strategy: r.Lock.Strategy, WaitTimeout: r.Lock.WaitTimeout,
 		UpstreamTimeout: c.Upstream.Timeout, MaxBody: int64(c.Limits.RequestBody),
 		ParksSlow: r.Park.Enabled && slices.Contains(r.Park.On, idem.ParkSlow),
 	}

@@ -15,8 +15,8 @@ import (
 	"hooklock/config"
 )
 
-// ClientTLS returns how a server is verified, and the client certificate for it. setting names it in an error. log gets a line if a certificate was
-// renewed, or could not be; it may be nil.
+// ClientTLS returns how a server is verified, and the client certificate for it. setting names it
+// in an error. log gets a line if a certificate was renewed, or could not be; it may be nil.
 func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	var err error
@@ -25,7 +25,8 @@ func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Conf
 			return nil, cli.Misuse(fmt.Errorf("%s.ca_file: %w", setting, err))
 		}
 	}
-	if c.CertFile == "" { // a resumed session keeps the identity that it began with, and a client certificate is renewed
+	// a resumed session keeps the identity that it began with, and a client certificate is renewed
+	if c.CertFile == "" {
 		t.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 		return t, nil
 	}
@@ -74,8 +75,9 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// keyPair is a certificate of Hooklock and its key. The files are renewed while the process runs, so a handshake reads them again. While they cannot be
-// read, or do not fit each other, the one before is used.
+// keyPair is a certificate of Hooklock and its key. The files are renewed while the process runs,
+// so a handshake reads them again. While they cannot be read, or do not fit each other, the one
+// before is used.
 type keyPair struct {
 	setting, certFile, keyFile string
 	log                        *slog.Logger
@@ -104,13 +106,15 @@ func newKeyPair(setting, certFile, keyFile string, log *slog.Logger, now func() 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &keyPair{setting: setting, certFile: certFile, keyFile: keyFile, log: log, now: now, cert: &cert, looked: now()}, nil
+	return &keyPair{setting: setting, certFile: certFile, keyFile: keyFile, log: log, now: now, cert: &cert,
+		looked: now()}, nil
 }
 
 // toClient implements tls.Config.GetCertificate.
 func (p *keyPair) toClient(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.current(), nil }
 
-// toServer implements tls.Config.GetClientCertificate. A server that wants another one gets none, as with tls.Config.Certificates.
+// toServer implements tls.Config.GetClientCertificate. A server that wants another one gets none,
+// as with tls.Config.Certificates.
 func (p *keyPair) toServer(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	cert := p.current()
 	if asked.SupportsCertificate(cert) != nil {
@@ -119,7 +123,8 @@ func (p *keyPair) toServer(asked *tls.CertificateRequestInfo) (*tls.Certificate,
 	return cert, nil
 }
 
-// current returns the certificate of the files. If the disk hangs, the handshake goes on with the one that is known.
+// current returns the certificate of the files. If the disk hangs, the handshake goes on with the
+// one that is known.
 func (p *keyPair) current() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -94,7 +94,8 @@ func TestARenewedCertificateIsUsedForTheNextConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, pool
-	client, err := ClientTLS("upstream.tls", &config.ClientTLS{CAFile: authority.CAFile, CertFile: ours.CertFile, KeyFile: ours.KeyFile, ServerName: "127.0.0.1"}, nil)
+	client, err := ClientTLS("upstream.tls", &config.ClientTLS{CAFile: authority.CAFile, CertFile: ours.CertFile,
+		KeyFile: ours.KeyFile, ServerName: "127.0.0.1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +140,14 @@ func TestAConnectionToAServerOfBeforeResumesItsSession(t *testing.T) {
 	}
 }
 
-// As with tls.Config.Certificates: a server that asks all the same would else refuse the connection.
+// As with tls.Config.Certificates: a server that asks all the same would else refuse the
+// connection.
 func TestAServerThatWantsAnotherAuthoritysCertificateIsShownNone(t *testing.T) {
 	t.Parallel()
 	authority := etcdtest.NewAuthority(t)
 	ours := authority.Issue("127.0.0.1")
-	client, err := ClientTLS("upstream.tls", &config.ClientTLS{CAFile: authority.CAFile, CertFile: ours.CertFile, KeyFile: ours.KeyFile, ServerName: "127.0.0.1"}, nil)
+	client, err := ClientTLS("upstream.tls", &config.ClientTLS{CAFile: authority.CAFile, CertFile: ours.CertFile,
+		KeyFile: ours.KeyFile, ServerName: "127.0.0.1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +197,8 @@ func TestFilesThatDoNotFitEachOtherLeaveTheCertificateThatIsShown(t *testing.T) 
 		t.Fatal("the old one is shown")
 	}
 	p.current()
-	if said := out.String(); strings.Count(said, "certificate.refused") != 1 || strings.Count(said, "certificate.renewed") != 1 || !strings.Contains(said, "etcd.tls") {
+	if said := out.String(); strings.Count(said, "certificate.refused") != 1 ||
+		strings.Count(said, "certificate.renewed") != 1 || !strings.Contains(said, "etcd.tls") {
 		t.Errorf("said\n%s", said)
 	}
 }

@@ -44,8 +44,8 @@ func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config
 	return loaded, nil
 }
 
-// Check builds what serve would build of a configuration, and returns what is wrong as config.Problems with their places. files says whether it
-// reads the certificates.
+// Check builds what serve would build of a configuration, and returns what is wrong as
+// config.Problems with their places. files says whether it reads the certificates.
 func Check(loaded *config.Loaded, files bool) error {
 	c := loaded.Config
 	_, rules := NewRules(c)
@@ -85,8 +85,9 @@ func NewRules(c *config.Config) (*proxy.Rules, error) {
 	rules := &proxy.Rules{
 		Table: proxy.Table{RejectUnmatched: c.Unmatched == config.UnmatchedReject},
 		Limits: proxy.Limits{
-			RequestBody: int(c.Limits.RequestBody), HeadTimeout: c.Limits.HeaderTimeout, BodyTimeout: c.Limits.BodyTimeout,
-			Progress: int(c.Limits.Progress),
+			RequestBody: int(c.Limits.RequestBody), HeadTimeout: c.Limits.HeaderTimeout,
+			BodyTimeout: c.Limits.BodyTimeout,
+			Progress:    int(c.Limits.Progress),
 		},
 	}
 	for i := range c.Routes {
@@ -108,7 +109,8 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		return nil, err
 	}
 	spec := naming.KeySpec{
-		Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c), Uses: c.Uses,
+		Route: c.Name, Workflow: c.Workflow, EventID: c.EventID, Missing: c.OnMissingEventID, Open: leftOpen(c),
+		Uses:       c.Uses,
 		Labels:     c.Labels.Used(),
 		Ignore:     c.Ignore,
 		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
@@ -133,8 +135,10 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		return nil, err
 	}
 	r := &proxy.Route{
-		Name: c.Name, Former: c.FormerNames, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts, Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
-		Forward: c.OnStoreDown == config.StoreDownForward, Digest: c.Digest, ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
+		Name: c.Name, Former: c.FormerNames, Pattern: pattern, Methods: c.Match.Methods, Hosts: c.Match.Hosts,
+		Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
+		Forward: c.OnStoreDown == config.StoreDownForward, Digest: c.Digest,
+		ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
 		Respond: map[idem.Decision]int{}, Ask: askRule(c),
 	}
 	r.Policy.Order = order
@@ -157,13 +161,17 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 
 func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	p := idem.Policy{
-		Route: c.Name, Strategy: c.Lock.Strategy, Limit: c.Lock.Limit, MaxDuration: c.Lock.MaxDuration, ReleaseDelay: c.Lock.ReleaseDelay,
-		WaitTimeout: c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
+		Route: c.Name, Strategy: c.Lock.Strategy, Limit: c.Lock.Limit, MaxDuration: c.Lock.MaxDuration,
+		ReleaseDelay: c.Lock.ReleaseDelay,
+		WaitTimeout:  c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
 		AttachTimeout: upstream + c.Lock.WaitTimeout, Quiet: c.Lock.Quiet, MaxWait: c.Lock.MaxWait,
-		Idempotency: c.Idempotency.Enabled, Retention: c.Idempotency.Retention, PayloadRetention: c.Idempotency.PayloadRetention,
-		NewPerSecond: c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody), ReplayRetention: c.Idempotency.ReplayRetention, OnMismatch: onMismatch(c.Idempotency.OnMismatch),
-		OnUnknown: c.Idempotency.OnUnknown, Attempts: c.Idempotency.Attempts, HoldTTL: c.Hold.TTL, Verified: c.Verify.Scheme != config.SchemeNone,
-		Observe: c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park), Ask: askPolicy(c),
+		Idempotency: c.Idempotency.Enabled, Retention: c.Idempotency.Retention,
+		PayloadRetention: c.Idempotency.PayloadRetention,
+		NewPerSecond:     c.Idempotency.NewPerSecond, ReplayBody: int(c.Idempotency.ReplayBody),
+		ReplayRetention: c.Idempotency.ReplayRetention, OnMismatch: onMismatch(c.Idempotency.OnMismatch),
+		OnUnknown: c.Idempotency.OnUnknown, Attempts: c.Idempotency.Attempts, HoldTTL: c.Hold.TTL,
+		Verified: c.Verify.Scheme != config.SchemeNone,
+		Observe:  c.Mode == config.ModeObserve, Park: parkPolicy(&c.Park), Ask: askPolicy(c),
 	}
 	for _, name := range c.Idempotency.Credentials {
 		p.Credentials = append(p.Credentials, strings.ToLower(name))
@@ -217,10 +225,12 @@ func onMismatch(c idem.OnMismatch) idem.OnMismatch {
 	return c
 }
 
-// tlsSessions is how many TLS sessions with the upstream are remembered: a server gives a ticket or two to each connection, for one use.
+// tlsSessions is how many TLS sessions with the upstream are remembered: a server gives a ticket or
+// two to each connection, for one use.
 const tlsSessions = 64
 
-// UpstreamOptions returns how the upstream is called, and the Host of requests that have none. log is as for ClientTLS.
+// UpstreamOptions returns how the upstream is called, and the Host of requests that have none. log
+// is as for ClientTLS.
 func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host string, err error) {
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
@@ -239,7 +249,8 @@ func UpstreamOptions(c *config.Config, log *slog.Logger) (o wire.Options, host s
 			return o, "", err
 		}
 		o.TLS.ServerName = cmp.Or(o.TLS.ServerName, u.Hostname())
-		o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions) // a new connection resumes the session of an earlier one
+		// a new connection resumes the session of an earlier one
+		o.TLS.ClientSessionCache = tls.NewLRUClientSessionCache(tlsSessions)
 	}
 	o.Addr = config.WithPort(u)
 	return o, u.Host, nil
@@ -256,8 +267,8 @@ func Reuse(r config.Reuse) wire.Reuse {
 	return wire.ReuseNever
 }
 
-// TelemetryOptions returns the names of the process and its service. The standard variables of OpenTelemetry, which its SDK reads, say what is
-// exported.
+// TelemetryOptions returns the names of the process and its service. The standard variables of
+// OpenTelemetry, which its SDK reads, say what is exported.
 func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
 	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: cli.BuildVersion(), Instance: holder()}
 	u, err := url.Parse(c.Upstream.URL)
@@ -275,7 +286,8 @@ func EmbeddedOptions(c *config.Config, log *slog.Logger) embedded.Options {
 	return embedded.Options{Dir: filepath.Join(c.DataDir, "etcd"), Quota: int64(c.Etcd.Embedded.Quota), Logger: log}
 }
 
-// ProcessDir returns the directory for the files of processes on an etcd cluster; "" = there is none, because data_dir is empty.
+// ProcessDir returns the directory for the files of processes on an etcd cluster; "" = there is
+// none, because data_dir is empty.
 func ProcessDir(c *config.Config) string {
 	if c.DataDir == "" {
 		return ""
@@ -287,7 +299,8 @@ func ProcessDir(c *config.Config) string {
 func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
 	o := etcdlock.Options{
 		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
-		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, RequestTimeout: c.Etcd.RequestTimeout, Holder: holder(), Logger: log,
+		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, RequestTimeout: c.Etcd.RequestTimeout, Holder: holder(),
+		Logger: log,
 	}
 	for _, endpoint := range c.Etcd.Endpoints {
 		if strings.HasPrefix(endpoint, "https://") || c.Etcd.TLS != (config.ClientTLS{}) {
@@ -311,7 +324,8 @@ func holder() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// OwnTrust returns a trust in the configured certificate alone, under its own name: it proves that the listener has it.
+// OwnTrust returns a trust in the configured certificate alone, under its own name: it proves that
+// the listener has it.
 func OwnTrust(c *config.Config) client.TLS {
 	if c.Admin.TLS.CertFile == "" {
 		return client.TLS{}
