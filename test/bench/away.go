@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// away carries connections to target and lets what comes back arrive later by far, as from a member that is elsewhere or whose disk takes that
-// long. It ends with ctx, and its connections with it.
+// away carries connections to target and lets what comes back arrive later by far, as from a member
+// that is elsewhere or whose disk takes that long. It ends with ctx, and its connections with it.
 func away(ctx context.Context, target string, far time.Duration) (address string, wait func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

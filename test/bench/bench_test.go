@@ -32,11 +32,13 @@ func TestMain(m *testing.M) {
 func TestMeasuresInOneRunAndLeavesNothingBehind(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-hooklock", "", "-nginx", "", "-rounds", "2", "-duration", "50ms", "-connections", "2"}, &out)
+	err := run(t.Context(), []string{"-hooklock", "", "-nginx", "", "-rounds", "2", "-duration", "50ms", "-connections",
+		"2"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{`upstream alone +[1-9]`, `net/http ReverseProxy +[1-9]`, `plain fasthttp proxy +[1-9]`, `the same without a body`} {
+	for _, line := range []string{`upstream alone +[1-9]`, `net/http ReverseProxy +[1-9]`,
+		`plain fasthttp proxy +[1-9]`, `the same without a body`} {
 		if !regexp.MustCompile(line).MatchString(out.String()) {
 			t.Errorf("found no line like %q in\n%s", line, out.String())
 		}
@@ -62,7 +64,8 @@ func TestAMissingPeerIsNamedAndTheOthersAreMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-peers", filepath.Join(t.TempDir(), "peers"), "-hooklock", "", "-rounds", "1", "-duration", "50ms"}, &out)
+	err := run(t.Context(), []string{"-peers", filepath.Join(t.TempDir(), "peers"), "-hooklock", "", "-rounds", "1",
+		"-duration", "50ms"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,8 @@ func TestAMissingPeerIsNamedAndTheOthersAreMeasured(t *testing.T) {
 func TestAWorkflowOfManyIsOneConnectionsAlone(t *testing.T) {
 	owner := map[string]int{}
 	for index := range 7 {
-		s := &sender{o: loadOptions{kind: kindSpread, path: defaultPath, run: "1", connections: 7, workflows: 100}, index: index}
+		s := &sender{o: loadOptions{kind: kindSpread, path: defaultPath, run: "1", connections: 7, workflows: 100},
+			index: index}
 		for n := range 40 {
 			workflow, _, _ := strings.Cut(string(s.request(n)), " HTTP/")
 			if other, taken := owner[workflow]; taken && other != index {
@@ -91,7 +95,9 @@ func TestAWorkflowOfManyIsOneConnectionsAlone(t *testing.T) {
 }
 
 func TestUnknownOrEmptyArgumentsAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"}, {"-outages", "-1"}, {"-as", "cook"}, {"-remembered", "999"}, {"-remembered", "many"}, {"-only", "("}, {"-only", "nobody", "-hooklock", "", "-nginx", ""}, {"x"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-connections", "0"}, {"-duration", "0s"}, {"-flows", "0"},
+		{"-outages", "-1"}, {"-as", "cook"}, {"-remembered", "999"}, {"-remembered", "many"}, {"-only", "("},
+		{"-only", "nobody", "-hooklock", "", "-nginx", ""}, {"x"}} {
 		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q was taken", args)
 		}
@@ -130,10 +136,12 @@ func TestCountsTheCPUOfAGroup(t *testing.T) {
 
 func TestReadsTheStatOfAProgramWithAnOddName(t *testing.T) {
 	got, err := parseStat("4 (a) b) 1 (c) S 1 77 77 0 -1 0 0 0 0 0 150 50 9 1 20 0 1 0 5 1000 3 0")
-	if want := (process{pid: 4, parent: 1, group: 77, usage: usage{cpu: 2100 * time.Millisecond, rss: 3 * int64(os.Getpagesize())}}); err != nil || got != want {
+	if want := (process{pid: 4, parent: 1, group: 77,
+		usage: usage{cpu: 2100 * time.Millisecond, rss: 3 * int64(os.Getpagesize())}}); err != nil || got != want {
 		t.Errorf("got %+v %v", got, err)
 	}
-	for _, text := range []string{"", "4 (a", "4 (a) S 1 2", "4 (a) S 1 x 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0"} {
+	for _, text := range []string{"", "4 (a", "4 (a) S 1 2",
+		"4 (a) S 1 x 77 0 -1 0 0 0 0 0 150 50 9 9 20 0 1 0 5 1000 3 0"} {
 		if _, err := parseStat(text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -153,7 +161,8 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 
 func TestEveryKindOfRequestIsOneThatServersRead(t *testing.T) {
 	var seen []string
-	for _, kind := range []string{kindPlain, kindBodiless, kindReplayed, kindLocked, kindExecuted, kindInTime, kindParked} {
+	for _, kind := range []string{kindPlain, kindBodiless, kindReplayed, kindLocked, kindExecuted, kindInTime,
+		kindParked} {
 		size := bodySize
 		switch kind {
 		case kindParked:
@@ -192,10 +201,13 @@ func TestAnAnswerOfAnotherKindIsWrong(t *testing.T) {
 		status         int
 		right          bool
 	}{
-		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindBodiless, "", 200, true}, {kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
+		{kindPlain, "", 200, true}, {kindPlain, "", 502, false}, {kindBodiless, "", 200, true},
+		{kindReplayed, "replayed", 200, true}, {kindReplayed, "executed", 200, false},
 		{kindLocked, "locked", 409, true}, {kindLocked, "in_flight", 409, false}, {kindExecuted, "executed", 200, true},
-		{kindInTime, "executed", 200, true}, {kindSpread, "executed", 200, true}, {kindSpread, "replayed", 200, false}, {kindHot, "", 200, true}, {kindCopies, "replayed", 200, true}, {kindCopies, "executed", 200, false},
-		{kindAlone, "executed", 200, true}, {kindAlone, "", 200, false}, {kindInTime, "parked", 202, false}, {kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
+		{kindInTime, "executed", 200, true}, {kindSpread, "executed", 200, true}, {kindSpread, "replayed", 200, false},
+		{kindHot, "", 200, true}, {kindCopies, "replayed", 200, true}, {kindCopies, "executed", 200, false},
+		{kindAlone, "executed", 200, true}, {kindAlone, "", 200, false}, {kindInTime, "parked", 202, false},
+		{kindParked, "parked", 202, true}, {kindParked, "executed", 200, false},
 	} {
 		var r fasthttp.Response
 		r.SetStatusCode(c.status)

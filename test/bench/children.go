@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// patience is how long a process may take until it is ready, or until it has run what was parked in a round.
+// patience is how long a process may take until it is ready, or until it has run what was parked in
+// a round.
 const patience = 2 * time.Minute
 
 // family is every process of a run.
@@ -50,7 +51,8 @@ func (f *family) start(name string, cmd *exec.Cmd) (*child, error) {
 	}
 	defer log.Close()
 	cmd.Stderr = log
-	// SIGTERM, because nginx must end its workers when this program is killed. Whoever does not heed it is killed in stop.
+	// SIGTERM, because nginx must end its workers when this program is killed. Whoever does not
+	// heed it is killed in stop.
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -127,7 +129,8 @@ func (c *child) failed(err error) error {
 	return fmt.Errorf("%s: %w; it said: %s", c.name, err, bytes.TrimSpace(text))
 }
 
-// await asks until ready says so. There is no event to wait for: the processes are other people's programs.
+// await asks until ready says so. There is no event to wait for: the processes are other people's
+// programs.
 func (f *family) await(c *child, ready func() bool) error {
 	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -163,8 +166,9 @@ func healthy(url string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// freePorts are ports that nobody listens on now. They are below those that the kernel takes for connections (32768 and up, ip(7)), of which a
-// load makes many: one of these may have it by the time a program listens there.
+// freePorts are ports that nobody listens on now. They are below those that the kernel takes for
+// connections (32768 and up, ip(7)), of which a load makes many: one of these may have it by the
+// time a program listens there.
 func freePorts(n int) ([]string, error) {
 	const first, last = 12000, 32000
 	var addrs []string

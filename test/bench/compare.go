@@ -90,7 +90,8 @@ func (f *family) compare(o *options, out io.Writer) error {
 	if len(subjects) == 0 {
 		return errors.New("-only leaves nothing to measure")
 	}
-	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST over %d connections; median (min–max)\n\n", o.rounds, o.duration, o.connections)
+	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST over %d connections; median (min–max)\n\n",
+		o.rounds, o.duration, o.connections)
 	for n := -1; n < o.rounds; n++ { // round -1 warms up
 		for i := range subjects {
 			s := subjects[(i+max(n, 0))%len(subjects)] // nobody always comes after the same one
@@ -123,12 +124,14 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 	if nginx != nil {
 		subjects = append(subjects, &subject{name: subjectNginx, child: nginx, kind: kindPlain})
 	}
-	for _, role := range []struct{ role, name string }{{roleReverseProxy, subjectNetHTTP}, {roleFasthttp, subjectFasthttp}} {
+	for _, role := range []struct{ role, name string }{{roleReverseProxy, subjectNetHTTP},
+		{roleFasthttp, subjectFasthttp}} {
 		c, err := f.startSelf(role.role, "-target", up.addr)
 		if err != nil {
 			return nil, err
 		}
-		subjects = append(subjects, &subject{name: role.name, child: c, kind: kindPlain}, &subject{name: role.name, child: c, kind: kindBodiless})
+		subjects = append(subjects, &subject{name: role.name, child: c, kind: kindPlain},
+			&subject{name: role.name, child: c, kind: kindBodiless})
 	}
 	if nginx != nil {
 		subjects = append(subjects, &subject{name: subjectNginx, child: nginx, kind: kindBodiless})
@@ -146,8 +149,9 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 	return subjects, nil
 }
 
-// castHooklock starts the program five times: with few lines of configuration and no log, with its defaults, measuring nothing, with everything
-// that it can measure, and with an etcd of its own process.
+// castHooklock starts the program five times: with few lines of configuration and no log, with its
+// defaults, measuring nothing, with everything that it can measure, and with an etcd of its own
+// process.
 func castHooklock(f *family, o *options, program, prefix string, up *child) ([]*subject, error) {
 	run := hooklockRun{program: program, upstream: up.addr, name: prefix + "hooklock", log: quietLog}
 	h, err := run.start(f)
@@ -165,7 +169,8 @@ func castHooklock(f *family, o *options, program, prefix string, up *child) ([]*
 		return nil, err
 	}
 	run.name, run.env = prefix+"all", []string{ // nobody listens there
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.0001", "OTEL_METRIC_EXPORT_INTERVAL=1000",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_SAMPLER=parentbased_traceidratio",
+		"OTEL_TRACES_SAMPLER_ARG=0.0001", "OTEL_METRIC_EXPORT_INTERVAL=1000",
 	}
 	all, err := run.start(f)
 	if err != nil {
@@ -229,7 +234,8 @@ func held(h, up *child) func(run string) (func() error, error) {
 	}
 }
 
-// accepted lets what was parked in a round run before the next one, so the CPU of a round is that of its tries, too.
+// accepted lets what was parked in a round run before the next one, so the CPU of a round is that
+// of its tries, too.
 func accepted(f *family, h *child) func(run string) (func() error, error) {
 	return func(string) (func() error, error) {
 		return func() error { return f.await(h, func() bool { return parked(h) == 0 }) }, nil
@@ -295,7 +301,8 @@ func (f *family) load(target string, o loadOptions) (loadResult, error) {
 	var printed bytes.Buffer
 	cmd := exec.Command(f.self, "-as", roleLoad, "-target", target, "-kind", o.kind, "-run", o.run,
 		"-duration", o.duration.String(), "-connections", strconv.Itoa(o.connections), "-rate", strconv.Itoa(o.rate),
-		"-path", cmp.Or(o.path, defaultPath), "-workflows", strconv.Itoa(cmp.Or(o.workflows, peerWorkflows)), "-requests", strconv.Itoa(o.requests))
+		"-path", cmp.Or(o.path, defaultPath), "-workflows", strconv.Itoa(cmp.Or(o.workflows, peerWorkflows)),
+		"-requests", strconv.Itoa(o.requests))
 	cmd.Stdout = &printed
 	c, err := f.start(roleLoad, cmd)
 	if err != nil {
@@ -311,7 +318,8 @@ func (f *family) load(target string, o loadOptions) (loadResult, error) {
 		return result, c.failed(err)
 	}
 	if result.Wrong > 0 {
-		return result, fmt.Errorf("%d of %d requests went wrong: %s", result.Wrong, result.Wrong+result.Requests, result.Why)
+		return result, fmt.Errorf("%d of %d requests went wrong: %s", result.Wrong, result.Wrong+result.Requests,
+			result.Why)
 	}
 	if result.Requests == 0 {
 		return result, errors.New("no request was answered")

@@ -16,8 +16,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// An outage: events are parked while nobody listens where the upstream is, and run when somebody does. Once alone, and once while deliveries of
-// other workflows come, at a pace that leaves the machine room, as after most outages.
+// An outage: events are parked while nobody listens where the upstream is, and run when somebody
+// does. Once alone, and once while deliveries of other workflows come, at a pace that leaves the
+// machine room, as after most outages.
 const (
 	outageFlow    = 10  // events of a workflow
 	outageWriters = 32  // senders while the upstream is away
@@ -29,7 +30,8 @@ const (
 
 // drained is what an outage gave.
 type drained struct {
-	parked, alone, beside float64 // events per second: while they were parked, and run without and with other deliveries
+	// events per second: while they were parked, and run without and with other deliveries
+	parked, alone, beside float64
 	during, after         float64 // p50 of the other deliveries, milliseconds
 }
 
@@ -120,10 +122,15 @@ func (f *family) outages(o *options, out io.Writer) error {
 		}
 		return spanOf(values)
 	}
-	fmt.Fprintf(out, "\n%d outages, each with %d events of %d workflows, which all ran in order; median (min–max)\n", o.outages, o.flows*outageFlow, o.flows)
-	fmt.Fprintf(out, "parked while the upstream is away: %s a second\n", of(func(d drained) float64 { return d.parked }).text(0))
+	fmt.Fprintf(out, "\n%d outages, each with %d events of %d workflows, which all ran in order; median (min–max)\n",
+		o.outages, o.flows*outageFlow, o.flows)
+	fmt.Fprintf(out, "parked while the upstream is away: %s a second\n", of(func(d drained) float64 {
+		return d.parked
+	}).text(0))
 	fmt.Fprintf(out, "run when it is back: %s a second; beside %d deliveries a second of other workflows: %s\n",
-		of(func(d drained) float64 { return d.alone }).text(0), besideRate, of(func(d drained) float64 { return d.beside }).text(0))
+		of(func(d drained) float64 {
+			return d.alone
+		}).text(0), besideRate, of(func(d drained) float64 { return d.beside }).text(0))
 	fmt.Fprintf(out, "p50 of those meanwhile: %s ms, and afterwards %s ms: %s × (to reach: at most %.1f)\n",
 		of(func(d drained) float64 { return d.during }).text(2), of(func(d drained) float64 { return d.after }).text(2),
 		of(func(d drained) float64 { return d.during / d.after }).text(2), budgetDrain)
@@ -139,7 +146,8 @@ func (f *family) outage(o *options, s *service, h *child, n int) (d drained, err
 	d.parked, d.beside, err = f.away(o, s, h, strconv.Itoa(n)+"b", func(ctx context.Context) error {
 		for i := 0; len(after) < besideSlices; i++ {
 			over := s.over()
-			load, err := f.load(h.addr, loadOptions{kind: kindExecuted, run: fmt.Sprintf("%db%d", n, i), connections: besideSenders, rate: besideRate, duration: besideSlice})
+			load, err := f.load(h.addr, loadOptions{kind: kindExecuted, run: fmt.Sprintf("%db%d", n, i),
+				connections: besideSenders, rate: besideRate, duration: besideSlice})
 			switch {
 			case err != nil:
 				return err
@@ -174,8 +182,10 @@ func (s *service) over() bool {
 	}
 }
 
-// away parks events while the upstream is away, and lets them run when it is back. beside is called then.
-func (f *family) away(o *options, s *service, h *child, run string, beside func(context.Context) error) (parkRate, runRate float64, err error) {
+// away parks events while the upstream is away, and lets them run when it is back. beside is called
+// then.
+func (f *family) away(o *options, s *service, h *child, run string, beside func(context.Context) error) (parkRate,
+	runRate float64, err error) {
 	events := o.flows * outageFlow
 	s.expect(run, events)
 	start := time.Now()
@@ -191,7 +201,8 @@ func (f *family) away(o *options, s *service, h *child, run string, beside func(
 		cancel()
 		err = errors.Join(err, <-served)
 	}()
-	if err := f.await(h, func() bool { return once(h.addr, delivery("/hooks/back", "evt_"+run)) == nil }); err != nil { // it is not asked for again for a while
+	// it is not asked for again for a while
+	if err := f.await(h, func() bool { return once(h.addr, delivery("/hooks/back", "evt_"+run)) == nil }); err != nil {
 		return 0, 0, err
 	}
 	ended := make(chan time.Time, 1)

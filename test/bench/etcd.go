@@ -16,8 +16,8 @@ import (
 
 const roleEtcd = "etcd"
 
-// serveEtcd is one member with etcd's own defaults, which syncs its disk. catchUp is how many entries of its log it keeps in memory; 0 is the
-// default. Its answers are late by far.
+// serveEtcd is one member with etcd's own defaults, which syncs its disk. catchUp is how many
+// entries of its log it keeps in memory; 0 is the default. Its answers are late by far.
 func serveEtcd(ctx context.Context, dir string, catchUp uint64, far time.Duration, out io.Writer) error {
 	cfg := embed.NewConfig()
 	cfg.SnapshotCatchUpEntries = catchUp

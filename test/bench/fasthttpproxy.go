@@ -11,8 +11,9 @@ import (
 
 const roleFasthttp = "fasthttp"
 
-// serveFasthttpProxy is the least that a proxy on this library can do: it reads a request, sends it, and answers. It keeps its connections
-// behind a body, too, spells names of headers anew, and sends a request again whose connection broke.
+// serveFasthttpProxy is the least that a proxy on this library can do: it reads a request, sends
+// it, and answers. It keeps its connections behind a body, too, spells names of headers anew, and
+// sends a request again whose connection broke.
 func serveFasthttpProxy(ctx context.Context, target string, out io.Writer) error {
 	client := &fasthttp.HostClient{Addr: target, MaxConns: 1024, NoDefaultUserAgentHeader: true}
 	s := &fasthttp.Server{

@@ -18,8 +18,8 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-// flood is a load of parks beside locks: each puts a place in line and, in the same transaction, a body, and deletes both when the next one of
-// its writer is there.
+// flood is a load of parks beside locks: each puts a place in line and, in the same transaction, a
+// body, and deletes both when the next one of its writer is there.
 type flood struct {
 	name string
 	body int // bytes; 0 = the place alone, as where the body is in a folder or in S3
@@ -32,9 +32,10 @@ const (
 	lockTime     = 2 * time.Second // of one flood in one round
 )
 
-// BenchmarkLocksBesideBodies says how much slower a lock is (its median, acquire to release) beside a flood of parks whose bodies are in etcd,
-// than beside the same flood without bodies. An operation is a round: each flood for two seconds, on one etcd that syncs its disk. It is how
-// the default of park_store.inline was chosen, and is not part of `make bench`:
+// BenchmarkLocksBesideBodies says how much slower a lock is (its median, acquire to release) beside
+// a flood of parks whose bodies are in etcd, than beside the same flood without bodies. An
+// operation is a round: each flood for two seconds, on one etcd that syncs its disk. It is how the
+// default of park_store.inline was chosen, and is not part of `make bench`:
 //
 //	go test -run '^$' -bench LocksBesideBodies -benchtime 5x ./test/bench
 func BenchmarkLocksBesideBodies(b *testing.B) {
@@ -120,7 +121,8 @@ func (f flood) park(ctx context.Context, client *clientv3.Client, writer int, co
 				return ctx.Err()
 			}
 		}
-		place, bytes := fmt.Sprintf("/parks/queue/%d/%d", writer, n%2), fmt.Sprintf("/parks/requests/%d/%d", writer, n%2)
+		place, bytes := fmt.Sprintf("/parks/queue/%d/%d", writer, n%2),
+			fmt.Sprintf("/parks/requests/%d/%d", writer, n%2)
 		earlier := fmt.Sprintf("%d/%d", writer, (n+1)%2)
 		ops := []clientv3.Op{
 			clientv3.OpPut(place, string(make([]byte, 700))),
@@ -136,7 +138,8 @@ func (f flood) park(ctx context.Context, client *clientv3.Client, writer int, co
 	}
 }
 
-// locks is the median time of a lock, from asking for it until it is free again, with several at once.
+// locks is the median time of a lock, from asking for it until it is free again, with several at
+// once.
 func locks(b *testing.B, store *etcdlock.Store) time.Duration {
 	b.Helper()
 	end := time.Now().Add(lockTime)

@@ -132,9 +132,11 @@ type sender struct {
 // send goes on until ctx ends, or until so much is wrong that it measures nothing.
 func (s *sender) send(ctx context.Context, exchange func(s *sender, n int) error) {
 	defer s.hangUp()
-	pace := time.NewTicker(max(time.Microsecond, time.Duration(s.o.connections)*time.Second/time.Duration(max(s.o.rate, 1))))
+	pace := time.NewTicker(max(time.Microsecond,
+		time.Duration(s.o.connections)*time.Second/time.Duration(max(s.o.rate, 1))))
 	defer pace.Stop()
-	for n := 0; ctx.Err() == nil && s.wrong < 10 && (s.o.requests == 0 || n*s.o.connections+s.index < s.o.requests); n++ {
+	for n := 0; ctx.Err() == nil && s.wrong < 10 &&
+		(s.o.requests == 0 || n*s.o.connections+s.index < s.o.requests); n++ {
 		if s.o.rate > 0 {
 			select {
 			case <-pace.C:
@@ -226,7 +228,8 @@ func (s *sender) request(n int) []byte {
 	case kindLocked:
 		return delivery(pathHeld, s.event(n))
 	case kindSpread: // a workflow is one connection's alone
-		return delivery(s.path("flow-"+strconv.Itoa(s.index+n%max(s.o.workflows/s.o.connections, 1)*s.o.connections)), s.event(n))
+		return delivery(s.path("flow-"+strconv.Itoa(s.index+n%max(s.o.workflows/s.o.connections, 1)*s.o.connections)),
+			s.event(n))
 	case kindHot:
 		return delivery(s.path("hot"), s.event(n))
 	case kindCopies:
@@ -266,7 +269,8 @@ func delivery(path, event string, more ...string) []byte {
 }
 
 // bodiless is a request that passes through, as a browser or a probe makes it.
-var bodiless = []byte("GET /plain?page=1 HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: Bench/1.0 (+https://example.com/webhooks)\r\n" +
+var bodiless = []byte("GET /plain?page=1 HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: " +
+	"Bench/1.0 (+https://example.com/webhooks)\r\n" +
 	"Accept-Language: en\r\nCookie: session=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd\r\n\r\n")
 
 // sized is a delivery with a body of so many bytes.
@@ -274,7 +278,8 @@ func sized(size int, path, event string, more ...string) []byte {
 	b := make([]byte, 0, 512+size)
 	b = append(b, "POST "...)
 	b = append(b, path...)
-	b = append(b, " HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: Bench/1.0 (+https://example.com/webhooks)\r\n"+
+	b = append(b, " HTTP/1.1\r\nHost: hooks.example.com\r\nAccept: */*\r\nUser-Agent: Bench/1.0 "+
+		"(+https://example.com/webhooks)\r\n"+
 		"Content-Type: application/json; charset=utf-8\r\nX-Signature: "+signature+"\r\nIdempotency-Key: "...)
 	b = append(b, event...)
 	for _, line := range more {

@@ -74,7 +74,8 @@ func (f *family) peers(o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "etcd %s in each that has one; %s; %d cores; load %s\n", version.Version, runtime.Version(), runtime.NumCPU(), loadAverage())
+	fmt.Fprintf(out, "etcd %s in each that has one; %s; %d cores; load %s\n", version.Version, runtime.Version(),
+		runtime.NumCPU(), loadAverage())
 	rows := map[*cell][]*subject{}
 	for _, c := range castPeers {
 		if !o.only.MatchString(c.name) {
@@ -99,7 +100,8 @@ func (f *family) peers(o *options, out io.Writer) error {
 			rows[&cells[i]] = append(rows[&cells[i]], p.subject(&cells[i]))
 		}
 	}
-	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST, %d workflows; CPU is of all processes but the callers\n", o.rounds, o.duration, peerWorkflows)
+	fmt.Fprintf(out, "%d rounds of %s for each, in turn; 1 KiB POST, %d workflows; CPU is of all processes but the "+
+		"callers\n", o.rounds, o.duration, peerWorkflows)
 	for i := range cells {
 		c := &cells[i]
 		for n := -1; n < o.rounds; n++ {
@@ -131,7 +133,8 @@ func (f *family) turn(o *options, row []*subject, n int, out io.Writer) []*subje
 }
 
 func (p *peer) subject(c *cell) *subject {
-	s := &subject{name: p.name, child: p.child, beside: p.beside, kind: c.kind, connections: c.callers, path: cmp.Or(p.path, defaultPath), workflows: peerWorkflows}
+	s := &subject{name: p.name, child: p.child, beside: p.beside, kind: c.kind, connections: c.callers,
+		path: cmp.Or(p.path, defaultPath), workflows: peerWorkflows}
 	if c.kind == kindHot && p.hotPath != "" {
 		s.path = p.hotPath
 	}
@@ -139,7 +142,8 @@ func (p *peer) subject(c *cell) *subject {
 		s.prepare = func(run string) (func() error, error) {
 			first := &sender{o: loadOptions{target: p.child.addr, kind: kindCopies, path: s.path, run: run}}
 			defer first.hangUp()
-			return func() error { return nil }, first.exchange(first.request(0), &first.response) // what the copies get says how it went
+			// what the copies get says how it went
+			return func() error { return nil }, first.exchange(first.request(0), &first.response)
 		}
 	}
 	return s
@@ -152,12 +156,14 @@ func reportPeers(out io.Writer, c *cell, row []*subject) {
 	if c.kind == kindHot {
 		last, rule = " a caller's fewest, most |", " --- |"
 	}
-	fmt.Fprintf(out, "| | events/s | p50 ms | p99 ms | CPU µs an event |%s\n| --- | --- | --- | --- | --- |%s\n", last, rule)
+	fmt.Fprintf(out, "| | events/s | p50 ms | p99 ms | CPU µs an event |%s\n| --- | --- | --- | --- | --- |%s\n", last,
+		rule)
 	for _, s := range row {
 		if c.kind == kindHot {
 			last = fmt.Sprintf(" %.0f, %.0f |", s.span(fewestOf).median, s.span(mostOf).median)
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %.1f | %s |%s\n", s.name, s.span(rateOf).text(0), s.span(p50Of).text(1), s.span(p99Of).median, s.span(cpuOf).text(0), last)
+		fmt.Fprintf(out, "| %s | %s | %s | %.1f | %s |%s\n", s.name, s.span(rateOf).text(0), s.span(p50Of).text(1),
+			s.span(p99Of).median, s.span(cpuOf).text(0), last)
 	}
 }
 
@@ -170,7 +176,9 @@ var castPeers = []struct {
 	{peerEmbedded, false, func(f *family, o *options, up *child) (*peer, string, error) {
 		return castPeerHooklock(f, o, up, false)
 	}},
-	{peerExternal, false, func(f *family, o *options, up *child) (*peer, string, error) { return castPeerHooklock(f, o, up, true) }},
+	{peerExternal, false, func(f *family, o *options, up *child) (*peer, string, error) {
+		return castPeerHooklock(f, o, up, true)
+	}},
 	{peerOnce, true, func(f *family, o *options, _ *child) (*peer, string, error) { return castPostgres(f, o, 1) }},
 	{peerTwice, true, func(f *family, o *options, _ *child) (*peer, string, error) { return castPostgres(f, o, 2) }},
 	{peerRedis, true, castRedis},
@@ -215,7 +223,8 @@ func (f *family) service(o *options, as, store string, more ...string) (*child, 
 	return f.startAnnounced(as, exec.Command(o.peers, append([]string{"-as", as, "-store", store}, more...)...))
 }
 
-// castPostgres is a server at its own defaults, in the newest release that is on PATH or where Debian has it.
+// castPostgres is a server at its own defaults, in the newest release that is on PATH or where
+// Debian has it.
 func castPostgres(f *family, o *options, commits int) (*peer, string, error) {
 	programs := func(name string) (string, error) {
 		if path, err := exec.LookPath(name); err == nil {
@@ -247,7 +256,8 @@ func castPostgres(f *family, o *options, commits int) (*peer, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	initialize := exec.Command(initdb, "--pgdata", dir, "--auth", "trust", "--username", "bench", "--locale", "C", "--encoding", "UTF8")
+	initialize := exec.Command(initdb, "--pgdata", dir, "--auth", "trust", "--username", "bench", "--locale", "C",
+		"--encoding", "UTF8")
 	initialize.SysProcAttr, initialize.Dir = &syscall.SysProcAttr{Credential: owner}, "/"
 	if said, err := initialize.CombinedOutput(); err != nil {
 		return nil, "", fmt.Errorf("initdb: %w: %.500s", err, said)
@@ -270,7 +280,8 @@ func castPostgres(f *family, o *options, commits int) (*peer, string, error) {
 	if err := f.await(c, ready); err != nil {
 		return nil, "", err
 	}
-	service, err := f.service(o, "postgres", "postgres://bench@"+addrs[0]+"/postgres", "-commits", strconv.Itoa(commits))
+	service, err := f.service(o, "postgres", "postgres://bench@"+addrs[0]+"/postgres", "-commits",
+		strconv.Itoa(commits))
 	return &peer{child: service, beside: []*child{c}}, says(postgres, "--version"), err
 }
 
@@ -315,7 +326,8 @@ func castRedis(f *family, o *options, _ *child) (*peer, string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, "", err
 	}
-	c, err := f.start("redis", exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always"))
+	c, err := f.start("redis", exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -335,7 +347,8 @@ func castMutex(f *family, o *options, _ *child) (*peer, string, error) {
 	return &peer{child: service, beside: []*child{etcd}}, "client and server of etcd " + version.Version, err
 }
 
-// castRestate is a server at its own defaults, but for its addresses and its telemetry. It syncs its disk.
+// castRestate is a server at its own defaults, but for its addresses and its telemetry. It syncs
+// its disk.
 func castRestate(f *family, o *options, _ *child) (*peer, string, error) {
 	program, err := f.restate()
 	if err != nil {
@@ -387,7 +400,8 @@ func (f *family) restate() (string, error) {
 		return "", errors.New("neither restate-server nor npm, which would bring it, is installed")
 	}
 	dir := filepath.Join(f.dir, "npm")
-	install := exec.CommandContext(f.ctx, npm, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", restatePackage)
+	install := exec.CommandContext(f.ctx, npm, "install", "--prefix", dir, "--ignore-scripts", "--no-audit",
+		"--no-fund", restatePackage)
 	if said, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm install %s: %w: %.500s", restatePackage, err, said)
 	}

@@ -29,8 +29,8 @@ type process struct {
 	usage              // with what its children used that have ended
 }
 
-// groupUsage sums up the processes of a group and all that come from it: nginx works in children, and PostgreSQL in children with groups of
-// their own.
+// groupUsage sums up the processes of a group and all that come from it: nginx works in children,
+// and PostgreSQL in children with groups of their own.
 func groupUsage(group int) (usage, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -83,7 +83,8 @@ func descends(p process, group int, all map[int]process) bool {
 
 // parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)).
 func parseStat(text string) (process, error) {
-	name, end := strings.IndexByte(text, ' '), strings.LastIndexByte(text, ')') // the name of a program may hold anything, also parentheses
+	// the name of a program may hold anything, also parentheses
+	name, end := strings.IndexByte(text, ' '), strings.LastIndexByte(text, ')')
 	if end < 0 {
 		return process{}, errors.New("no program name")
 	}
@@ -93,7 +94,8 @@ func parseStat(text string) (process, error) {
 		return process{}, fmt.Errorf("%d fields only", len(fields))
 	}
 	var n [8]int64
-	for i, at := range []int{pid, ppid, pgrp, rss, utime, utime + 1, utime + 2, utime + 3} { // stime, and the same of children that have ended
+	// stime, and the same of children that have ended
+	for i, at := range []int{pid, ppid, pgrp, rss, utime, utime + 1, utime + 2, utime + 3} {
 		var err error
 		if n[i], err = strconv.ParseInt(fields[at], 10, 64); err != nil {
 			return process{}, err

@@ -24,7 +24,8 @@ type hooklockRun struct {
 	etcd              string   // host:port; "": an embedded one
 }
 
-// start runs the program with few lines of configuration, and what keeps it out of the way of others.
+// start runs the program with few lines of configuration, and what keeps it out of the way of
+// others.
 func (r hooklockRun) start(f *family) (*child, error) {
 	addrs, err := freePorts(2)
 	if err != nil {
@@ -47,7 +48,8 @@ data_dir: %q
 	if r.etcd != "" {
 		endpoints = fmt.Sprintf("endpoints: [%q], ", "http://"+r.etcd)
 	}
-	config += "etcd: {" + endpoints + "request_timeout: 10s}\n" // one refusal of thousands, for a disk that was slow once, would end the run
+	// one refusal of thousands, for a disk that was slow once, would end the run
+	config += "etcd: {" + endpoints + "request_timeout: 10s}\n"
 	file := filepath.Join(f.dir, r.name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err

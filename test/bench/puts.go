@@ -11,8 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// puts are the least that etcd can do for an event that is written down before it runs and after it: two puts of as many bytes as a lock and
-// a record have, one after the other.
+// puts are the least that etcd can do for an event that is written down before it runs and after
+// it: two puts of as many bytes as a lock and a record have, one after the other.
 type puts struct {
 	client *clientv3.Client
 	value  string

@@ -21,9 +21,10 @@ const (
 	budgetSeen    = 1.1       // CPU per request, passing through, with everything measured
 	budgetAlone   = 1.15      // p50 of a new event of one caller, to that of two puts on the same etcd
 	budgetAlone99 = 1.5       // the same of p99
-	budgetPark    = 1.03      // CPU and latency of a route that parks, whose upstream answers in time, to one that does not
-	budgetDrain   = 1.1       // p50 of other deliveries while an outage's events run, to that afterwards
-	budgetDecided = 0.8       // requests per second, decided in the process, of those that pass through
+	// CPU and latency of a route that parks, whose upstream answers in time, to one that does not
+	budgetPark    = 1.03
+	budgetDrain   = 1.1 // p50 of other deliveries while an outage's events run, to that afterwards
+	budgetDecided = 0.8 // requests per second, decided in the process, of those that pass through
 )
 
 // span is a median with the smallest and the largest.
@@ -85,7 +86,8 @@ func report(out io.Writer, subjects []*subject) error {
 			if !s.direct {
 				cpu, rss = s.span(cpuOf).text(1), fmt.Sprintf("%.0f", s.span(rssOf).high)
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", s.name, s.span(rateOf).text(0), s.span(p50Of).text(2), fmt.Sprintf("%.1f", s.span(p99Of).median), cpu, rss)
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", s.name, s.span(rateOf).text(0), s.span(p50Of).text(2),
+				fmt.Sprintf("%.1f", s.span(p99Of).median), cpu, rss)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -132,35 +134,46 @@ func ratios(subjects []*subject) []string {
 			other  string
 			budget float64
 		}{{subjectNginx, budgetNginx}, {subjectNetHTTP, budgetNetHTTP}, {subjectFasthttp, budgetPlain}} {
-			say(subjectHooklock, kind, c.other, kind, cpuOf, kind+": %s × the CPU of "+c.other+" (to reach: at most %.2f)", c.budget)
+			say(subjectHooklock, kind, c.other, kind, cpuOf, kind+": %s × the CPU of "+c.other+
+				" (to reach: at most %.2f)", c.budget)
 		}
 	}
 	for _, kind := range []string{kindReplayed, kindLocked} {
-		say(subjectHooklock, kind, subjectHooklock, kindPlain, rateOf, kind+": %s × the rate of passing through (to reach: at least %.2f)", budgetDecided)
+		say(subjectHooklock, kind, subjectHooklock, kindPlain, rateOf,
+			kind+": %s × the rate of passing through (to reach: at least %.2f)", budgetDecided)
 	}
 	for _, kind := range []string{kindPlain, kindReplayed} {
-		say(subjectAll, kind, subjectBare, kind, cpuOf, kind+": metrics, traces that are not sampled and OTLP to a dead collector take %s × the CPU of measuring nothing (passing through, to reach: at most %.2f)", budgetSeen)
+		say(subjectAll, kind, subjectBare, kind, cpuOf, kind+": metrics, traces that are not sampled and OTLP to a "+
+			"dead collector take %s × the CPU of measuring nothing (passing through, to reach: at most %.2f)",
+			budgetSeen)
 	}
 	for _, c := range []struct {
 		kind   string
 		budget float64
 	}{{kindExecuted, budgetNew}, {kindReplayed, budgetReplay}} {
-		say(subjectDefaults, c.kind, subjectBare, c.kind, cpuOf, c.kind+": telemetry at its defaults, log lines with it, takes %s × the CPU of measuring nothing (to reach: at most %.2f)", c.budget)
+		say(subjectDefaults, c.kind, subjectBare, c.kind, cpuOf, c.kind+": telemetry at its defaults, log lines "+
+			"with it, takes %s × the CPU of measuring nothing (to reach: at most %.2f)", c.budget)
 	}
-	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p50Of, "one caller: %s × the p50 of two puts on the same etcd (to reach: at most %.2f)", budgetAlone)
-	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p99Of, "    %s × their p99 (to reach: at most %.2f)", budgetAlone99)
+	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p50Of,
+		"one caller: %s × the p50 of two puts on the same etcd (to reach: at most %.2f)", budgetAlone)
+	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p99Of, "    %s × their p99 (to reach: at most %.2f)",
+		budgetAlone99)
 	for _, s := range subjects {
 		if s.kind == kindExecuted && s.name != subjectBare {
-			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+": %s × the CPU of before (to reach: at most %.2f)", budgetBefore)
+			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+
+				": %s × the CPU of before (to reach: at most %.2f)", budgetBefore)
 			say(s.name, s.kind, before+s.name, s.kind, rateOf, "    at %s × its rate (to reach: more than %.2f)", 1)
 		}
 	}
 	if h, s := find(subjectHooklock, kindPlain), find(subjectHooklock, kindExecuted); h != nil && s != nil {
-		lines = append(lines, fmt.Sprintf("executed: %.0f µs of CPU more than passing through, with the embedded etcd in it", math.Max(0, s.span(cpuOf).median-h.span(cpuOf).median)))
+		lines = append(lines, fmt.Sprintf("executed: %.0f µs of CPU more than passing through, with the embedded "+
+			"etcd in it", math.Max(0, s.span(cpuOf).median-h.span(cpuOf).median)))
 	}
-	executed, inTime, parked := find(subjectHooklock, kindExecuted), find(subjectHooklock, kindInTime), find(subjectHooklock, kindParked)
+	executed, inTime, parked := find(subjectHooklock, kindExecuted), find(subjectHooklock, kindInTime),
+		find(subjectHooklock, kindParked)
 	if executed != nil && inTime != nil && parked != nil {
-		lines = append(lines, fmt.Sprintf("a route with park whose upstream answers in time: %s × the CPU and %s × the p50 of one without (to reach: at most %.2f)",
+		lines = append(lines, fmt.Sprintf("a route with park whose upstream answers in time: %s × the CPU and %s × "+
+			"the p50 of one without (to reach: at most %.2f)",
 			ratio(inTime, executed, cpuOf).text(2), ratio(inTime, executed, p50Of).text(2), budgetPark),
 			fmt.Sprintf("parked at once: %s × the rate of claim and settle, %s × the CPU with their tries",
 				ratio(parked, executed, rateOf).text(2), ratio(parked, executed, cpuOf).text(2)))

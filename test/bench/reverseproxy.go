@@ -14,7 +14,8 @@ import (
 
 const roleReverseProxy = "reverseproxy"
 
-// serveReverseProxy is what one would write with the standard library, with a pool that is large enough for all connections.
+// serveReverseProxy is what one would write with the standard library, with a pool that is large
+// enough for all connections.
 func serveReverseProxy(ctx context.Context, target string, out io.Writer) error {
 	transport := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true}
 	to := &url.URL{Scheme: "http", Host: target}

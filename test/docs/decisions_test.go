@@ -9,14 +9,16 @@ import (
 	"hooklock/idem"
 )
 
-// TestTheTableOfDecisionsIsTheOneOfTheCode compares each row of docs/answers.md with that of idem: decision, status, code and effect.
+// TestTheTableOfDecisionsIsTheOneOfTheCode compares each row of docs/answers.md with that of idem:
+// decision, status, code and effect.
 func TestTheTableOfDecisionsIsTheOneOfTheCode(t *testing.T) {
 	_, text, found := strings.Cut(pages(t)["docs/answers.md"], "| Decision | When | Status, `code` | `executed` |")
 	if !found {
 		t.Fatal("the table is not there")
 	}
 	text, _, _ = strings.Cut(text, "\n\n")
-	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| ([^|]*) \\| ([^|]*)\\|$").FindAllStringSubmatch(text, -1)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| ([^|]*) \\| ([^|]*)\\|$").FindAllStringSubmatch(text,
+		-1)
 	for _, row := range idem.Decisions() {
 		if len(rows) == 0 || rows[0][1] != string(row.Decision) {
 			t.Fatalf("the next row is to be that of %s: %q", row.Decision, rows)

@@ -50,8 +50,10 @@ func markdown(t *testing.T, below string) map[string]string {
 	return found
 }
 
-// saidThere are the warnings of examples about which their pages speak, or that are about the machine.
-var saidThere = regexp.MustCompile(`no such file|no environment variable|^docs/slots.*lock.limit: is 3|^docs/api.*routes: there are none`)
+// saidThere are the warnings of examples about which their pages speak, or that are about the
+// machine.
+var saidThere = regexp.MustCompile(
+	`no such file|no environment variable|^docs/slots.*lock.limit: is 3|^docs/api.*routes: there are none`)
 
 func TestConfigurationsInTheDocumentationLoad(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")

@@ -13,7 +13,8 @@ func TestThePageOfLicencesNamesWhatIsLinkedIn(t *testing.T) {
 	page := pages(t)["docs/licences.md"]
 	linked := map[string]bool{}
 	for _, system := range []string{"linux", "darwin"} {
-		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/hooklock")
+		cmd := exec.Command("go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/hooklock")
 		cmd.Dir = filepath.FromSlash(root)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
 		out, err := cmd.Output()

@@ -21,8 +21,8 @@ type logLine struct {
 	fields []string
 }
 
-// logLines finds the log lines of the program: calls of a logger with the event as a literal. Those of proxy/telemetry/log.go are put
-// together from a report, and are tested there.
+// logLines finds the log lines of the program: calls of a logger with the event as a literal. Those
+// of proxy/telemetry/log.go are put together from a report, and are tested there.
 func logLines(t *testing.T) (lines []logLine) {
 	t.Helper()
 	for _, room := range []string{"cmd", "proxy", "etcdlock", "idem", "admin", "config"} {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestEachPictureIsDrawnFromTheTextBesideIt needs no graphviz: a picture carries the hash of its text.
+// TestEachPictureIsDrawnFromTheTextBesideIt needs no graphviz: a picture carries the hash of its
+// text.
 func TestEachPictureIsDrawnFromTheTextBesideIt(t *testing.T) {
 	sources, err := filepath.Glob("../../docs/pictures/*.dot")
 	if err != nil || len(sources) == 0 {
@@ -26,7 +27,8 @@ func TestEachPictureIsDrawnFromTheTextBesideIt(t *testing.T) {
 			continue
 		}
 		hash := sha256.Sum256(text)
-		if mark := filepath.Base(source) + " " + hex.EncodeToString(hash[:])[:16]; !strings.Contains(string(picture), mark) {
+		if mark := filepath.Base(source) + " " + hex.EncodeToString(hash[:])[:16]; !strings.Contains(string(picture),
+			mark) {
 			t.Errorf("%s was changed and not drawn again: run make pictures", source)
 		}
 		if !strings.Contains(string(picture), "prefers-color-scheme:dark") {

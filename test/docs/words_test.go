@@ -23,7 +23,9 @@ func TestTheDocumentsAreShort(t *testing.T) {
 			words += n
 		}
 		if regexp.MustCompile(`^docs/adr/\d`).MatchString(path) && n > mostOfADecision {
-			t.Errorf("%s has %d words, a decision record at most %d: what was measured belongs on docs/adr/measurements.md", path, n, mostOfADecision)
+			t.Errorf(
+				"%s has %d words, a decision record at most %d: what was measured belongs on docs/adr/measurements.md",
+				path, n, mostOfADecision)
 		}
 	}
 	if words > mostWords {
@@ -31,7 +33,8 @@ func TestTheDocumentsAreShort(t *testing.T) {
 	}
 }
 
-// notUsed are words that only this project would understand, each with the word to use. What stands in code is a name, and is not looked at.
+// notUsed are words that only this project would understand, each with the word to use. What stands
+// in code is a name, and is not looked at.
 var notUsed = []struct{ word, use string }{
 	{`bury|buries|burials?`, "reap, the end of a dead owner's execution"},
 	{`ripe|ripens?|ripened`, "ready"},

@@ -10,23 +10,26 @@ import (
 	"hooklock/test/testkit"
 )
 
-// TestIdleConnectionsKeepNoProbeOut: on the listeners of probes, of the page and of the API, whatever has no request that is
-// being answered makes room.
+// TestIdleConnectionsKeepNoProbeOut: on the listeners of probes, of the page and of the API,
+// whatever has no request that is being answered makes room.
 func TestIdleConnectionsKeepNoProbeOut(t *testing.T) {
 	t.Parallel()
 	health := testkit.FreePort(t)
 	dir := t.TempDir()
-	h := testkit.Serve(t, withFiles(t, 256), embedded(dir, fmt.Sprintf("health: {listen: %q}", health))) // 8 connections each
+	// 8 connections each
+	h := testkit.Serve(t, withFiles(t, 256), embedded(dir, fmt.Sprintf("health: {listen: %q}", health)))
 	token, err := os.ReadFile(filepath.Join(dir, "admin.token"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, addr := range map[string]string{"health.listen": health, "admin.listen": h.Admin} {
 		for how, begin := range map[string]string{
-			"silent": "", "with half a request": "GET /livez HTTP/1.1\r\nHo", "after a request": "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
-			"with half a body":             "POST /v1/pauses HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
-			"with half a body of a probe":  "GET /livez HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
-			"with half a body and a token": "POST /v1/pauses HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + strings.TrimSpace(string(token)) + "\r\nContent-Length: 9\r\n\r\n{",
+			"silent": "", "with half a request": "GET /livez HTTP/1.1\r\nHo",
+			"after a request":             "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			"with half a body":            "POST /v1/pauses HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+			"with half a body of a probe": "GET /livez HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
+			"with half a body and a token": "POST /v1/pauses HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+				strings.TrimSpace(string(token)) + "\r\nContent-Length: 9\r\n\r\n{",
 		} {
 			for range 20 {
 				c := testkit.Dial(t, addr)

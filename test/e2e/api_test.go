@@ -89,7 +89,8 @@ func TestWithoutTokensOneIsGeneratedForThisMachineAndKept(t *testing.T) {
 	if line.Text("who") != "admin" || line.Text("what") != "lock.acquire" || line.Text("workflow") != "w" {
 		t.Errorf("%v", line)
 	}
-	again := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", h.Config}, Dir: filepath.Dir(h.Config)})
+	again := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", h.Config},
+		Dir: filepath.Dir(h.Config)})
 	defer leave(t, again)
 	second := &testkit.Hooklock{Process: again, Config: h.Config}
 	second.AwaitReady(t)
@@ -149,7 +150,8 @@ func TestTokensScopesAndPatternsAreReloaded(t *testing.T) {
 			t.Errorf("%.10s: %d, want %d", token, status, want)
 		}
 	}
-	write(t, h.Config, tokens(fmt.Sprintf(`{name: billing, token_file: %q, scopes: [read], workflows: ["plain/*"]}`, billingFile)))
+	write(t, h.Config, tokens(fmt.Sprintf(`{name: billing, token_file: %q, scopes: [read], workflows: ["plain/*"]}`,
+		billingFile)))
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
 	for token, want := range map[string]int{ops: 401, billing: 200} {
 		if status, _ := asked(t, h, "GET", "/v1/locks", token, ""); status != want {
@@ -167,7 +169,8 @@ func TestTokensScopesAndPatternsAreReloaded(t *testing.T) {
 	}
 }
 
-// A token that the file has no more ends with the file, also where the rest of it needs a restart. What reads the file again is left to the generated one.
+// A token that the file has no more ends with the file, also where the rest of it needs a restart.
+// What reads the file again is left to the generated one.
 func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 	t.Parallel()
 	opsFile := filepath.Join(t.TempDir(), "ops")
@@ -175,7 +178,8 @@ func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 	write(t, opsFile, ops+"\n")
 	write(t, otherFile, strings.Repeat("others", 8)+"\n")
 	none := shared.config("ends", "")
-	set := apiConfig("ends", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q, scopes: [read, write]}]}`, opsFile))
+	set := apiConfig("ends",
+		fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q, scopes: [read, write]}]}`, opsFile))
 	restart := func(config string) string {
 		return strings.Replace(config, "listen: 127.0.0.1:0", "listen: 127.0.0.1:1", 1)
 	}
@@ -186,14 +190,17 @@ func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 		if status, a := asked(t, h, "POST", "/v1/config/reload", token, ""); status != reload {
 			t.Errorf("%s: a reload is %d, want %d: %v", when, status, reload, a)
 		}
-		if status, a := asked(t, h, "DELETE", "/v1/locks/nothing?reason=r&execution=exec_"+strings.Repeat("a", 32), token, ""); status != change {
+		if status, a := asked(t, h, "DELETE", "/v1/locks/nothing?reason=r&execution=exec_"+strings.Repeat("a", 32),
+			token, ""); status != change {
 			t.Errorf("%s: a change is %d, want %d: %v", when, status, change, a)
 		}
 	}
 	may("without tokens", generated, 200, 404)
 	write(t, h.Config, restart(set))
 	may("with one in a file that needs a restart", generated, 422, 403)
-	if line := h.Stderr.AwaitRecord(t, "config.refused", func(r testkit.Record) bool { return strings.Contains(r.Text("problem"), "admin.tokens") }); !strings.Contains(line.Text("problem"), "is accepted no more") {
+	if line := h.Stderr.AwaitRecord(t, "config.refused", func(r testkit.Record) bool {
+		return strings.Contains(r.Text("problem"), "admin.tokens")
+	}); !strings.Contains(line.Text("problem"), "is accepted no more") {
 		t.Errorf("%v", line)
 	}
 	may("and that one", ops, 401, 401)
@@ -202,10 +209,14 @@ func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 
 	write(t, h.Config, set)
 	// Asked without a token: each wrong one counts, and few are answered.
-	testkit.Until(t, "the tokens are in force", func() bool { status, _ := asked(t, h, "GET", "/v1/locks", "", ""); return status == 401 })
+	testkit.Until(t, "the tokens are in force", func() bool {
+		status, _ := asked(t, h, "GET", "/v1/locks", "", "")
+		return status == 401
+	})
 	may("with one", generated, 401, 401)
 	may("with one", ops, 200, 404)
-	write(t, h.Config, restart(apiConfig("ends", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: other, token_file: %q, scopes: [read]}]}`, otherFile))))
+	write(t, h.Config, restart(apiConfig("ends",
+		fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: other, token_file: %q, scopes: [read]}]}`, otherFile))))
 	may("with another one in a file that needs a restart", ops, 422, 403)
 
 	// A generated token is a file's, too.
@@ -213,7 +224,10 @@ func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, h.Config, none)
-	testkit.Until(t, "there are no tokens", func() bool { status, _ := asked(t, h, "GET", "/v1/locks", "", ""); return status == 200 })
+	testkit.Until(t, "there are no tokens", func() bool {
+		status, _ := asked(t, h, "GET", "/v1/locks", "", "")
+		return status == 200
+	})
 	may("the one that was removed", generated, 401, 401)
 	may("the one in its place", localToken(t, h), 200, 404)
 }
@@ -222,14 +236,17 @@ func TestTheHealthListenerHasNoAPI(t *testing.T) {
 	t.Parallel()
 	address := testkit.FreePort(t)
 	own(t, shared.config("health", fmt.Sprintf("health: {listen: %q}", address)))
-	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200, "/v1/locks": 404, "/openapi.json": 404, "/v1/executions": 404} {
-		if a := testkit.Exchange(t, address, "GET "+path+" HTTP/1.1\r\nHost: kubelet.example\r\n\r\n"); a.Status != want {
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200, "/v1/locks": 404,
+		"/openapi.json": 404, "/v1/executions": 404} {
+		if a := testkit.Exchange(t, address,
+			"GET "+path+" HTTP/1.1\r\nHost: kubelet.example\r\n\r\n"); a.Status != want {
 			t.Errorf("%s: %d, want %d", path, a.Status, want)
 		}
 	}
 }
 
-// adminCertificates are the settings of admin.tls, and a client that has the certificate which they ask for.
+// adminCertificates are the settings of admin.tls, and a client that has the certificate which they
+// ask for.
 func adminCertificates(t *testing.T) (settings string, client *tls.Config) {
 	t.Helper()
 	server, client := wiretest.Certify(t)
@@ -256,11 +273,13 @@ func TestTheAdminListenerMayAskForCertificates(t *testing.T) {
 	for name, c := range map[string]struct {
 		tls  *tls.Config
 		want bool
-	}{"with a certificate": {client, true}, "without one": {&tls.Config{RootCAs: client.RootCAs, ServerName: client.ServerName}, false}} {
+	}{"with a certificate": {client,
+		true}, "without one": {&tls.Config{RootCAs: client.RootCAs, ServerName: client.ServerName}, false}} {
 		t.Run(name, func(t *testing.T) {
 			transport := &http.Transport{TLSClientConfig: c.tls}
 			defer transport.CloseIdleConnections()
-			a, err := (&http.Client{Transport: transport, Timeout: testkit.Patience}).Get("https://" + h.Admin + "/v1/locks")
+			a, err := (&http.Client{Transport: transport, Timeout: testkit.Patience}).Get("https://" + h.Admin +
+				"/v1/locks")
 			if (err == nil) != c.want {
 				t.Fatalf("%v", err)
 			}
@@ -284,7 +303,8 @@ func TestWhileHooklockDrainsItsUpstreamMayStillAsk(t *testing.T) {
 	h.Signal(t, syscall.SIGTERM)
 	h.Stderr.AwaitRecord(t, "stopping", nil)
 	id, token := r.Header.Get("Hooklock-Execution"), r.Header.Get("Hooklock-Fencing-Token")
-	status, a := asked(t, h, "POST", "/v1/executions/"+id+"/guard", r.Header.Get("Hooklock-Callback-Key"), `{"token":`+token+`,"step":"last"}`)
+	status, a := asked(t, h, "POST", "/v1/executions/"+id+"/guard", r.Header.Get("Hooklock-Callback-Key"),
+		`{"token":`+token+`,"step":"last"}`)
 	if status != 200 || a["proceed"] != true {
 		t.Errorf("%d %v", status, a)
 	}

@@ -23,7 +23,8 @@ type docRun struct {
 	running chan *testkit.Answer // the answer of the delivery that runs
 }
 
-// TestTheCommandsOfTheAPIPageRun runs each block of the page, with executions as the page speaks of them.
+// TestTheCommandsOfTheAPIPageRun runs each block of the page, with executions as the page speaks of
+// them.
 func TestTheCommandsOfTheAPIPageRun(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"curl", "sh", "sed"} {
@@ -54,7 +55,8 @@ routes:
 	for _, block := range blocks {
 		environment["EXECUTION"] = d.run()
 		output := d.sh(block[1], environment)
-		if strings.Contains(output, "urn:hooklock:problem") || strings.Contains(block[1], "nightly") && !strings.Contains(output, "the work of the night") {
+		if strings.Contains(output, "urn:hooklock:problem") ||
+			strings.Contains(block[1], "nightly") && !strings.Contains(output, "the work of the night") {
 			t.Errorf("%s%s", block[1], output)
 		}
 		if strings.Contains(block[1], "nightly") {
@@ -62,7 +64,8 @@ routes:
 		}
 		d.end()
 	}
-	if a := testkit.Post(t, d.Addr, "/apidoc/held", "{}", key("held")); a.Decision() != "replayed" || string(a.Body) != `{"shipped":true}` {
+	if a := testkit.Post(t, d.Addr, "/apidoc/held", "{}", key("held")); a.Decision() != "replayed" ||
+		string(a.Body) != `{"shipped":true}` {
 		t.Errorf("a duplicate of the event that the page completes: %v", a)
 	}
 }
@@ -74,12 +77,16 @@ func (d *docRun) environment(kept *held) map[string]string {
 	passed(d.t, testkit.Post(d.t, d.Addr, "/apidoc/held", "{}", key("held")), 202, "later", "executed")
 	delivery := kept.await(d.t)
 	parked, letter := d.blocked("acme"), d.blocked("globex")
-	asked(d.t, d.Hooklock, "POST", "/v1/executions/"+letter+"/skip", localToken(d.t, d.Hooklock), `{"reason":"the page needs a dead letter"}`)
-	testkit.Until(d.t, "the dead letter", func() bool { return execution(d.t, d.Hooklock, letter)["requestKept"] == true })
+	asked(d.t, d.Hooklock, "POST", "/v1/executions/"+letter+"/skip", localToken(d.t, d.Hooklock),
+		`{"reason":"the page needs a dead letter"}`)
+	testkit.Until(d.t, "the dead letter", func() bool {
+		return execution(d.t, d.Hooklock, letter)["requestKept"] == true
+	})
 	return map[string]string{
 		"PARKED": parked, "LETTER": letter,
 		"AUTH": "Authorization: Bearer " + localToken(d.t, d.Hooklock), "ENDED": ended.Execution(),
-		"HELD": delivery.Header.Get("Hooklock-Execution"), "TOKEN": delivery.Header.Get("Hooklock-Fencing-Token"), "KEY": delivery.Header.Get("Hooklock-Callback-Key"),
+		"HELD": delivery.Header.Get("Hooklock-Execution"), "TOKEN": delivery.Header.Get("Hooklock-Fencing-Token"),
+		"KEY": delivery.Header.Get("Hooklock-Callback-Key"),
 	}
 }
 
@@ -117,13 +124,15 @@ func (d *docRun) end() {
 	}
 }
 
-// interrupted runs the script for cron once more, which is told to end in the middle of its work, and asks for its lock.
+// interrupted runs the script for cron once more, which is told to end in the middle of its work,
+// and asks for its lock.
 func (d *docRun) interrupted(block string, environment map[string]string) {
 	d.t.Helper()
 	const work = `echo "the work of the night"`
 	script := strings.Replace(block, work, work+"\nkill -TERM $$\nsleep 1", 1)
 	output := d.sh(strings.Replace(script, "sh nightly.sh", "sh nightly.sh || true", 1), environment)
-	if status, _ := asked(d.t, d.Hooklock, "GET", "/v1/locks/backup%2Fnightly", "", ""); !strings.Contains(output, "the work of the night") || status != 404 {
+	if status, _ := asked(d.t, d.Hooklock, "GET", "/v1/locks/backup%2Fnightly", "", ""); !strings.Contains(output,
+		"the work of the night") || status != 404 {
 		d.t.Errorf("the lock of a script that was told to end: status %d, want 404\n%s", status, output)
 	}
 }

@@ -84,15 +84,22 @@ func TestTheServiceSaysWhatBecameOfAnEventOfUnknownOutcome(t *testing.T) {
 	first := deliver("after")
 	broke.check(t, first)
 	var last *testkit.Answer
-	testkit.Until(t, "the event that was executed is settled", func() bool { last = deliver("after"); return last.Status == 203 })
+	testkit.Until(t, "the event that was executed is settled", func() bool {
+		last = deliver("after")
+		return last.Status == 203
+	})
 	passed(t, last, 203, "", "replayed")
 	broke.check(t, deliver("before"))
-	testkit.Until(t, "the event that was not executed runs again", func() bool { last = deliver("before"); return last.Decision() == "executed" })
+	testkit.Until(t, "the event that was not executed runs again", func() bool {
+		last = deliver("before")
+		return last.Decision() == "executed"
+	})
 	passed(t, last, 200, "done", "executed")
 	odd := deliver("odd")
 	broke.check(t, odd)
 	h.Stderr.AwaitRecord(t, "execution.asked", func(r testkit.Record) bool {
-		return r.Text("execution") == odd.Execution() && r.Text("outcome") == "unknown" && strings.Contains(r.Text("reason"), "the service answered 500")
+		return r.Text("execution") == odd.Execution() && r.Text("outcome") == "unknown" &&
+			strings.Contains(r.Text("reason"), "the service answered 500")
 	})
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, deliver("odd"))
 	broke.check(t, deliver("another")) // the lock is free
@@ -101,10 +108,13 @@ func TestTheServiceSaysWhatBecameOfAnEventOfUnknownOutcome(t *testing.T) {
 			t.Errorf("%s: %d effects, %d calls, %d questions; want %v", event, effects, calls, asked, want)
 		}
 	}
-	for event, want := range map[string]string{"after": "executed (200): a duplicate would be replayed", "never came": "not executed (404): it would run again"} {
-		c := exec.CommandContext(t.Context(), hooklockProgram, "explain", "--config", h.Config, "--path", "/hooks", "-H", "Idempotency-Key: "+event, "--ask")
+	for event, want := range map[string]string{"after": "executed (200): a duplicate would be replayed",
+		"never came": "not executed (404): it would run again"} {
+		c := exec.CommandContext(t.Context(), hooklockProgram, "explain", "--config", h.Config, "--path", "/hooks",
+			"-H", "Idempotency-Key: "+event, "--ask")
 		text, err := c.CombinedOutput()
-		if said := string(text); err != nil || !strings.Contains(said, want) || !strings.Contains(said, "409 outcome_unknown") {
+		if said := string(text); err != nil || !strings.Contains(said, want) ||
+			!strings.Contains(said, "409 outcome_unknown") {
 			t.Errorf("explain says\n%s", said)
 		}
 	}
@@ -152,7 +162,8 @@ func TestAnyReplicaAsksAboutWhatADeadOneHadCalled(t *testing.T) {
 		return ""
 	})
 	defer close(release)
-	config := strings.Replace(bare(hanging.URL, fmt.Sprintf(askingRoute, "")), "request_timeout: 10s", "request_timeout: 2s, session_ttl: 3s", 1)
+	config := strings.Replace(bare(hanging.URL, fmt.Sprintf(askingRoute, "")), "request_timeout: 10s",
+		"request_timeout: 2s, session_ttl: 3s", 1)
 	victim := testkit.Serve(t, hooklockProgram, config)
 	testkit.GoPost(t, victim.Addr, "/hooks", "{}", key("1"))
 	testkit.Receive(t, "the call", called)

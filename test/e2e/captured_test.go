@@ -8,7 +8,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// Whoever captured a signed delivery without an event ID can change what the signature leaves open. It stays the same event.
+// Whoever captured a signed delivery without an event ID can change what the signature leaves open.
+// It stays the same event.
 func TestACapturedDeliveryDoesNotRunAgainForWhatIsNotSigned(t *testing.T) {
 	t.Parallel()
 	const path, secret, body = "/captured", planted, `{"amount":100}`
@@ -27,7 +28,8 @@ routes:
 		return testkit.Exchange(t, h.Addr, strings.Replace(request, "hooks.example.com", host, 1))
 	}
 	passed(t, post("body.example.com", "POST", path, body), 200, "done", "executed")
-	for _, c := range [][3]string{{"body.example.com", "POST", path + "?x"}, {"body.example.com", "PUT", path}, {"BODY.example.com.:80", "POST", path + "?again=1"}} {
+	for _, c := range [][3]string{{"body.example.com", "POST", path + "?x"}, {"body.example.com", "PUT", path},
+		{"BODY.example.com.:80", "POST", path + "?again=1"}} {
 		if a := post(c[0], c[1], c[2], body); a.Decision() != "replayed" {
 			t.Errorf("%v: %v", c, a)
 		}

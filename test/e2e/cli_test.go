@@ -58,7 +58,8 @@ func demo(t *testing.T, args ...string) (*testkit.Process, []string) {
 
 func demoOf(t *testing.T, program string, args ...string) (*testkit.Process, []string) {
 	t.Helper()
-	p := testkit.Start(t, testkit.Command{Program: program, Args: append([]string{"demo", "--auto-ports"}, args...), Dir: t.TempDir(), Env: []string{"TMPDIR=" + t.TempDir()}})
+	p := testkit.Start(t, testkit.Command{Program: program, Args: append([]string{"demo", "--auto-ports"}, args...),
+		Dir: t.TempDir(), Env: []string{"TMPDIR=" + t.TempDir()}})
 	p.AwaitLine(t, p.Stdout, "Ctrl-C ends it.")
 	var lines []string
 	for _, line := range p.Stdout.Lines() {
@@ -86,9 +87,11 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 		{`"locks":[`},
 		{`"workflow":"backup"`, `"holder":"me"`, `"callbackKey":`},
 	} {
-		line := strings.Replace(lines[i], "down=10s", "down=4s", 1) // tries come at growing distances: a longer outage costs twice its time
+		// tries come at growing distances: a longer outage costs twice its time
+		line := strings.Replace(lines[i], "down=10s", "down=4s", 1)
 		// A second is enough for people to see that the lock is taken; a busy machine is asked.
-		line = strings.Replace(line, "sleep 1;", "n=0; until "+lines[6]+" -s | grep -q demo/acme || [ $n -ge 300 ]; do n=$((n+1)); sleep 0.1; done;", 1)
+		line = strings.Replace(line, "sleep 1;", "n=0; until "+lines[6]+
+			" -s | grep -q demo/acme || [ $n -ge 300 ]; do n=$((n+1)); sleep 0.1; done;", 1)
 		cmd := exec.Command("sh", "-c", line)
 		cmd.Env = append(os.Environ(), "NO_PROXY=*") // curl would ask a proxy of this machine
 		out, err := cmd.Output()
@@ -100,7 +103,8 @@ func TestTheCurlLinesOfTheDemoShowWhatTheySay(t *testing.T) {
 	}
 	receiver := regexp.MustCompile(`http://([0-9.:]+)/\?down`).FindStringSubmatch(lines[4])[1]
 	testkit.Until(t, "the parked event to run", func() bool {
-		return strings.Contains(string(testkit.Exchange(t, receiver, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body), "evt_4")
+		return strings.Contains(string(testkit.Exchange(t, receiver,
+			"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body), "evt_4")
 	})
 	for _, url := range regexp.MustCompile(`http://[^ ]+`).FindAllString(strings.Join(p.Stdout.Lines()[:3], " "), -1) {
 		addr, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(url, ","), "http://"), "/")
@@ -122,10 +126,12 @@ func TestThePageOfTheDemoIsNotEmpty(t *testing.T) {
 	p, _ := demo(t)
 	page := regexp.MustCompile(`The page for people: http://([^/]+)/`).FindStringSubmatch(p.Stdout.String())
 	for query, event := range map[string]string{
-		"status=SUCCESS": "evt_slow", "decision=replayed": "evt_twice", "status=REFUSED": "evt_refused", "parked=true&state=parked": "evt_parked", "parked=true&state=dead_letter": "evt_dead_letter",
+		"status=SUCCESS": "evt_slow", "decision=replayed": "evt_twice", "status=REFUSED": "evt_refused",
+		"parked=true&state=parked": "evt_parked", "parked=true&state=dead_letter": "evt_dead_letter",
 	} {
 		testkit.Until(t, query+" has "+event, func() bool {
-			answer := testkit.Exchange(t, page[1], "GET /v1/executions?"+query+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			answer := testkit.Exchange(t, page[1], "GET /v1/executions?"+query+
+				" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 			return strings.Contains(string(answer.Body), `"`+event+`"`)
 		})
 	}
@@ -156,7 +162,8 @@ func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
 			t.Fatal(text)
 		}
 		out, err := exec.Command("sh", "-c", "export HOOKLOCK_ADMIN="+lines).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), " evt_7 ") || !regexp.MustCompile("no locks|HOLDER").Match(out) {
+		if err != nil || !strings.Contains(string(out), " evt_7 ") ||
+			!regexp.MustCompile("no locks|HOLDER").Match(out) {
 			t.Errorf("%v\n%s\n%s", err, lines, out)
 		}
 	}
@@ -165,14 +172,16 @@ func TestTheDemoSaysHowPeopleSeeWhatRan(t *testing.T) {
 func TestTheEndOfTheDemoDoesNotWaitForItsSampleService(t *testing.T) {
 	t.Parallel()
 	p, _ := demo(t)
-	said := regexp.MustCompile(`reach it at http://([^/]+)/hooks/acme, the legacy receiver behind it is at http://([^/]+)/ `).FindStringSubmatch(p.Stdout.String())
+	said := regexp.MustCompile(
+		`reach it at http://([^/]+)/hooks/acme, the legacy receiver behind it is at http://([^/]+)/ `).FindStringSubmatch(p.Stdout.String())
 	answer := testkit.GoPost(t, said[1], "/hooks/acme?sleep=1m", `{"id":"evt_nap"}`)
 	testkit.Until(t, "the service sleeps", func() bool {
 		page := testkit.Exchange(t, said[2], "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		return strings.Contains(string(page.Body), "evt_nap")
 	})
 	p.Signal(t, syscall.SIGTERM)
-	if a := testkit.Receive(t, "the answer", answer); a == nil || a.Status != 200 || !strings.Contains(string(a.Body), "receipt") {
+	if a := testkit.Receive(t, "the answer", answer); a == nil || a.Status != 200 ||
+		!strings.Contains(string(a.Body), "receipt") {
 		t.Errorf("%+v", a)
 	}
 	if code := p.ExitCode(t); code != 0 {
@@ -192,7 +201,8 @@ func TestTheDemoLeavesNothingBehindUnlessItIsGivenAFolder(t *testing.T) {
 		t.Error(err)
 	}
 	temp := t.TempDir()
-	q := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"demo", "--auto-ports"}, Env: []string{"TMPDIR=" + temp}})
+	q := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"demo", "--auto-ports"},
+		Env: []string{"TMPDIR=" + temp}})
 	q.AwaitLine(t, q.Stdout, "Ctrl-C ends it.")
 	q.Signal(t, syscall.SIGTERM)
 	q.ExitCode(t)
@@ -210,14 +220,16 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	defer l.Close()
 	taken := l.Addr().String()
 	for setting, config := range map[string]string{
-		"listen":       strings.Replace(shared.config("taken", ""), "listen: 127.0.0.1:0", "listen: "+taken, 1),
-		"admin.listen": strings.Replace(shared.config("taken", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+taken+`"}`, 1),
+		"listen": strings.Replace(shared.config("taken", ""), "listen: 127.0.0.1:0", "listen: "+taken, 1),
+		"admin.listen": strings.Replace(shared.config("taken", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+taken+`"}`,
+			1),
 	} {
 		h := testkit.StartServe(t, hooklockProgram, config)
 		if code := h.ExitCode(t); code != 1 { // it may be free the next time, so a supervisor starts it again
 			t.Errorf("%s: exit code %d", setting, code)
 		}
-		if said := h.Stderr.String(); !strings.Contains(said, setting+": listen on "+taken) || !strings.Contains(said, "address already in use") {
+		if said := h.Stderr.String(); !strings.Contains(said, setting+": listen on "+taken) ||
+			!strings.Contains(said, "address already in use") {
 			t.Errorf("it said: %s", said)
 		}
 	}

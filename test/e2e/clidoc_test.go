@@ -23,7 +23,8 @@ const cliPage = "../../docs/cli.md"
 // The deliveries that the page tells of.
 func tellTheStory(t *testing.T) *testkit.Hooklock {
 	t.Helper()
-	slow, orders := newHeld(t), answers(testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("charged"))
+	slow, orders := newHeld(t), answers(testkit.Reply(500, "broken"), testkit.Reply(500, "broken"),
+		testkit.OK("charged"))
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
 		switch {
 		case strings.HasSuffix(r.Target, "/initech"):
@@ -52,8 +53,10 @@ routes:
 	testkit.GoPost(t, h.Addr, "/hooks/stripe/initech", "{}", key("evt_3"))
 	slow.await(t)
 	testkit.Until(t, "the duplicate is counted, and its arrival is written", func() bool {
-		a := testkit.Exchange(t, h.Admin, "GET /v1/executions/"+first+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		listed := testkit.Exchange(t, h.Admin, "GET /v1/executions?decision=replayed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		a := testkit.Exchange(t, h.Admin, "GET /v1/executions/"+first+
+			" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		listed := testkit.Exchange(t, h.Admin,
+			"GET /v1/executions?decision=replayed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		return strings.Contains(string(a.Body), `"duplicates":1`) && strings.Contains(string(listed.Body), first)
 	})
 	return h
@@ -75,8 +78,11 @@ func goOnParking(t *testing.T, h *testkit.Hooklock) {
 // What differs from run to run.
 var changing = []struct{ pattern, name string }{
 	{`\b[0-9a-f]{32}\b`, "TRACE"},
-	{`\S+/\d+ has been told`, "REPLICA has been told"}, {`exec_[a-z2-7]+`, "ID"}, {`job_[a-z2-7]+`, "JOB"}, {`, \d+ s\n`, ", SPAN\n"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"}, {`"(heldFor|expiresIn|token)":\d+`, "$1"},
-	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"}, {`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
+	{`\S+/\d+ has been told`, "REPLICA has been told"}, {`exec_[a-z2-7]+`, "ID"}, {`job_[a-z2-7]+`, "JOB"},
+	{`, \d+ s\n`, ", SPAN\n"}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"},
+	{`"(heldFor|expiresIn|token)":\d+`, "$1"},
+	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"},
+	{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},
 	{`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+[smh])?\b`, "SPAN"}, {`(?m)^(token|key|fingerprint|trace) +\S+`, "$1"}, {` +`, " "},
 }
 
@@ -110,7 +116,8 @@ func TestThePageOfTheCommandLineShowsWhatItPrints(t *testing.T) {
 		}
 		c := exec.Command("sh", "-c", line)
 		c.Dir = filepath.Dir(h.Config)
-		c.Env = append(os.Environ(), "HOOKLOCK_ADMIN=http://"+h.Admin, "PATH="+filepath.Dir(hooklockProgram)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		c.Env = append(os.Environ(), "HOOKLOCK_ADMIN=http://"+h.Admin, "PATH="+filepath.Dir(hooklockProgram)+
+			string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, _ := c.CombinedOutput() // its exit code is in the text
 		if code := c.ProcessState.ExitCode(); code != 0 {
 			out = fmt.Appendf(out, "[exit code %d]\n", code)

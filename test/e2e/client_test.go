@@ -12,7 +12,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// served starts a hooklock whose upstream takes each delivery with a 202 and goes on, and a client of its admin API.
+// served starts a hooklock whose upstream takes each delivery with a 202 and goes on, and a client
+// of its admin API.
 func served(t *testing.T) (*testkit.Hooklock, *testkit.Upstream, *client.Client) {
 	t.Helper()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "taken") })
@@ -21,7 +22,8 @@ func served(t *testing.T) (*testkit.Hooklock, *testkit.Upstream, *client.Client)
 routes:
   - {name: hold, path: "/hold/{w}", workflow: "hold/{path.w}", hold: {on_status: [202], ttl: 30m}}
 `))
-	c, err := client.New(client.Options{URL: "http://" + h.Admin, Token: client.TokenFile(filepath.Join(data, "admin.token"))})
+	c, err := client.New(client.Options{URL: "http://" + h.Admin,
+		Token: client.TokenFile(filepath.Join(data, "admin.token"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestAnUpstreamSpeaksOfItsExecutionThroughTheGoClient(t *testing.T) {
 		}
 	}
 	v, err := c.Heartbeat(ctx, me, time.Hour)
-	if err != nil || !v.Proceed || v.Status != client.Running || v.ExpiresIn < 3500 || time.Until(v.ExpiresAt) < 50*time.Minute {
+	if err != nil || !v.Proceed || v.Status != client.Running || v.ExpiresIn < 3500 ||
+		time.Until(v.ExpiresAt) < 50*time.Minute {
 		t.Errorf("heartbeat: %+v %v", v, err)
 	}
 	stranger := me
@@ -76,11 +79,13 @@ func TestAnUpstreamSpeaksOfItsExecutionThroughTheGoClient(t *testing.T) {
 	if _, err := c.Guard(ctx, late, "", nil); refusal(err) != client.CodeStaleToken {
 		t.Errorf("an old token: %v", err)
 	}
-	x, err := c.Complete(ctx, me, client.Final{Status: client.Success, Answer: &client.Answer{Status: 201, Header: map[string]string{"X-Receipt": "7"}, Body: []byte("receipt 7")}})
+	x, err := c.Complete(ctx, me, client.Final{Status: client.Success,
+		Answer: &client.Answer{Status: 201, Header: map[string]string{"X-Receipt": "7"}, Body: []byte("receipt 7")}})
 	if err != nil || x.Status != client.Success || len(x.Steps) != 2 || x.Steps[1].Status != "done" {
 		t.Errorf("complete: %+v %v", x, err)
 	}
-	if a := testkit.Post(t, h.Addr, "/hold/a", "{}", key("evt")); a.Status != 201 || a.Header.Get("X-Receipt") != "7" || string(a.Body) != "receipt 7" {
+	if a := testkit.Post(t, h.Addr, "/hold/a", "{}", key("evt")); a.Status != 201 || a.Header.Get("X-Receipt") != "7" ||
+		string(a.Body) != "receipt 7" {
 		t.Errorf("a duplicate gets %v", a)
 	}
 	if _, err := c.Complete(ctx, me, client.Final{Status: client.Success}); refusal(err) != client.CodeAlreadyFinished {
@@ -110,7 +115,8 @@ func TestAnUpstreamSpeaksOfItsExecutionThroughTheGoClient(t *testing.T) {
 	if x, err = c.ForceRelease(ctx, "hold/b", me.ExecutionID, "enough"); err != nil || x.Status != client.Aborted {
 		t.Errorf("force release: %+v %v", x, err)
 	}
-	if x, err = c.AwaitExecution(ctx, me.ExecutionID, time.Minute); err != nil || x.Status != client.Aborted || x.AbortedBy == "" {
+	if x, err = c.AwaitExecution(ctx, me.ExecutionID, time.Minute); err != nil || x.Status != client.Aborted ||
+		x.AbortedBy == "" {
 		t.Errorf("after the end: %+v %v", x, err)
 	}
 }
@@ -121,15 +127,18 @@ func TestAJobLocksThroughTheGoClient(t *testing.T) {
 	ctx := t.Context()
 	for _, workflow := range []string{"nightly", "a/b:ä ?#%", "..", "."} {
 		l, err := c.Acquire(ctx, workflow, client.AcquireRequest{Holder: "cron@db-1", TTL: time.Minute})
-		if err != nil || l.Workflow != workflow || l.Holder != "cron@db-1" || !l.Held || l.Token == 0 || l.CallbackKey == "" {
+		if err != nil || l.Workflow != workflow || l.Holder != "cron@db-1" || !l.Held || l.Token == 0 ||
+			l.CallbackKey == "" {
 			t.Fatalf("%s: %+v %v", workflow, l, err)
 		}
 		_, err = c.Acquire(ctx, workflow, client.AcquireRequest{Holder: "cron@db-2", TTL: time.Minute})
 		var p *client.Problem
-		if !errors.As(err, &p) || p.Code != client.CodeWorkflowLocked || p.ExistingExecutionID != l.ExecutionID || p.RetryAfter == 0 {
+		if !errors.As(err, &p) || p.Code != client.CodeWorkflowLocked || p.ExistingExecutionID != l.ExecutionID ||
+			p.RetryAfter == 0 {
 			t.Errorf("%s is taken: %+v %v", workflow, p, err)
 		}
-		if _, err = c.Acquire(ctx, workflow, client.AcquireRequest{Holder: "cron@db-2", TTL: time.Minute, Wait: 50 * time.Millisecond}); refusal(err) != client.CodeLockWaitTimeout {
+		if _, err = c.Acquire(ctx, workflow, client.AcquireRequest{Holder: "cron@db-2", TTL: time.Minute,
+			Wait: 50 * time.Millisecond}); refusal(err) != client.CodeLockWaitTimeout {
 			t.Errorf("%s: after a wait: %v", workflow, err)
 		}
 		renewed, err := c.Renew(ctx, workflow, l.ExecutionID, l.Token, time.Hour)
@@ -161,7 +170,10 @@ func TestAJobLocksThroughTheGoClient(t *testing.T) {
 		_, err := c.Acquire(ctx, "next", client.AcquireRequest{Holder: "b", TTL: time.Minute, Wait: 20 * time.Second})
 		waited <- err
 	}()
-	testkit.Until(t, "b waits", func() bool { seen, err := c.Lock(ctx, "next"); return err == nil && seen.Waiting == 1 })
+	testkit.Until(t, "b waits", func() bool {
+		seen, err := c.Lock(ctx, "next")
+		return err == nil && seen.Waiting == 1
+	})
 	if err := c.Release(ctx, "next", l.ExecutionID, l.Token); err != nil {
 		t.Error(err)
 	}
@@ -176,7 +188,8 @@ func TestTheGoClientListsAllPagesAndReadsTheRest(t *testing.T) {
 	ctx := t.Context()
 	const n = 25
 	for i := range n {
-		if _, err := c.Acquire(ctx, fmt.Sprintf("many/%d", i), client.AcquireRequest{Holder: "me", TTL: time.Minute}); err != nil {
+		if _, err := c.Acquire(ctx, fmt.Sprintf("many/%d", i),
+			client.AcquireRequest{Holder: "me", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}

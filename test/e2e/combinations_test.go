@@ -14,7 +14,8 @@ type combination struct {
 	strategy, park, limit, inFlight, idempotency, order, mode string
 }
 
-// combinations are all choices that validate takes, but for order: its three values go round over those of the rest.
+// combinations are all choices that validate takes, but for order: its three values go round over
+// those of the rest.
 func combinations() []combination {
 	var all []combination
 	n := 0
@@ -45,7 +46,8 @@ func combinations() []combination {
 // route is the route of the combination, under a name of its own.
 func (c *combination) route(n int, path string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - {name: c%d, path: %s, workflow: %s, mode: %s, lock: {strategy: %s, limit: %s", n, path, path, c.mode, c.strategy, c.limit)
+	fmt.Fprintf(&b, "  - {name: c%d, path: %s, workflow: %s, mode: %s, lock: {strategy: %s, limit: %s", n, path, path,
+		c.mode, c.strategy, c.limit)
 	if c.strategy == "wait" || c.strategy == "latest" {
 		b.WriteString(", wait_timeout: 300ms")
 	}
@@ -74,14 +76,16 @@ func (c *combination) most() int {
 	return 1
 }
 
-// life is what became of three deliveries: an event, a copy of it that comes while it runs, and a newer event.
+// life is what became of three deliveries: an event, a copy of it that comes while it runs, and a
+// newer event.
 type life struct {
 	answers []*testkit.Answer // the first is that of the newer event
 	ran     []*testkit.Received
 }
 
-// judge says what the service must have seen, given what the senders were told: in mode observe each delivery, else each execution that was executed or
-// accepted, once. One that was accepted may have been replaced, where the route says so.
+// judge says what the service must have seen, given what the senders were told: in mode observe
+// each delivery, else each execution that was executed or accepted, once. One that was accepted may
+// have been replaced, where the route says so.
 func (c *combination) judge(l *life) (faults []string) {
 	if c.mode == "observe" {
 		if len(l.ran) != len(l.answers) {
@@ -99,7 +103,8 @@ func (c *combination) judge(l *life) (faults []string) {
 		case d == "executed" || d == "attached" || d == "parked" && !c.replaces(i == 0):
 			promised[a.Execution()] = true
 			if runs[a.Execution()] != 1 {
-				faults = append(faults, fmt.Sprintf("%s was %s and ran %d times", a.Execution(), d, runs[a.Execution()]))
+				faults = append(faults, fmt.Sprintf("%s was %s and ran %d times", a.Execution(), d,
+					runs[a.Execution()]))
 			}
 		case d == "parked":
 			promised[a.Execution()] = true
@@ -110,19 +115,21 @@ func (c *combination) judge(l *life) (faults []string) {
 	}
 	for id, n := range runs {
 		if !promised[id] || n != 1 {
-			faults = append(faults, fmt.Sprintf("%s ran %d times; its sender was promised that it runs: %v", id, n, promised[id]))
+			faults = append(faults, fmt.Sprintf("%s ran %d times; its sender was promised that it runs: %v", id, n,
+				promised[id]))
 		}
 	}
 	return faults
 }
 
-// replaces reports whether an event that was accepted need not run, because another one takes its place: the last one to come under latest, and by the order
-// any other than the newest.
+// replaces reports whether an event that was accepted need not run, because another one takes its
+// place: the last one to come under latest, and by the order any other than the newest.
 func (c *combination) replaces(newest bool) bool {
 	return c.strategy == "latest" || c.order != "" && !newest
 }
 
-// shared is an execution that two deliveries were promised although the route knows no copies; "" = there is none.
+// shared is an execution that two deliveries were promised although the route knows no copies; "" =
+// there is none.
 func (c *combination) shared(l *life) string {
 	promised := map[string]bool{}
 	for _, a := range l.answers {
@@ -148,7 +155,8 @@ func TestEveryCombinationOfSettingsRunsWhatItPromisesOnce(t *testing.T) {
 	for n := range all {
 		routes.WriteString(all[n].route(n, path(n)))
 	}
-	h := own(t, shared.head(shared.up.URL, prefix)+"park_store: {single_member: true}\nshutdown_timeout: 5s\nroutes:\n"+routes.String())
+	h := own(t, shared.head(shared.up.URL, prefix)+"park_store: {single_member: true}\nshutdown_timeout: 5s\nroutes:\n"+
+		routes.String())
 	for n := range all {
 		c := all[n]
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -176,7 +184,8 @@ func (c *combination) live(t *testing.T, addr, path string) {
 	again := testkit.GoPost(t, addr, path, `{"at":1}`, key("1"))
 	newer := testkit.Post(t, addr, path, `{"at":2}`, key("2"))
 	work.answer <- testkit.OK("done")
-	l := &life{answers: []*testkit.Answer{newer, testkit.Receive(t, "the first answer", one), testkit.Receive(t, "the copy's answer", again)}}
+	l := &life{answers: []*testkit.Answer{newer, testkit.Receive(t, "the first answer", one),
+		testkit.Receive(t, "the copy's answer", again)}}
 	for _, a := range l.answers {
 		if a == nil {
 			t.Fatal("a delivery got no answer")

@@ -40,10 +40,12 @@ func TestRefusedConnectionsAreCountedAndLogged(t *testing.T) {
 	}
 	testkit.Until(t, "all of them have begun", func() bool {
 		page := h.Metrics(t)
-		return strings.Contains(page, `hooklock_connections_open{listener="listen"} 10`) && strings.Contains(page, `hooklock_connections_idle{listener="listen"} 0`)
+		return strings.Contains(page, `hooklock_connections_open{listener="listen"} 10`) &&
+			strings.Contains(page, `hooklock_connections_idle{listener="listen"} 0`)
 	})
 	for range 3 {
-		if a := testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")); a.Status != 503 || a.JSON()["code"] != "too_many_connections" {
+		if a := testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")); a.Status != 503 ||
+			a.JSON()["code"] != "too_many_connections" {
 			t.Errorf("%v", a)
 		}
 	}
@@ -51,7 +53,8 @@ func TestRefusedConnectionsAreCountedAndLogged(t *testing.T) {
 	if said.Text("listener") != "listen" || said.Number("limit") != 10 {
 		t.Errorf("%v", said)
 	}
-	if page := h.Metrics(t); !strings.Contains(page, `hooklock_connections_refused_total{listener="listen"} 3`) || !strings.Contains(page, `hooklock_connections_limit{listener="listen"} 10`) {
+	if page := h.Metrics(t); !strings.Contains(page, `hooklock_connections_refused_total{listener="listen"} 3`) ||
+		!strings.Contains(page, `hooklock_connections_limit{listener="listen"} 10`) {
 		t.Error(pageLines(page, "hooklock_connections"))
 	}
 	if n := strings.Count(h.Stderr.String(), `"connections.full"`); n != 1 {

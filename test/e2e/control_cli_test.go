@@ -14,14 +14,16 @@ import (
 	"hooklock/test/testkit"
 )
 
-// TestTheCommandLineSeesAndSteers runs the scripts of testdata/control, each with a hooklock of its own in the script's folder.
+// TestTheCommandLineSeesAndSteers runs the scripts of testdata/control, each with a hooklock of its
+// own in the script's folder.
 func TestTheCommandLineSeesAndSteers(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "control"),
 		Setup: setTheScene,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sends": sends, "runs": runs, "begins": begins, "ends": ends, "answered": answered, "retoken": retoken, "becomes": becomes, "shorten": shorten,
+			"exits": exits, "sends": sends, "runs": runs, "begins": begins, "ends": ends, "answered": answered,
+			"retoken": retoken, "becomes": becomes, "shorten": shorten,
 		},
 	})
 }
@@ -44,7 +46,8 @@ type arrival struct {
 
 type sceneKey struct{}
 
-// sceneRoutes has a path for each thing that a script needs: /slow ends when the script says so, /hold goes on after its answer.
+// sceneRoutes has a path for each thing that a script needs: /slow ends when the script says so,
+// /hold goes on after its answer.
 const sceneRoutes = `
 routes:
   - {name: plain, path: "/plain/{w}", workflow: "{path.w}"}
@@ -105,7 +108,8 @@ func sceneOf(ts *testscript.TestScript) *scene {
 	return s
 }
 
-// sends delivers an event and wants a status: `sends 200 /plain/acme evt_1 FIRST` also sets $FIRST to the execution.
+// sends delivers an event and wants a status: `sends 200 /plain/acme evt_1 FIRST` also sets $FIRST
+// to the execution.
 func sends(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: sends STATUS TARGET EVENT [VARIABLE]")
@@ -119,7 +123,8 @@ func sends(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// runs delivers an event until it runs again, which a forgotten one does within 2 s: `runs /plain/acme evt_1 AGAIN`.
+// runs delivers an event until it runs again, which a forgotten one does within 2 s: `runs
+// /plain/acme evt_1 AGAIN`.
 func runs(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: runs TARGET EVENT VARIABLE")
@@ -132,7 +137,8 @@ func runs(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// begins delivers an event and waits until it has reached the upstream: `begins /slow/acme evt_1 FIRST` sets $FIRST to the execution.
+// begins delivers an event and waits until it has reached the upstream: `begins /slow/acme evt_1
+// FIRST` sets $FIRST to the execution.
 func begins(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: begins TARGET EVENT VARIABLE")
@@ -147,7 +153,8 @@ func begins(ts *testscript.TestScript, neg bool, args []string) {
 // ends lets the upstream answer what began.
 func ends(ts *testscript.TestScript, _ bool, _ []string) { sceneOf(ts).upstream <- testkit.OK("done") }
 
-// answered waits for the answer to what began, and wants a status and a text in it: `answered 503 lock_lost`.
+// answered waits for the answer to what began, and wants a status and a text in it: `answered 503
+// lock_lost`.
 func answered(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: answered STATUS TEXT")
@@ -158,7 +165,8 @@ func answered(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// becomes runs a program until what it prints matches: `becomes '^duplicates +1$' hooklock executions get $FIRST`.
+// becomes runs a program until what it prints matches: `becomes '^duplicates +1$' hooklock
+// executions get $FIRST`.
 func becomes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: becomes PATTERN PROGRAM ARG...")
@@ -181,7 +189,8 @@ func shorten(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[2], args[0][:n])
 }
 
-// retoken writes a changed token: `retoken hooklock-data/admin.token other.token` copies it with its letters turned around.
+// retoken writes a changed token: `retoken hooklock-data/admin.token other.token` copies it with
+// its letters turned around.
 func retoken(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: retoken FILE COPY")

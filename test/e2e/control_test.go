@@ -54,7 +54,8 @@ func (h controlled) shows(t *testing.T, execution, status string) (a map[string]
 type upstream struct{ execution, token, key string }
 
 func upstreamOf(r *testkit.Received) upstream {
-	return upstream{r.Header.Get("Hooklock-Execution"), r.Header.Get("Hooklock-Fencing-Token"), r.Header.Get("Hooklock-Callback-Key")}
+	return upstream{r.Header.Get("Hooklock-Execution"), r.Header.Get("Hooklock-Fencing-Token"),
+		r.Header.Get("Hooklock-Callback-Key")}
 }
 
 // says calls back at h; more is JSON members after the token.
@@ -89,7 +90,8 @@ func holding(t *testing.T, h controlled, path, hold string) upstream {
 	return upstreamOf(testkit.Receive(t, "the event at the upstream", arrived))
 }
 
-// closing is an upstream that works on the first event until its call is closed, and answers the others.
+// closing is an upstream that works on the first event until its call is closed, and answers the
+// others.
 func closing(t *testing.T, path string) (arrived <-chan string, closed <-chan time.Time) {
 	t.Helper()
 	begun, over := make(chan string, 100), make(chan time.Time, 1)
@@ -122,10 +124,13 @@ func TestACancelAtAnotherReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
 	a := testkit.Receive(t, "the answer", sender)
 	refused{503, "execution_aborted", "unknown", "aborted"}.check(t, a)
 	ended := both[1].shows(t, id, "ABORTED")
-	if ended["outcome"] != "unknown" || ended["abortedBy"] != "admin" || ended["abortReason"] != "wrong customer" || ended["abortedAt"] == nil || ended["error"] != nil {
+	if ended["outcome"] != "unknown" || ended["abortedBy"] != "admin" || ended["abortReason"] != "wrong customer" ||
+		ended["abortedAt"] == nil || ended["error"] != nil {
 		t.Errorf("%v", ended)
 	}
-	both[0].Stderr.AwaitRecord(t, "execution.cancelled", func(r testkit.Record) bool { return r.Text("execution") == id && r.Text("by") == "admin" })
+	both[0].Stderr.AwaitRecord(t, "execution.cancelled", func(r testkit.Record) bool {
+		return r.Text("execution") == id && r.Text("by") == "admin"
+	})
 	if a := both[0].cancel(t, id, `{"reason":"twice"}`, 200); a["abortReason"] != "wrong customer" {
 		t.Errorf("%v", a)
 	}
@@ -171,7 +176,8 @@ func TestALockThatIsReleasedByForceClosesItsCall(t *testing.T) {
 	sender := testkit.GoPost(t, both[0].Addr, path, "{}", key("1"))
 	id := testkit.Receive(t, "the event at the upstream", arrived)
 	lock := "/v1/locks/" + url.PathEscape(strings.TrimPrefix(path, "/"))
-	if status, a := asked(t, both[1].Hooklock, "DELETE", lock+"?execution="+id+"&reason=stuck", both[1].token, ""); status != 200 {
+	if status, a := asked(t, both[1].Hooklock, "DELETE", lock+"?execution="+id+"&reason=stuck", both[1].token,
+		""); status != 200 {
 		t.Fatalf("%d %v", status, a)
 	}
 	testkit.Receive(t, "the end of the call", closed)
@@ -195,8 +201,11 @@ func TestAHeldExecutionIsRenewedAndCompletedAtAnotherReplica(t *testing.T) {
 		}
 	}
 	both[0].Kill()
-	up.mustSay(t, both[1], "complete", `,"status":"SUCCESS","response":{"status":201,"headers":{"X-Result":"7"},"body":"shipped"}`, 200)
-	r := both[1].Stderr.AwaitRecord(t, "lock.released", func(r testkit.Record) bool { return r.Text("execution") == up.execution })
+	up.mustSay(t, both[1], "complete",
+		`,"status":"SUCCESS","response":{"status":201,"headers":{"X-Result":"7"},"body":"shipped"}`, 200)
+	r := both[1].Stderr.AwaitRecord(t, "lock.released", func(r testkit.Record) bool {
+		return r.Text("execution") == up.execution
+	})
 	if r.Number("held_ms") <= 0 || r.Text("outcome") != "executed" || r.Text("trace_id") == "" {
 		t.Errorf("%v", r)
 	}
@@ -243,13 +252,15 @@ func TestTheUpstreamOfAHeldExecutionIsToldOfACancel(t *testing.T) {
 	both[1].cancel(t, up.execution, `{"reason":"wrong customer"}`, 202)
 	both[0].cancel(t, up.execution, `{"reason":"twice"}`, 200)
 	for _, h := range both {
-		if a := up.mustSay(t, h, "guard", `,"step":"ship"`, 409); a["proceed"] != false || a["status"] != "CANCEL_REQUESTED" {
+		if a := up.mustSay(t, h, "guard", `,"step":"ship"`, 409); a["proceed"] != false ||
+			a["status"] != "CANCEL_REQUESTED" {
 			t.Errorf("%v", a)
 		}
 		up.mustSay(t, h, "heartbeat", "", 409)
 	}
 	ended := both[1].shows(t, up.execution, "ABORTED") // when the hold runs out
-	if ended["outcome"] != "unknown" || ended["abortReason"] != "wrong customer" || !strings.Contains(fmt.Sprint(ended["steps"]), "skipped") {
+	if ended["outcome"] != "unknown" || ended["abortReason"] != "wrong customer" ||
+		!strings.Contains(fmt.Sprint(ended["steps"]), "skipped") {
 		t.Errorf("%v", ended)
 	}
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, both[0].Addr, path, "{}", key("1")))
@@ -264,7 +275,8 @@ func TestAForgottenEventRunsAgainAtEveryReplica(t *testing.T) {
 	for _, h := range both { // each remembers
 		refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("1")))
 	}
-	if status, a := asked(t, both[1].Hooklock, "DELETE", "/v1/executions/"+first.Execution()+"?reason=looked", both[1].token, ""); status >= 300 {
+	if status, a := asked(t, both[1].Hooklock, "DELETE", "/v1/executions/"+first.Execution()+"?reason=looked",
+		both[1].token, ""); status >= 300 {
 		t.Fatalf("%d %v", status, a)
 	}
 	since := time.Now()
@@ -293,8 +305,9 @@ func TestWithoutALockTheUpstreamSpeaksForItsEventWithoutAToken(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, at(t, "none"), "{}", key("1")), 200, "shipped", "replayed")
 }
 
-// TestAKillLeavesOneClearEnd kills a replica that holds an execution and is being told of a cancel, of its end, or of both; the other one
-// has to show one end, which is what the dying one said as far as it said anything, and to stand by it.
+// TestAKillLeavesOneClearEnd kills a replica that holds an execution and is being told of a cancel,
+// of its end, or of both; the other one has to show one end, which is what the dying one said as
+// far as it said anything, and to stand by it.
 func TestAKillLeavesOneClearEnd(t *testing.T) {
 	t.Parallel()
 	config := shared.config("killed", "")
@@ -314,7 +327,8 @@ func TestAKillLeavesOneClearEnd(t *testing.T) {
 	}
 }
 
-// tellAndKill asks for things at once, and kills the process when they are sent or answered. It returns the status of each answer that came.
+// tellAndKill asks for things at once, and kills the process when they are sent or answered. It
+// returns the status of each answer that came.
 func tellAndKill(t *testing.T, h controlled, up upstream, what []string, when string) map[string]int {
 	t.Helper()
 	type answer struct {
@@ -360,7 +374,8 @@ func tell(addr, path, token, body string, sent chan<- struct{}) int {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(testkit.Patience))
-	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", path, token, len(body), body)
+	fmt.Fprintf(c,
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", path, token, len(body), body)
 	sent <- struct{}{}
 	var version string
 	var status int
@@ -368,7 +383,8 @@ func tell(addr, path, token, body string, sent chan<- struct{}) int {
 	return status
 }
 
-// oneEnd says that an execution has ended once: in the way that was said, if anything was, and for ever.
+// oneEnd says that an execution has ended once: in the way that was said, if anything was, and for
+// ever.
 func oneEnd(t *testing.T, h controlled, up upstream, said map[string]int) {
 	t.Helper()
 	var end map[string]any
@@ -382,12 +398,14 @@ func oneEnd(t *testing.T, h controlled, up upstream, said map[string]int) {
 		said["cancel"] == 202 && said["complete"] != 200 && end["status"] == "FAILED":
 		t.Errorf("said %v, ended as %v", said, end["status"])
 	}
-	for what, more := range map[string]string{"complete": `,"status":"FAILED"`, "heartbeat": "", "guard": `,"step":"late"`} {
+	for what, more := range map[string]string{"complete": `,"status":"FAILED"`, "heartbeat": "",
+		"guard": `,"step":"late"`} {
 		if status, a := up.says(t, h, what, more); status != 409 && status != 412 {
 			t.Errorf("%s: %d %v", what, status, a)
 		}
 	}
-	if _, again := asked(t, h.Hooklock, "GET", "/v1/executions/"+up.execution, "", ""); again["status"] != end["status"] || again["outcome"] != end["outcome"] {
+	if _, again := asked(t, h.Hooklock, "GET", "/v1/executions/"+up.execution, "",
+		""); again["status"] != end["status"] || again["outcome"] != end["outcome"] {
 		t.Errorf("first %v, then %v", end, again)
 	}
 }
@@ -399,7 +417,8 @@ func TestACancelCutsAnAnswerThatIsStreamed(t *testing.T) {
 	path := at(t, "plain")
 	arrived := make(chan string, 1)
 	shared.on(t, path, func(r *testkit.Received) string {
-		_ = r.Conn.Say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", long, strings.Repeat("a", long/2)))
+		_ = r.Conn.Say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", long,
+			strings.Repeat("a", long/2)))
 		arrived <- r.Header.Get("Hooklock-Execution")
 		_, _ = r.Conn.Read(make([]byte, 1))
 		return ""
@@ -417,7 +436,9 @@ func TestACancelCutsAnAnswerThatIsStreamed(t *testing.T) {
 	if ended := by.shows(t, id, "ABORTED"); ended["outcome"] != "unknown" {
 		t.Errorf("%v", ended)
 	}
-	h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool { return r.Text("execution") == id && r.Text("decision") == "aborted" })
+	h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool {
+		return r.Text("execution") == id && r.Text("decision") == "aborted"
+	})
 }
 
 func TestATokenThatIsRolledIsTakenOverByASignal(t *testing.T) {
@@ -425,13 +446,16 @@ func TestATokenThatIsRolledIsTakenOverByASignal(t *testing.T) {
 	const first, second = planted + "-the-first-token", planted + "-the-second-token"
 	file := filepath.Join(t.TempDir(), "ops.token")
 	write(t, file, first)
-	h := own(t, apiConfig("rolled", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q}]}`, file)))
+	h := own(t, apiConfig("rolled", fmt.Sprintf(`{listen: "127.0.0.1:0", tokens: [{name: ops, token_file: %q}]}`,
+		file)))
 	if status, _ := asked(t, h, "GET", "/v1/locks", first, ""); status != 200 {
 		t.Fatalf("the first token: %d", status)
 	}
 	write(t, file, second+"\n")
 	h.Signal(t, syscall.SIGHUP)
-	if r := h.Stderr.AwaitRecord(t, "config.reloaded", func(testkit.Record) bool { return true }); !strings.Contains(fmt.Sprint(r), "token ops: changed") {
+	if r := h.Stderr.AwaitRecord(t, "config.reloaded", func(testkit.Record) bool {
+		return true
+	}); !strings.Contains(fmt.Sprint(r), "token ops: changed") {
 		t.Errorf("%v", r)
 	}
 	for token, want := range map[string]int{first: 401, second: 200} {

@@ -30,10 +30,14 @@ func hooklockSays(t *testing.T, args ...string) said {
 func TestCtrlCEndsACommandThatWaits(t *testing.T) {
 	t.Parallel()
 	arrived, over := make(chan struct{}), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { close(arrived); <-over }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-over
+	}))
 	defer server.Close()
 	defer close(over)
-	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"executions", "get", "exec_a", "--wait", "5m", "--admin", server.URL}, Dir: t.TempDir()})
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram,
+		Args: []string{"executions", "get", "exec_a", "--wait", "5m", "--admin", server.URL}, Dir: t.TempDir()})
 	testkit.Receive(t, "the request", arrived)
 	p.Signal(t, syscall.SIGINT)
 	if code := p.ExitCode(t); code != 1 || p.Stderr.String() != "hooklock: interrupted\n" || p.Stdout.String() != "" {
@@ -79,15 +83,23 @@ routes: [{name: seen, path: "/seen/{w}", workflow: "seen/{path.w}"}, {name: othe
 		code int
 		says string
 	}{
-		{"plain text", []string{"executions", "get", seen, "--admin=http://" + h.Admin}, 1, "one with TLS begins with https://"},
-		{"an authority that is not known", []string{"executions", "get", seen, at}, 1, "name the authority of its certificate with --ca-file"},
-		{"no certificate", []string{"executions", "get", seen, at, trust}, 1, "it asks for a client certificate: give --cert-file and --key-file"},
+		{"plain text", []string{"executions", "get", seen, "--admin=http://" + h.Admin}, 1,
+			"one with TLS begins with https://"},
+		{"an authority that is not known", []string{"executions", "get", seen, at}, 1,
+			"name the authority of its certificate with --ca-file"},
+		{"no certificate", []string{"executions", "get", seen, at, trust}, 1,
+			"it asks for a client certificate: give --cert-file and --key-file"},
 		{"no token", []string{"executions", "get", seen, at, trust, cert, private}, 1, "unauthorized: "},
-		{"what it may see", []string{"executions", "get", seen, at, trust, cert, private, "--token-file", reader}, 0, "SUCCESS"},
-		{"what it may not see", []string{"executions", "get", other, at, trust, cert, private, "--token-file", reader}, 3, "execution_not_found"},
-		{"what it may not do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private, "--token-file", reader}, 1, "its scopes are in admin.tokens of the server"},
-		{"what another may do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private, "--token-file", writer}, 0, "is forgotten"},
-		{"where its configuration says", []string{"executions", "get", other, "--config", h.Config, cert, private, "--token-file", writer}, 0, "SUCCESS"},
+		{"what it may see", []string{"executions", "get", seen, at, trust, cert, private, "--token-file", reader}, 0,
+			"SUCCESS"},
+		{"what it may not see", []string{"executions", "get", other, at, trust, cert, private, "--token-file", reader},
+			3, "execution_not_found"},
+		{"what it may not do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private,
+			"--token-file", reader}, 1, "its scopes are in admin.tokens of the server"},
+		{"what another may do", []string{"executions", "forget", seen, "--reason=x", at, trust, cert, private,
+			"--token-file", writer}, 0, "is forgotten"},
+		{"where its configuration says", []string{"executions", "get", other, "--config", h.Config, cert, private,
+			"--token-file", writer}, 0, "SUCCESS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := hooklockSays(t, c.args...)

@@ -38,7 +38,8 @@ routes:
 		}
 	}
 	testkit.Post(t, h.Addr, "/holds", "fails", key("holds"))
-	want := map[string]string{"holds": "0 1 0", "enforces": "1 2 1", "observes": "1 2 1", "retries": "1 2 1", "parks": "1 2 1", "silent": "0 0 0"}
+	want := map[string]string{"holds": "0 1 0", "enforces": "1 2 1", "observes": "1 2 1", "retries": "1 2 1",
+		"parks": "1 2 1", "silent": "0 0 0"}
 	got := map[string]string{}
 	testkit.Until(t, "the parked events to end", func() bool {
 		_, status := asked(t, h, "GET", "/v1/status", "", "")
@@ -54,12 +55,14 @@ routes:
 		}
 	}
 	for line := range strings.Lines(cli(t, h, "status")) {
-		if fields := strings.Fields(line); len(fields) > 9 && want[fields[0]] != "" && fields[1] != "fails" && strings.Join(fields[3:6], " ") != want[fields[0]] {
+		if fields := strings.Fields(line); len(fields) > 9 && want[fields[0]] != "" && fields[1] != "fails" &&
+			strings.Join(fields[3:6], " ") != want[fields[0]] {
 			t.Errorf("status says %q", line)
 		}
 	}
 	testkit.Until(t, "the accepted event to be counted", func() bool {
-		return regexp.MustCompile(`1 blocked queue of holds .*: hooklock events --blocked --route holds\n`).MatchString(cli(t, h, "status"))
+		return regexp.MustCompile(`1 blocked queue of holds .*: hooklock events --blocked --route holds\n`).MatchString(
+			cli(t, h, "status"))
 	})
 	if text := cli(t, h, "status"); !regexp.MustCompile(`(?m)^running +0 `).MatchString(text) {
 		t.Errorf("what is blocked does not run:\n%s", text)
@@ -69,7 +72,8 @@ routes:
 	}
 	for line := range strings.Lines(cli(t, h, "status")) {
 		if _, command, named := strings.Cut(strings.TrimSpace(line), ": hooklock events "); named {
-			if text := cli(t, h, append([]string{"events"}, strings.Fields(command)...)...); !strings.Contains(text, "STATUS") {
+			if text := cli(t, h, append([]string{"events"}, strings.Fields(command)...)...); !strings.Contains(text,
+				"STATUS") {
 				t.Errorf("%q finds\n%s", command, text)
 			}
 		}
@@ -105,7 +109,8 @@ routes:
 	}
 	orders := counts["routes"].([]any)[0].(map[string]any)
 	total := orders["total"].(map[string]any)
-	for name, want := range map[string]float64{"deliveries": 5, "succeeded": 3, "failed": 1, "duplicates": 1, "errors": 0, "deadLetters": 0} {
+	for name, want := range map[string]float64{"deliveries": 5, "succeeded": 3, "failed": 1, "duplicates": 1,
+		"errors": 0, "deadLetters": 0} {
 		if total[name] != want {
 			t.Errorf("%s: %v, want %v", name, total[name], want)
 		}
@@ -113,15 +118,18 @@ routes:
 	if orders["lastAt"] == nil || orders["p50Seconds"] == nil || len(orders["steps"].([]any)) == 0 {
 		t.Errorf("%v", orders)
 	}
-	if text := cli(t, h, "status"); !strings.Contains(text, "last 24h, all replicas") || strings.Contains(text, "none in") {
+	if text := cli(t, h, "status"); !strings.Contains(text, "last 24h, all replicas") ||
+		strings.Contains(text, "none in") {
 		t.Errorf("%s", text)
 	}
-	if text := cli(t, h, "status", "-o", "json"); !strings.Contains(text, `"counts"`) || !strings.Contains(text, `"badSignatures"`) {
+	if text := cli(t, h, "status", "-o", "json"); !strings.Contains(text, `"counts"`) ||
+		!strings.Contains(text, `"badSignatures"`) {
 		t.Errorf("%s", text)
 	}
 }
 
-// A dead letter is one until it runs again, or is forgotten: what became one in the last day is no number of what there is.
+// A dead letter is one until it runs again, or is forgotten: what became one in the last day is no
+// number of what there is.
 func TestDeadLettersOfRoutesAreThoseThatThereAre(t *testing.T) {
 	t.Parallel()
 	works := make(chan bool, 1)

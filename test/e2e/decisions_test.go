@@ -12,19 +12,23 @@ func TestTheFirstDeliveryIsExecutedAndGetsTheUpstreamsAnswerUnchanged(t *testing
 	t.Parallel()
 	path := at(t, "plain")
 	body := "\x00\r\n\xff raw"
-	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT", "X-Mixed-cAsE: 1", "Set-Cookie: a=1", "Set-Cookie: b=2", "ETag: \"x\"",
+	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT", "X-Mixed-cAsE: 1",
+		"Set-Cookie: a=1", "Set-Cookie: b=2", "ETag: \"x\"",
 		"Hooklock-Decision: forged", "hooklock-other: forged")))
 	a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	passed(t, a, 201, body, "executed")
-	if !strings.HasPrefix(a.Execution(), "exec_") || a.Header.Get("Idempotent-Replayed") != "" || a.Header.Get("Hooklock-Recorded") != "" {
+	if !strings.HasPrefix(a.Execution(), "exec_") || a.Header.Get("Idempotent-Replayed") != "" ||
+		a.Header.Get("Hooklock-Recorded") != "" {
 		t.Errorf("headers of %v", a)
 	}
-	for _, line := range []string{"Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n", "X-Mixed-cAsE: 1\r\n", "Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n", "ETag: \"x\"\r\n"} {
+	for _, line := range []string{"Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n", "X-Mixed-cAsE: 1\r\n",
+		"Set-Cookie: a=1\r\n", "Set-Cookie: b=2\r\n", "ETag: \"x\"\r\n"} {
 		if strings.Count(a.Raw, line) != 1 {
 			t.Errorf("no single %q in %v", line, a)
 		}
 	}
-	if strings.Contains(a.Raw, "forged") || strings.Contains(a.Raw, "Content-Type") || strings.Contains(a.Raw, "\r\nServer:") {
+	if strings.Contains(a.Raw, "forged") || strings.Contains(a.Raw, "Content-Type") ||
+		strings.Contains(a.Raw, "\r\nServer:") {
 		t.Errorf("something is forged or invented in %v", a)
 	}
 }
@@ -33,7 +37,8 @@ func TestADuplicateGetsTheFirstAnswerAgainAndDoesNotRun(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	body := "\x00\r\n\xff raw"
-	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT", "Content-Type: text/weird", "Set-Cookie: s="+planted, "WWW-Authenticate: Basic",
+	shared.on(t, path, answers(testkit.Reply(201, body, "Date: Thu, 01 Jan 2026 00:00:00 GMT",
+		"Content-Type: text/weird", "Set-Cookie: s="+planted, "WWW-Authenticate: Basic",
 		"Keep-Alive: timeout=5", "X-Twice: 1", "X-Twice: 2", "Content-Language: de")))
 	first := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	second := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
@@ -41,7 +46,8 @@ func TestADuplicateGetsTheFirstAnswerAgainAndDoesNotRun(t *testing.T) {
 	if second.Header.Get("Idempotent-Replayed") != "true" || second.Execution() != first.Execution() {
 		t.Errorf("headers of %v", second)
 	}
-	if second.Header.Get("Content-Type") != "text/weird" || len(second.Header["X-Twice"]) != 2 || second.Header.Get("Content-Language") != "de" {
+	if second.Header.Get("Content-Type") != "text/weird" || len(second.Header["X-Twice"]) != 2 ||
+		second.Header.Get("Content-Language") != "de" {
 		t.Errorf("the first headers are missing in %v", second)
 	}
 	for _, gone := range []string{"Set-Cookie", "Www-Authenticate", "Keep-Alive", "Connection"} {
@@ -61,7 +67,8 @@ func TestADuplicateWithOtherCredentialsGetsTheFirstStatusAlone(t *testing.T) {
 	shared.on(t, path, answers(testkit.Reply(201, "for the first one only", "X-Private: yes")))
 	auth := func(who string) string { return "Authorization: Bearer " + planted + who }
 	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), auth("a"))
-	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), auth("a")), 201, "for the first one only", "replayed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), auth("a")), 201, "for the first one only",
+		"replayed")
 	for name, lines := range map[string][]string{
 		"another Authorization": {key("1"), auth("b")},
 		"no Authorization":      {key("1")},
@@ -70,7 +77,8 @@ func TestADuplicateWithOtherCredentialsGetsTheFirstStatusAlone(t *testing.T) {
 		"somebody else's name":  {key("1"), auth("a"), "X-Forwarded-User: mallory"},
 	} {
 		a := testkit.Post(t, shared.patient.Addr, path, "{}", lines...)
-		if a.Status != 201 || len(a.Body) != 0 || a.Header.Get("X-Private") != "" || a.Decision() != "replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
+		if a.Status != 201 || len(a.Body) != 0 || a.Header.Get("X-Private") != "" || a.Decision() != "replayed" ||
+			a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
@@ -81,19 +89,24 @@ func TestAWrongAPIKeyDoesNotGetTheFirstAnswer(t *testing.T) {
 	path := at(t, "named-credentials")
 	shared.on(t, path, answers(testkit.OK("for the first one only")))
 	first := []string{key("1"), "X-Api-Key: " + planted, "X-Tenant: acme"}
-	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", first...), 200, "for the first one only", "executed")
-	retry := append([]string{"Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "X-Signature: other", "X-Request-Id: 2"}, first...)
-	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", retry...), 200, "for the first one only", "replayed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", first...), 200, "for the first one only",
+		"executed")
+	retry := append([]string{"Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"X-Signature: other", "X-Request-Id: 2"}, first...)
+	passed(t, testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", retry...), 200, "for the first one only",
+		"replayed")
 	for name, lines := range map[string][]string{
 		"a wrong key":    {key("1"), "X-Api-Key: wrong", "X-Tenant: acme"},
 		"no key":         {key("1"), "X-Tenant: acme"},
 		"another tenant": {key("1"), "X-Api-Key: " + planted, "X-Tenant: other"},
 	} {
-		if a := testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", lines...); a.Status != 200 || len(a.Body) != 0 || a.Decision() != "replayed" {
+		if a := testkit.Post(t, shared.patient.Addr, path+"?token=a", "{}", lines...); a.Status != 200 ||
+			len(a.Body) != 0 || a.Decision() != "replayed" {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
-	if a := testkit.Post(t, shared.patient.Addr, path+"?token=b", "{}", first...); a.Status != 200 || len(a.Body) != 0 || a.Decision() != "replayed" {
+	if a := testkit.Post(t, shared.patient.Addr, path+"?token=b", "{}", first...); a.Status != 200 ||
+		len(a.Body) != 0 || a.Decision() != "replayed" {
 		t.Errorf("another token in the query: %v", a)
 	}
 }
@@ -115,7 +128,8 @@ func conflict(t *testing.T, a *testkit.Answer, holder, workflow string) {
 	t.Helper()
 	p := a.JSON()
 	if p["success"] != false || p["error"] != "Workflow currently executing" ||
-		p["details"] != "Only one execution can run at a time. Currently executing: "+holder || p["existingExecutionId"] != holder ||
+		p["details"] != "Only one execution can run at a time. Currently executing: "+holder ||
+		p["existingExecutionId"] != holder ||
 		p["executionId"] != holder || p["workflow"] != workflow || a.Execution() != holder {
 		t.Errorf("holder %s of %s: %v", holder, workflow, a)
 	}
@@ -143,7 +157,8 @@ func TestADuplicateOfARunningEventIsInFlightAndAnotherEventIsLocked(t *testing.T
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "first", "replayed")
 
 	work.answer <- testkit.OK("second")
-	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")), 200, "second", "executed") // being refused burned nothing
+	// being refused burned nothing
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")), 200, "second", "executed")
 	reached(t, path, 2)
 }
 
@@ -155,7 +170,8 @@ func TestADuplicateIsReplayedWhileAnotherEventHoldsTheLock(t *testing.T) {
 	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
 	work.await(t)
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "done", "replayed")
-	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, shared.patient.Addr, path, "other", key("1")))
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "other", key("1")))
 	work.answer <- testkit.OK("")
 	testkit.Receive(t, "the second answer", second)
 }
@@ -173,10 +189,12 @@ func TestMismatchRejectRefusesAChangedPayloadAndASpentKeyOnAnotherQuery(t *testi
 		t.Run(name, func(t *testing.T) {
 			a := testkit.Exchange(t, shared.patient.Addr, request)
 			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, a)
-			if !strings.Contains(string(a.Body), `"detail":"this event ID came before with another `+name+`; nothing was executed"`) || !strings.Contains(string(a.Body), `"differs":["`+name+`"]`) {
+			if !strings.Contains(string(a.Body), `"detail":"this event ID came before with another `+name+
+				`; nothing was executed"`) || !strings.Contains(string(a.Body), `"differs":["`+name+`"]`) {
 				t.Errorf("it does not say what differs: %s", a.Body)
 			}
-			stranger := testkit.Exchange(t, shared.patient.Addr, strings.Replace(request, "\r\n", "\r\nAuthorization: Bearer x\r\n", 1))
+			stranger := testkit.Exchange(t, shared.patient.Addr,
+				strings.Replace(request, "\r\n", "\r\nAuthorization: Bearer x\r\n", 1))
 			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, stranger)
 			if strings.Contains(string(stranger.Body), "differs") {
 				t.Errorf("somebody else is told what differs: %s", stranger.Body)
@@ -206,7 +224,8 @@ func TestMismatchExecuteRunsAndRemembersEachPayload(t *testing.T) {
 func TestAnAnswerThatIsNotKeptIsPassedOnAndTheEventMayRunAgain(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	shared.on(t, path, answers(testkit.Reply(500, "oops"), testkit.Reply(404, "what?"), testkit.Reply(302, "", "Location: /x"), testkit.OK("fine")))
+	shared.on(t, path, answers(testkit.Reply(500, "oops"), testkit.Reply(404, "what?"),
+		testkit.Reply(302, "", "Location: /x"), testkit.OK("fine")))
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 500, "oops", "executed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "what?", "executed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 302, "", "executed")
@@ -225,7 +244,9 @@ func TestKeepSaysWhichAnswersSettleAndUnknownWhichSayNothing(t *testing.T) {
 	shared.on(t, path, answers(testkit.Reply(502, "gateway"), testkit.Reply(404, "gone")))
 	a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	passed(t, a, 502, "gateway", "executed")
-	shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
+	shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool {
+		return r.Text("execution") == a.Execution()
+	})
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "gone", "executed")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 404, "gone", "replayed")
 }
@@ -269,10 +290,14 @@ func TestWithoutAnEventIDARouteMayRejectOrPass(t *testing.T) {
 func TestTheEventIDMayComeFromTheBody(t *testing.T) {
 	t.Parallel()
 	path := at(t, "body-id")
-	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done", "executed")
-	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done", "replayed")
-	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567891}}`), 200, "done", "executed")
-	refused{400, "event_id_ambiguous", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":1,"id":2}}`))
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done",
+		"executed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567890}}`), 200, "done",
+		"replayed")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":12345678901234567891}}`), 200, "done",
+		"executed")
+	refused{400, "event_id_ambiguous", "no", "rejected"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, `{"event":{"id":1,"id":2}}`))
 }
 
 func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
@@ -290,7 +315,8 @@ func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
 		passed(t, testkit.Exchange(t, shared.patient.Addr, request), 200, "forwarded", "bypassed; would="+would)
 	}
 	work.answer <- testkit.OK("first")
-	if a := testkit.Receive(t, "the first answer", first); a.Status != 200 || string(a.Body) != "first" || !strings.HasPrefix(a.Decision(), "bypassed") {
+	if a := testkit.Receive(t, "the first answer", first); a.Status != 200 || string(a.Body) != "first" ||
+		!strings.HasPrefix(a.Decision(), "bypassed") {
 		t.Errorf("%v", a)
 	}
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "forwarded", "bypassed; would=replayed")
@@ -299,7 +325,8 @@ func TestObserveForwardsEverythingAndSaysWhatItWouldHaveDone(t *testing.T) {
 func TestObserveForwardsWhatCannotBeNamed(t *testing.T) {
 	t.Parallel()
 	path := at(t, "observe")
-	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), key("2")), 200, "done", "bypassed; would=rejected")
+	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), key("2")), 200, "done",
+		"bypassed; would=rejected")
 }
 
 func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
@@ -309,11 +336,15 @@ func TestRespondReplacesTheStatusOfARefusal(t *testing.T) {
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
 	refused{503, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
-	refused{425, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
-	refused{409, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, shared.patient.Addr, path, "x", key("1")))
-	refused{422, "event_id_ambiguous", "no", "rejected"}.check(t, testkit.Post(t, shared.patient.Addr, path, "x", key("1"), key("2")))
+	refused{425, "execution_in_flight", "no", "in_flight"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	refused{409, "idempotency_key_reused", "no", "mismatch"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "x", key("1")))
+	refused{422, "event_id_ambiguous", "no", "rejected"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "x", key("1"), key("2")))
 	work.answer <- ""
-	refused{503, "upstream_failed", "unknown", "upstream_failed"}.check(t, testkit.Receive(t, "the first answer", first))
+	refused{503, "upstream_failed", "unknown", "upstream_failed"}.check(t,
+		testkit.Receive(t, "the first answer", first))
 }
 
 func TestASenderThatHangsUpChangesNothing(t *testing.T) {
@@ -326,7 +357,8 @@ func TestASenderThatHangsUpChangesNothing(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	refused{409, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	refused{409, "execution_in_flight", "no", "in_flight"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
 	work.answer <- testkit.OK("kept")
 	var a *testkit.Answer
 	testkit.Until(t, "the execution has ended", func() bool {
@@ -353,7 +385,8 @@ routes:
 	}
 	refused := testkit.Post(t, h.Addr, "/fails", "{}", key("3"))
 	oldest, _ := refused.JSON()["existingExecutionId"].(string)
-	if refused.Status != 409 || !strings.Contains(fmt.Sprint(refused.JSON()), "2 events of this workflow may run at a time, and 2 do") {
+	if refused.Status != 409 || !strings.Contains(fmt.Sprint(refused.JSON()),
+		"2 events of this workflow may run at a time, and 2 do") {
 		t.Errorf("%v", refused)
 	}
 	if details, _ := refused.JSON()["details"].(string); details != "2 events of this workflow may run at a time, and 2 do. The oldest: "+oldest {
@@ -363,13 +396,16 @@ routes:
 		t.Errorf("%v is the oldest: %v", x["eventId"], refused)
 	}
 	full := "2 events of this workflow may run at a time, and 2 do"
-	if a := testkit.Post(t, h.Addr, "/skips", "{}", key("4")); a.Status != 200 || a.JSON()["executionId"] != oldest || !strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
+	if a := testkit.Post(t, h.Addr, "/skips", "{}", key("4")); a.Status != 200 || a.JSON()["executionId"] != oldest ||
+		!strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
 		t.Errorf("%v", a)
 	}
-	if a := testkit.Post(t, h.Addr, "/waits", "{}", key("5")); a.Status != 409 || a.JSON()["existingExecutionId"] != oldest || !strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
+	if a := testkit.Post(t, h.Addr, "/waits", "{}", key("5")); a.Status != 409 ||
+		a.JSON()["existingExecutionId"] != oldest || !strings.Contains(fmt.Sprint(a.JSON()["detail"]), full) {
 		t.Errorf("%v", a)
 	}
-	if a := testkit.Post(t, h.Addr, "/fails", "{}", key("1")); a.Decision() != "in_flight" || strings.Contains(fmt.Sprint(a.JSON()), "run at a time, and") {
+	if a := testkit.Post(t, h.Addr, "/fails", "{}", key("1")); a.Decision() != "in_flight" ||
+		strings.Contains(fmt.Sprint(a.JSON()), "run at a time, and") {
 		t.Errorf("a copy of what runs: %v", a)
 	}
 	for _, answer := range running {
@@ -390,10 +426,12 @@ routes:
 	if got := cli(t, h, "locks", "get", "w"); !strings.Contains(got, "2 of 2 taken, by "+first+", "+second) {
 		t.Errorf("locks get says\n%s", got)
 	}
-	if list := cli(t, h, "locks", "list", "-o", "json"); !strings.Contains(list, first) || !strings.Contains(list, second) {
+	if list := cli(t, h, "locks", "list", "-o", "json"); !strings.Contains(list, first) ||
+		!strings.Contains(list, second) {
 		t.Errorf("locks list says\n%s", list)
 	}
-	if got := cli(t, h, "locks", "get", "w", "--execution", second); !strings.Contains(got, second) || strings.Contains(got, first) {
+	if got := cli(t, h, "locks", "get", "w", "--execution", second); !strings.Contains(got, second) ||
+		strings.Contains(got, first) {
 		t.Errorf("locks get says\n%s", got)
 	}
 	if got := cli(t, h, "executions", "get", second); !strings.Contains(got, "held, until ") {
@@ -402,7 +440,8 @@ routes:
 	if a := testkit.Post(t, h.Addr, "/held", "{}", key("3")); a.Status != 409 {
 		t.Fatalf("%v", a)
 	}
-	if got := cli(t, h, "executions", "cancel", second, "--reason", "it hangs"); !strings.Contains(got, "has its lock and its slots until then") {
+	if got := cli(t, h, "executions", "cancel", second, "--reason", "it hangs"); !strings.Contains(got,
+		"has its lock and its slots until then") {
 		t.Errorf("cancel says\n%s", got)
 	}
 	cli(t, h, "locks", "release", "w", "--execution", second, "--reason", "its service is gone")

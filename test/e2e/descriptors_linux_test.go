@@ -26,7 +26,8 @@ func withFiles(t *testing.T, files int) string {
 func TestAStartWithTooFewOpenFilesIsRefused(t *testing.T) {
 	t.Parallel()
 	p := testkit.StartServe(t, withFiles(t, 63), embedded(t.TempDir(), ""))
-	if code, said := p.ExitCode(t), p.Stderr.String(); code != 1 || !strings.Contains(said, "may have 63 open files and needs 64") {
+	if code, said := p.ExitCode(t), p.Stderr.String(); code != 1 ||
+		!strings.Contains(said, "may have 63 open files and needs 64") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	h := testkit.Serve(t, withFiles(t, 64), embedded(t.TempDir(), ""))
@@ -39,14 +40,16 @@ func TestMoreConnectionsThanOpenFilesEndNothing(t *testing.T) {
 	h := testkit.Serve(t, withFiles(t, 256), embedded(t.TempDir(), "limits: {header_timeout: 60s}"))
 	h.Stderr.AwaitRecord(t, "config.warning", func(r testkit.Record) bool {
 		problem := r.Text("problem")
-		return strings.HasPrefix(problem, "limits.max_connections: 10000 ") && strings.Contains(problem, "the limit is 256, so 60 are taken")
+		return strings.HasPrefix(problem, "limits.max_connections: 10000 ") &&
+			strings.Contains(problem, "the limit is 256, so 60 are taken")
 	})
 	for range 300 { // each has begun a request, so none makes room
 		testkit.Dial(t, h.Addr).Say("POST / HTTP/1.1\r\nHost: a\r\n")
 	}
 	h.Stderr.AwaitRecord(t, "connections.full", nil)
 	page := h.Metrics(t) // the admin listener has its own
-	if !strings.Contains(page, `hooklock_connections_open{listener="listen"} 60`) || !strings.Contains(page, `hooklock_accept_failures_total{listener="listen"} 0`) {
+	if !strings.Contains(page, `hooklock_connections_open{listener="listen"} 60`) ||
+		!strings.Contains(page, `hooklock_accept_failures_total{listener="listen"} 0`) {
 		t.Error(pageLines(page, "hooklock_connections"), pageLines(page, "hooklock_accept"))
 	}
 	leave(t, h.Process)
@@ -66,7 +69,9 @@ func TestAListenerOutlivesAWantOfDescriptors(t *testing.T) {
 	waiting := map[string]*testkit.Conn{}
 	for name, addr := range map[string]string{"listen": h.Addr, "admin.listen": h.Admin} {
 		waiting[name] = testkit.Dial(t, addr) // the kernel takes it
-		failed := h.Stderr.AwaitRecord(t, "accept.failed", func(r testkit.Record) bool { return r.Text("listener") == name })
+		failed := h.Stderr.AwaitRecord(t, "accept.failed", func(r testkit.Record) bool {
+			return r.Text("listener") == name
+		})
 		if failed.Number("failures") == 0 || !strings.Contains(failed.Text("error"), "too many open files") {
 			t.Errorf("%v", failed)
 		}
@@ -79,7 +84,9 @@ func TestAListenerOutlivesAWantOfDescriptors(t *testing.T) {
 	passed(t, c.Answer("POST"), 200, "done", "executed")
 	c = waiting["admin.listen"]
 	c.Say("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	if page := string(c.Answer("GET").Body); strings.Contains(page, `hooklock_accept_failures_total{listener="listen"} 0`) || strings.Contains(page, `hooklock_accept_failures_total{listener="admin.listen"} 0`) {
+	if page := string(c.Answer("GET").Body); strings.Contains(page,
+		`hooklock_accept_failures_total{listener="listen"} 0`) ||
+		strings.Contains(page, `hooklock_accept_failures_total{listener="admin.listen"} 0`) {
 		t.Error(pageLines(page, "hooklock_accept"))
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 const digestChallenge = `WWW-Authenticate: Digest realm="legacy", qop="auth", nonce="c2VydmVyLW5vbmNl"`
 
-// digestService asks for Digest, and takes the user legacy with the password that is planted. It answers others 401.
+// digestService asks for Digest, and takes the user legacy with the password that is planted. It
+// answers others 401.
 func digestService(r *testkit.Received) string {
 	given := map[string]string{}
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -26,7 +27,8 @@ func digestService(r *testkit.Received) string {
 		return hex.EncodeToString(sum[:])
 	}
 	want := digest(strings.Join([]string{
-		digest("legacy:legacy:" + planted), given["nonce"], given["nc"], given["cnonce"], given["qop"], digest("POST:" + r.Target),
+		digest("legacy:legacy:" + planted), given["nonce"], given["nc"], given["cnonce"], given["qop"],
+		digest("POST:" + r.Target),
 	}, ":"))
 	if scheme != "Digest" || given["response"] != want {
 		return testkit.Reply(401, "who are you?", digestChallenge)
@@ -40,7 +42,8 @@ func curl(t *testing.T, url, body string, lines ...string) (status, printed stri
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
-	args := []string{"-sS", "--max-time", "20", "--digest", "-u", "legacy:" + planted, "-d", body, "-w", "\n%{http_code}"}
+	args := []string{"-sS", "--max-time", "20", "--digest", "-u", "legacy:" + planted, "-d", body, "-w",
+		"\n%{http_code}"}
 	for _, line := range append(lines, "Content-Type: application/json") {
 		args = append(args, "-H", line)
 	}
@@ -103,7 +106,8 @@ routes:
   - {name: keeps, path: /keeps, event_id: "{header.X-Id}", idempotency: {keep: [2xx, 4xx], on_unknown: block}}
   - {name: watch, path: /watch, event_id: "{header.X-Id}", mode: observe}
 `))
-	for path, decision := range map[string]string{"/d": "challenged", "/keeps": "challenged", "/watch": "bypassed; would=challenged"} {
+	for path, decision := range map[string]string{"/d": "challenged", "/keeps": "challenged",
+		"/watch": "bypassed; would=challenged"} {
 		for range 2 {
 			a := testkit.Post(t, h.Addr, path, "{}", "X-Id: 1", "X-Account: a")
 			passed(t, a, 401, "who are you?", decision)
@@ -123,9 +127,11 @@ routes:
 	testkit.Until(t, "the events are found as they came, and as nothing else", func() bool {
 		_, found := asked(t, h, "GET", "/v1/executions?event=1&decision=challenged", "", "")
 		text := fmt.Sprint(found)
-		return strings.Count(text, "challenged:2") == 2 && strings.Count(text, "bypassed:2") == 1 && !strings.Contains(text, "FAILED")
+		return strings.Count(text, "challenged:2") == 2 && strings.Count(text, "bypassed:2") == 1 &&
+			!strings.Contains(text, "FAILED")
 	})
-	wrong := testkit.Post(t, h.Addr, "/d", "{}", "X-Id: 3", "X-Account: a", `Authorization: Digest username="legacy", response="0"`)
+	wrong := testkit.Post(t, h.Addr, "/d", "{}", "X-Id: 3", "X-Account: a",
+		`Authorization: Digest username="legacy", response="0"`)
 	passed(t, wrong, 401, "who are you?", "executed") // credentials that are refused are a failure
 }
 
@@ -159,5 +165,7 @@ func TestAServiceThatDoesNotChallengeIsNamedInTheLog(t *testing.T) {
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("open") })
 	h := own(t, bare(up.URL, `routes: [{name: d, path: /d, workflow: "{body.account}", digest: true}]`))
 	passed(t, testkit.Post(t, h.Addr, "/d", ""), 200, "open", "bypassed; would=executed")
-	h.Stderr.AwaitRecord(t, "challenge.missing", func(r testkit.Record) bool { return r.Text("route") == "d" && fmt.Sprint(r.Number("status")) == "200" })
+	h.Stderr.AwaitRecord(t, "challenge.missing", func(r testkit.Record) bool {
+		return r.Text("route") == "d" && fmt.Sprint(r.Number("status")) == "200"
+	})
 }

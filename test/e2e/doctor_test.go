@@ -17,7 +17,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// doctor runs `hooklock doctor` on a configuration and returns its lines, each as result, check and text, and its exit code.
+// doctor runs `hooklock doctor` on a configuration and returns its lines, each as result, check and
+// text, and its exit code.
 func doctor(t *testing.T, config string, args ...string) (lines []finding, code int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +26,8 @@ func doctor(t *testing.T, config string, args ...string) (lines []finding, code 
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: append([]string{"doctor", "-o", "json"}, args...), Dir: dir})
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram,
+		Args: append([]string{"doctor", "-o", "json"}, args...), Dir: dir})
 	code = p.ExitCode(t)
 	var out struct{ Checks []finding }
 	if err := json.Unmarshal([]byte(p.Stdout.String()), &out); err != nil {
@@ -61,7 +63,8 @@ func TestDoctorFindsAnEtcdClusterFitAndSendsTheUpstreamNothing(t *testing.T) {
 	members := testkit.StartEtcd(t, etcdProgram, 3)
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	endpoints := testkit.Endpoints(members)
-	lines, code := doctor(t, doctorConfig("http://"+up.Addr, fmt.Sprintf("{endpoints: [%s]}", strings.Join(endpoints, ", "))))
+	lines, code := doctor(t, doctorConfig("http://"+up.Addr,
+		fmt.Sprintf("{endpoints: [%s]}", strings.Join(endpoints, ", "))))
 	if code != 0 {
 		t.Errorf("exit code %d: %+v", code, lines)
 	}
@@ -88,12 +91,14 @@ func TestDoctorFindsAnEtcdClusterFitAndSendsTheUpstreamNothing(t *testing.T) {
 
 func TestDoctorNamesEachEndpointThatIsAwayAndFails(t *testing.T) {
 	t.Parallel()
-	lines, code := doctor(t, doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s, http://127.0.0.1:1], prefix: /doctor}", shared.etcd.Endpoint)))
+	lines, code := doctor(t, doctorConfig("http://"+shared.up.Addr,
+		fmt.Sprintf("{endpoints: [%s, http://127.0.0.1:1], prefix: /doctor}", shared.etcd.Endpoint)))
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	says(t, lines, "etcd "+shared.etcd.Endpoint, "ok", "answers after")
-	says(t, lines, "etcd http://127.0.0.1:1", "failed", "connection refused; start this member, or correct etcd.endpoints")
+	says(t, lines, "etcd http://127.0.0.1:1", "failed",
+		"connection refused; start this member, or correct etcd.endpoints")
 	says(t, lines, "etcd lease", "ok", "session_ttl 15s")
 }
 
@@ -103,8 +108,10 @@ func TestDoctorSaysWhyARestartHasToWaitForTheSession(t *testing.T) {
 		`""`:            "data_dir is empty",
 		"/proc/self/fd": "use /proc/self/fd/outcomes: it is on proc, whose file locks may not hold between all that see the file",
 	} {
-		lines, _ := doctor(t, "data_dir: "+dir+doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /restart}", shared.etcd.Endpoint)))
-		says(t, lines, "restart in place", "warning", want+"; the locks of a process that was killed stay closed for etcd.session_ttl (15s)")
+		lines, _ := doctor(t, "data_dir: "+dir+doctorConfig("http://"+shared.up.Addr,
+			fmt.Sprintf("{endpoints: [%s], prefix: /restart}", shared.etcd.Endpoint)))
+		says(t, lines, "restart in place", "warning",
+			want+"; the locks of a process that was killed stay closed for etcd.session_ttl (15s)")
 	}
 }
 
@@ -153,11 +160,13 @@ routes: [{name: orders, path: "/hooks/{account}", workflow: "orders/{path.accoun
 func TestDoctorDoesNotTakeAnotherServerForAHooklock(t *testing.T) {
 	t.Parallel()
 	other := strings.TrimPrefix(shared.etcd.Endpoint, "http://") // etcd has a /livez, too
-	lines, code := doctor(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: %q}\nupstream: http://%s\n", other, shared.up.Addr))
+	lines, code := doctor(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: %q}\nupstream: http://%s\n", other,
+		shared.up.Addr))
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	says(t, lines, "admin.listen", "failed", "address already in use; choose another address, or stop the program that uses it")
+	says(t, lines, "admin.listen", "failed",
+		"address already in use; choose another address, or stop the program that uses it")
 }
 
 func TestDoctorExitsWith2OnABadConfigurationAndNamesEveryProblem(t *testing.T) {
@@ -174,21 +183,25 @@ func TestDoctorExitsWith2OnABadConfigurationAndNamesEveryProblem(t *testing.T) {
 	}
 }
 
-// An etcd that is too old is not to be had here: the module has one release of it. So a real one is made to tell another release, by
-// something between that changes these bytes and no others.
+// An etcd that is too old is not to be had here: the module has one release of it. So a real one is
+// made to tell another release, by something between that changes these bytes and no others.
 func TestDoctorRefusesAnEtcdThatIsTooOldAndServeWarnsOfIt(t *testing.T) {
 	t.Parallel()
 	endpoint := "http://" + pretend(t, strings.TrimPrefix(shared.etcd.Endpoint, "http://"), "3.7.3", "3.6.3")
-	lines, code := doctor(t, doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /old}", endpoint)))
+	lines, code := doctor(t, doctorConfig("http://"+shared.up.Addr,
+		fmt.Sprintf("{endpoints: [%s], prefix: /old}", endpoint)))
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	says(t, lines, "etcd release", "failed", "etcd 3.6.3 is too old to be relied on: a lease that was revoked can be reported alive; reads can be stale")
+	says(t, lines, "etcd release", "failed",
+		"etcd 3.6.3 is too old to be relied on: a lease that was revoked can be reported alive; reads can be stale")
 	says(t, lines, "etcd release", "failed", "upgrade to 3.7.1, 3.6.14 or 3.5.33")
 	says(t, lines, "etcd lease", "ok", "")
-	h := testkit.Serve(t, hooklockProgram, doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /old}", endpoint)))
+	h := testkit.Serve(t, hooklockProgram,
+		doctorConfig("http://"+shared.up.Addr, fmt.Sprintf("{endpoints: [%s], prefix: /old}", endpoint)))
 	warning := h.Stderr.AwaitRecord(t, "etcd.release", nil)
-	if warning.Text("level") != "WARN" || warning.Text("release") != "3.6.3" || !strings.Contains(warning.Text("problem"), "too old to be relied on") {
+	if warning.Text("level") != "WARN" || warning.Text("release") != "3.6.3" ||
+		!strings.Contains(warning.Text("problem"), "too old to be relied on") {
 		t.Errorf("got %v", warning)
 	}
 	if n := testkit.Post(t, h.Addr, "/hooks/a", "{}", key("1")).Status; n != 200 {
@@ -196,7 +209,8 @@ func TestDoctorRefusesAnEtcdThatIsTooOldAndServeWarnsOfIt(t *testing.T) {
 	}
 }
 
-// pretend carries connections to target and replaces one text in what comes back by another of the same length.
+// pretend carries connections to target and replaces one text in what comes back by another of the
+// same length.
 func pretend(t *testing.T, target, text, by string) string {
 	t.Helper()
 	if len(text) != len(by) {

@@ -26,7 +26,8 @@ func TestADrainedProcessIsNotReadyAndEndsEachConnectionWithItsAnswer(t *testing.
 		t.Fatalf("drain: %v: %s", err, out)
 	}
 	h.AwaitLine(t, h.Stderr, `"msg":"draining"`)
-	if a := testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); a.Status != 503 {
+	if a := testkit.Exchange(t, h.Admin,
+		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); a.Status != 503 {
 		t.Errorf("readyz: %v", a)
 	}
 	kept.Say(testkit.Request(path, "{}", key("2")))
@@ -49,11 +50,12 @@ func TestADrainedProcessIsNotReadyAndEndsEachConnectionWithItsAnswer(t *testing.
 // closes says that an answer ends its connection. net/http takes the line out of the header.
 func closes(a *testkit.Answer) bool { return strings.Contains(a.Raw, "\r\nConnection: close\r\n") }
 
-// TestTheHealthCheckOfAContainerIsAnExitCode: 0 while deliveries may come, 1 while they may not or if nothing
-// answers, and 2 for an address that is none.
+// TestTheHealthCheckOfAContainerIsAnExitCode: 0 while deliveries may come, 1 while they may not or
+// if nothing answers, and 2 for an address that is none.
 func TestTheHealthCheckOfAContainerIsAnExitCode(t *testing.T) {
 	t.Parallel()
-	h := own(t, strings.Replace(shared.config("check", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1))
+	h := own(t, strings.Replace(shared.config("check", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+
+		`"}`, 1))
 	check := func(want int, says string, args ...string) {
 		t.Helper()
 		c := exec.Command(hooklockProgram, append([]string{"healthcheck"}, args...)...)
@@ -90,7 +92,8 @@ func TestDrainSignalsNoOtherProgram(t *testing.T) {
 
 func TestDrainAndReloadSignalNoGroupOfProcesses(t *testing.T) {
 	t.Parallel()
-	h := own(t, strings.Replace(shared.config("group", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1))
+	h := own(t, strings.Replace(shared.config("group", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+
+		`"}`, 1))
 	for _, command := range []string{"drain", "reload"} {
 		other := exec.Command("sleep", "1000")
 		other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it is the group that is named: nobody else is in it
@@ -115,11 +118,15 @@ func TestAClientThatDoesNotReadTheAdminListenersAnswersDelaysNoShutdown(t *testi
 	t.Parallel()
 	token, health := filepath.Join(t.TempDir(), "token"), testkit.FreePort(t)
 	write(t, token, strings.Repeat("t", 32))
-	admin := fmt.Sprintf(`admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: t, token_file: %s, scopes: [read, write]}]}`, token)
-	config := strings.Replace(shared.config("unread", "health: {listen: \""+health+"\"}"), `admin: {listen: "127.0.0.1:0"}`, admin, 1)
+	admin := fmt.Sprintf(
+		`admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: t, token_file: %s, scopes: [read, write]}]}`,
+		token)
+	config := strings.Replace(shared.config("unread", "health: {listen: \""+health+"\"}"),
+		`admin: {listen: "127.0.0.1:0"}`, admin, 1)
 	h := own(t, strings.Replace(config, "shutdown_timeout: 5s", "shutdown_timeout: 60s", 1))
 	ask := func(path string) string {
-		return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + strings.Repeat("t", 32) + "\r\n"
+		return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + strings.Repeat("t", 32) +
+			"\r\n"
 	}
 	for _, addr := range []string{h.Admin, health} {
 		c := testkit.Dial(t, addr)
@@ -141,10 +148,12 @@ func TestAClientThatDoesNotReadTheAdminListenersAnswersDelaysNoShutdown(t *testi
 
 func TestASenderInTheMiddleOfABodyMakesNoBadEnd(t *testing.T) {
 	t.Parallel()
-	config := strings.NewReplacer("request_timeout: 10s", "request_timeout: 2s", "shutdown_timeout: 5s", "shutdown_timeout: 1s").Replace(shared.config("half", ""))
+	config := strings.NewReplacer("request_timeout: 10s", "request_timeout: 2s", "shutdown_timeout: 5s",
+		"shutdown_timeout: 1s").Replace(shared.config("half", ""))
 	h := testkit.Serve(t, hooklockProgram, config)
 	c := testkit.Dial(t, h.Addr)
-	c.Say("POST " + at(t, "plain") + " HTTP/1.1\r\nHost: localhost\r\n" + key("1") + "\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n")
+	c.Say("POST " + at(t, "plain") + " HTTP/1.1\r\nHost: localhost\r\n" + key("1") +
+		"\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n")
 	if _, err := c.Reader().ReadString('\n'); err != nil { // 100: the body is read
 		t.Fatal(err)
 	}

@@ -18,14 +18,16 @@ import (
 	"hooklock/test/testkit"
 )
 
-// The answer to a sender whose patience ends during the call of the service is written on its connection by itself, and is the last one there.
+// The answer to a sender whose patience ends during the call of the service is written on its
+// connection by itself, and is the last one there.
 
 // early checks the answer to a sender whose patience ended, and that nothing follows it.
 func early(t *testing.T, c *testkit.Conn, method string) *testkit.Answer {
 	t.Helper()
 	a := c.Answer(method)
 	acceptedAs(t, a, 202)
-	if strings.Contains(a.Raw, "chunked") || a.Header.Get("Content-Length") == "" || !strings.Contains(strings.ToLower(a.Raw), "\r\nconnection: close\r\n") {
+	if strings.Contains(a.Raw, "chunked") || a.Header.Get("Content-Length") == "" ||
+		!strings.Contains(strings.ToLower(a.Raw), "\r\nconnection: close\r\n") {
 		t.Errorf("a sender cannot tell where it ends: %q", a.Raw)
 	}
 	if rest, err := io.ReadAll(c.Reader()); err != nil || len(rest) > 0 {
@@ -40,13 +42,15 @@ func TestAnEarlyAnswerIsTheLastOneOfItsConnection(t *testing.T) {
 	for name, request := range map[string]func(path string) string{
 		"HTTP/1.1": func(path string) string { return testkit.Request(path, "{}", key("1")) },
 		"HTTP/1.0": func(path string) string {
-			return strings.Replace(testkit.Request(path, "{}", key("1"), "Connection: keep-alive"), "HTTP/1.1", "HTTP/1.0", 1)
+			return strings.Replace(testkit.Request(path, "{}", key("1"), "Connection: keep-alive"), "HTTP/1.1",
+				"HTTP/1.0", 1)
 		},
 		"the next request is there already": func(path string) string {
 			return testkit.Request(path, "{}", key("1")) + testkit.Request(path, "{}", key("2"))
 		},
 		"and so is the beginning of a long one": func(path string) string {
-			return testkit.Request(path, "{}", key("1")) + strings.TrimSuffix(testkit.Request(path, strings.Repeat("x", 100_000), key("2")), "xxx")
+			return testkit.Request(path, "{}", key("1")) +
+				strings.TrimSuffix(testkit.Request(path, strings.Repeat("x", 100_000), key("2")), "xxx")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +68,8 @@ func TestAnEarlyAnswerIsTheLastOneOfItsConnection(t *testing.T) {
 	}
 }
 
-// TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt: a sender that sends several at once tells answers by their order.
+// TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt: a sender that sends several at once tells
+// answers by their order.
 func TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
@@ -72,7 +77,8 @@ func TestAnEarlyAnswerComesAfterThoseOfTheRequestsBeforeIt(t *testing.T) {
 	shared.on(t, quick, func(*testkit.Received) string { return testkit.OK("quick") })
 	work := shared.holds(t, path)
 	c := testkit.Dial(t, h.Addr)
-	c.Say(testkit.Request(quick, "{}", key("1")) + testkit.Request(quick, "{}", key("1")) + testkit.Request(path, "{}", key("1")))
+	c.Say(testkit.Request(quick, "{}", key("1")) + testkit.Request(quick, "{}", key("1")) +
+		testkit.Request(path, "{}", key("1")))
 	work.await(t)
 	passed(t, c.Answer("POST"), 200, "quick", "executed")
 	passed(t, c.Answer("POST"), 200, "quick", "replayed")
@@ -107,10 +113,12 @@ func TestAnEarlyAnswerOverTLSIsEndedAsTLSIs(t *testing.T) {
 	reached(t, path, 1)
 }
 
-// TestACallWhoseSenderWasAnsweredTakesNoConnectionFromOthers: a service that is slow may have many of them.
+// TestACallWhoseSenderWasAnsweredTakesNoConnectionFromOthers: a service that is slow may have many
+// of them.
 func TestACallWhoseSenderWasAnsweredTakesNoConnectionFromOthers(t *testing.T) {
 	t.Parallel()
-	h := own(t, strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "shutdown_timeout: 5s", "shutdown_timeout: 5s\nlimits: {max_connections: 1}", 1))
+	h := own(t, strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "shutdown_timeout: 5s",
+		"shutdown_timeout: 5s\nlimits: {max_connections: 1}", 1))
 	path := at(t, "park-slow")
 	for i := range 5 {
 		work := shared.holds(t, fmt.Sprint(path, i))
@@ -127,7 +135,8 @@ func TestACallWhoseSenderWasAnsweredTakesNoConnectionFromOthers(t *testing.T) {
 	}
 }
 
-// TestAnAnswerAndTheEndOfPatienceInTheSameMoment: a sender gets one answer, and the event runs once, whichever is first.
+// TestAnAnswerAndTheEndOfPatienceInTheSameMoment: a sender gets one answer, and the event runs
+// once, whichever is first.
 func TestAnAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
@@ -154,7 +163,9 @@ func TestAnAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 			default:
 				t.Errorf("%s: %v", id, a)
 			}
-			testkit.Until(t, "the event to be settled", func() bool { return testkit.Post(t, h.Addr, path, "{}", key(id)).Decision() == "replayed" })
+			testkit.Until(t, "the event to be settled", func() bool {
+				return testkit.Post(t, h.Addr, path, "{}", key(id)).Decision() == "replayed"
+			})
 		})
 	}
 	sending.Wait()
@@ -163,8 +174,8 @@ func TestAnAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment: the call and the early answer, which both note what they know, share no memory. The race
-// detector watches the program.
+// TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment: the call and the early answer, which both
+// note what they know, share no memory. The race detector watches the program.
 func TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
@@ -198,7 +209,8 @@ func TestAFailedAnswerAndTheEndOfPatienceInTheSameMoment(t *testing.T) {
 	sending.Wait()
 }
 
-// TestAProcessThatEndsWaitsForACallWhoseSenderWasAnswered: its answer is the outcome, as that of any other.
+// TestAProcessThatEndsWaitsForACallWhoseSenderWasAnswered: its answer is the outcome, as that of
+// any other.
 func TestAProcessThatEndsWaitsForACallWhoseSenderWasAnswered(t *testing.T) {
 	t.Parallel()
 	config := parkConfig(shared.up.URL, ownPrefix())

@@ -12,7 +12,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// embeddedAlone is a Hooklock with a small embedded etcd in dir, where an event that comes with another payload runs again.
+// embeddedAlone is a Hooklock with a small embedded etcd in dir, where an event that comes with
+// another payload runs again.
 func embeddedAlone(upstream, dir string) string {
 	return fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -28,20 +29,26 @@ routes:
 
 func readyz(t *testing.T, h *testkit.Hooklock) string {
 	t.Helper()
-	return string(testkit.Exchange(t, h.Admin, "GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body)
+	return string(testkit.Exchange(t, h.Admin,
+		"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").Body)
 }
 
-// A record that is replaced is history. So much of it is written here that the quota is used up several times over.
+// A record that is replaced is history. So much of it is written here that the quota is used up
+// several times over.
 func TestAnEmbeddedEtcdThatHistoryFillsGoesOnTakingDeliveries(t *testing.T) {
 	t.Parallel()
-	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(404, strings.Repeat("x", 500<<10)) })
+	up := testkit.NewUpstream(t, func(*testkit.Received) string {
+		return testkit.Reply(404, strings.Repeat("x", 500<<10))
+	})
 	h := own(t, embeddedAlone(up.URL, t.TempDir()))
-	if said := readyz(t, h); !strings.HasPrefix(said, "ok\nembedded etcd: the database has ") || strings.Contains(said, "it is full") {
+	if said := readyz(t, h); !strings.HasPrefix(said, "ok\nembedded etcd: the database has ") ||
+		strings.Contains(said, "it is full") {
 		t.Errorf("readyz says %q", said)
 	}
 	for n := range 100 {
 		testkit.Until(t, fmt.Sprintf("attempt %d runs and is recorded", n+1), func() bool {
-			a := testkit.Post(t, h.Addr, "/hooks/w", "{}", key("1")) // the record of an answer that is not kept is replaced by the next
+			// the record of an answer that is not kept is replaced by the next
+			a := testkit.Post(t, h.Addr, "/hooks/w", "{}", key("1"))
 			return a.Status == 404 && a.Decision() == "executed" && a.Header.Get("Hooklock-Recorded") == ""
 		})
 	}
@@ -108,7 +115,8 @@ func newPassage(t *testing.T) (*passage, *testkit.Hooklock) {
 		}
 		return testkit.OK("done")
 	})}
-	config := strings.Replace(embeddedAlone(p.up.URL, t.TempDir()), `admin: {listen: "127.0.0.1:0"}`, fmt.Sprintf("admin: {listen: %q}", testkit.FreePort(t)), 1)
+	config := strings.Replace(embeddedAlone(p.up.URL, t.TempDir()), `admin: {listen: "127.0.0.1:0"}`,
+		fmt.Sprintf("admin: {listen: %q}", testkit.FreePort(t)), 1)
 	h := own(t, config)
 	p.config = h.Config
 	passed(t, testkit.Post(t, h.Addr, "/held/w", "{}", key("held")), 202, "taken", "executed")
@@ -116,7 +124,8 @@ func newPassage(t *testing.T) (*passage, *testkit.Hooklock) {
 	return p, h
 }
 
-// The token that is generated goes with data_dir; one of admin.tokens is taken over by a reload all the same.
+// The token that is generated goes with data_dir; one of admin.tokens is taken over by a reload all
+// the same.
 func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
 	t.Parallel()
 	p, h := newPassage(t)
@@ -130,7 +139,9 @@ func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool { return strings.Contains(r.Text("advice"), "admin.tokens") })
+	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool {
+		return strings.Contains(r.Text("advice"), "admin.tokens")
+	})
 	file, token := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "token")
 	if said := p.command(1, "backup", file); !strings.Contains(said, "unauthorized") {
 		t.Errorf("it said %s", said)
@@ -138,7 +149,8 @@ func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
 	if err := os.WriteFile(token, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	added := strings.Replace(string(text), "admin: {", fmt.Sprintf("admin: {tokens: [{name: ops, token_file: %s, scopes: [read, write]}], ", token), 1)
+	added := strings.Replace(string(text), "admin: {",
+		fmt.Sprintf("admin: {tokens: [{name: ops, token_file: %s, scopes: [read, write]}], ", token), 1)
 	if err := os.WriteFile(p.config, []byte(added), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +164,8 @@ func TestWhatAnEmbeddedEtcdHasIsSavedAfterItsDataDirWasDeleted(t *testing.T) {
 	p.replayed(p.again(), "1", first)
 }
 
-// A parked event is nowhere but in etcd, and its sender never sends it again: what ends with the process must not be taken for received.
+// A parked event is nowhere but in etcd, and its sender never sends it again: what ends with the
+// process must not be taken for received.
 func TestNothingIsParkedInAnEmbeddedEtcdWhoseFilesWereDeleted(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
@@ -166,7 +179,9 @@ park_store: {single_member: true}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool { return strings.Contains(r.Text("advice"), "nothing is parked") })
+	h.Stderr.AwaitRecord(t, "etcd.deleted", func(r testkit.Record) bool {
+		return strings.Contains(r.Text("advice"), "nothing is parked")
+	})
 	passed(t, testkit.Post(t, h.Addr, "/parks/after", "{}", key("2")), 200, "done", "executed")
 	if said := readyz(t, h); !strings.HasPrefix(said, "ok\n") || !strings.Contains(said, "its files were deleted") {
 		t.Errorf("/readyz says %q", said)
@@ -234,11 +249,13 @@ func TestABackupOfTheRunningEmbeddedEtcdIsRestoredAndTokensGrow(t *testing.T) {
 	}
 	h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool { return r.Text("what") == "embedded.backup" })
 	p.run(h, "2")
-	if said := p.command(1, "restore", file, "--replace"); !strings.Contains(said, "in use by another hooklock: stop it") {
+	if said := p.command(1, "restore", file, "--replace"); !strings.Contains(said,
+		"in use by another hooklock: stop it") {
 		t.Errorf("while it runs: %s", said)
 	}
 	p.end(h)
-	if said := p.command(1, "restore", file); !strings.Contains(said, "has data") || !strings.Contains(said, "--replace") {
+	if said := p.command(1, "restore", file); !strings.Contains(said, "has data") ||
+		!strings.Contains(said, "--replace") {
 		t.Errorf("over data: %s", said)
 	}
 	for range 2 { // tokens grow also when one backup is restored twice
@@ -276,7 +293,8 @@ func TestTheEmbeddedEtcdMovesToAClusterThatKnowsEverythingAndTokensGrow(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	h = own(t, strings.Replace(string(text), "embedded: {quota: 16MiB}", "endpoints: ["+strings.Join(endpoints, ", ")+"]", 1))
+	h = own(t, strings.Replace(string(text), "embedded: {quota: 16MiB}", "endpoints: ["+strings.Join(endpoints, ", ")+
+		"]", 1))
 	p.replayed(h, "1", first)
 	p.replayed(h, "2", second)
 	p.held(h)

@@ -12,7 +12,8 @@ import (
 )
 
 // ours are the names of the header lines that may be added to a delivery on a route.
-var ours = []string{"hooklock-execution", "hooklock-workflow", "hooklock-fencing-token", "hooklock-attempt", "hooklock-key", "hooklock-callback-key",
+var ours = []string{"hooklock-execution", "hooklock-workflow", "hooklock-fencing-token", "hooklock-attempt",
+	"hooklock-key", "hooklock-callback-key",
 	"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "traceparent", "connection"}
 
 func name(line string) string {
@@ -25,7 +26,8 @@ func TestADeliveryArrivesByteForByteWithItsNameTag(t *testing.T) {
 	path := at(t, "plain")
 	target := path + "?a=%2f&b=+&&c;d=%zz"
 	body := "\x00{\"a\": 1}\r\n\r\n\xff"
-	lines := []string{"x-lower: 1", "X-UPPER:2", "X-Spaces:    three   words", "X-Empty:", "x-lower: 2", "Accept: */*", "ETag-ish: \"q\"", "X-Latin: \xe9",
+	lines := []string{"x-lower: 1", "X-UPPER:2", "X-Spaces:    three   words", "X-Empty:", "x-lower: 2", "Accept: */*",
+		"ETag-ish: \"q\"", "X-Latin: \xe9",
 		"Authorization: Basic " + planted, "X_Under_Score: kept", key("1")}
 	passed(t, testkit.Post(t, shared.patient.Addr, target, body, lines...), 200, "done", "executed")
 	got := shared.up.AwaitReceived(t, target, 1)[0]
@@ -64,7 +66,8 @@ func TestFencingTokensGrowWithEveryHolderOfAWorkflow(t *testing.T) {
 	for i := range 3 {
 		testkit.Post(t, shared.patient.Addr, path, "{}", key(fmt.Sprint(i)))
 		var token int
-		if _, err := fmt.Sscan(shared.up.Received(path)[i].Header.Get("Hooklock-Fencing-Token"), &token); err != nil || token <= last {
+		if _, err := fmt.Sscan(shared.up.Received(path)[i].Header.Get("Hooklock-Fencing-Token"), &token); err != nil ||
+			token <= last {
 			t.Fatalf("token %d after %d (%v)", token, last, err)
 		}
 		last = token
@@ -75,10 +78,12 @@ func TestWhatTheSenderSaysOfItselfIsKeptOrContinued(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: outside.example.com", "traceparent: "+trace)
+	testkit.Post(t, shared.patient.Addr, path, "{}", key("1"), "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https",
+		"X-Forwarded-Host: outside.example.com", "traceparent: "+trace)
 	got := shared.up.Received(path)[0].Header
 	for header, want := range map[string]string{
-		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outside.example.com", "Traceparent": trace, "Host": "hooks.example.com",
+		"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outside.example.com", "Traceparent": trace,
+		"Host": "hooks.example.com",
 	} {
 		if len(got[header]) != 1 || got[header][0] != want {
 			t.Errorf("%s: %q, want %q", header, got[header], want)
@@ -91,12 +96,15 @@ func TestWhatTheSenderSaysOfItselfIsKeptOrContinued(t *testing.T) {
 
 func TestHooklockHeadersFromOutsideAndHopByHopLinesAreDroppedOnRoutesAndElsewhere(t *testing.T) {
 	t.Parallel()
-	forged := []string{"Hooklock-Execution: forged", "HOOKLOCK-FENCING-TOKEN: forged", "hooklock_attempt: forged", "Hooklock_Workflow: forged", "hookLock-new: forged",
-		"Proxy: forged", "Connection: X-Gone, keep-alive", "X-Gone: forged", "Keep-Alive: forged", "TE: trailers", "Proxy-Connection: forged", "Proxy-Authorization: forged", "Trailer: forged"}
+	forged := []string{"Hooklock-Execution: forged", "HOOKLOCK-FENCING-TOKEN: forged", "hooklock_attempt: forged",
+		"Hooklock_Workflow: forged", "hookLock-new: forged",
+		"Proxy: forged", "Connection: X-Gone, keep-alive", "X-Gone: forged", "Keep-Alive: forged", "TE: trailers",
+		"Proxy-Connection: forged", "Proxy-Authorization: forged", "Trailer: forged"}
 	for _, path := range []string{at(t, "plain"), at(t, "unmatched")} {
 		testkit.Post(t, shared.patient.Addr, path, "{}", append(forged, "X-Stays: yes")...)
 		got := shared.up.AwaitReceived(t, path, 1)[0]
-		if strings.Contains(got.Raw, "forged") || strings.Contains(got.Raw, "trailers") || got.Header.Get("X-Stays") != "yes" {
+		if strings.Contains(got.Raw, "forged") || strings.Contains(got.Raw, "trailers") ||
+			got.Header.Get("X-Stays") != "yes" {
 			t.Errorf("%s", got.Raw)
 		}
 	}
@@ -108,7 +116,8 @@ func TestAnUnmatchedPathPassesThroughUntouched(t *testing.T) {
 	shared.on(t, path, answers(testkit.Reply(404, "not here", "Date: Thu, 01 Jan 2026 00:00:00 GMT", "X-A: 1")))
 	for range 2 { // nothing is remembered
 		a := testkit.Post(t, shared.patient.Addr, path+"?x", "{}", key("1"))
-		if a.Status != 404 || string(a.Body) != "not here" || strings.Contains(a.Raw, "Hooklock") || strings.Contains(a.Raw, "Idempotent") {
+		if a.Status != 404 || string(a.Body) != "not here" || strings.Contains(a.Raw, "Hooklock") ||
+			strings.Contains(a.Raw, "Idempotent") {
 			t.Errorf("%v", a)
 		}
 	}
@@ -134,13 +143,16 @@ func TestAMatchedPathWithAnotherMethodPassesThrough(t *testing.T) {
 func TestAChunkedDeliveryGoesOnWithContentLength(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
-	a := testkit.Exchange(t, shared.patient.Addr, "POST "+path+" HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nX-After: 1\r\n\r\n3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+	a := testkit.Exchange(t, shared.patient.Addr, "POST "+path+
+		" HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nX-After: 1\r\n\r\n3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
 	passed(t, a, 200, "done", "executed")
 	got := shared.up.Received(path)[0]
 	if got.Body != "abcde" || got.Header.Get("Content-Length") != "5" || got.Header.Get("Transfer-Encoding") != "" {
 		t.Errorf("%q", got.Raw)
 	}
-	passed(t, testkit.Exchange(t, shared.patient.Addr, strings.Replace(testkit.Request(path, "abcde"), "hooks.example.com", "h", 1)), 200, "done", "replayed") // how it was framed is no part of what was asked
+	passed(t, testkit.Exchange(t, shared.patient.Addr,
+		// how it was framed is no part of what was asked
+		strings.Replace(testkit.Request(path, "abcde"), "hooks.example.com", "h", 1)), 200, "done", "replayed")
 }
 
 func TestExpectContinueIsAnsweredHere(t *testing.T) {
@@ -241,12 +253,14 @@ func TestAnUpgradeOnAnUnmatchedPathIsTunnelled(t *testing.T) {
 		if r.Header.Get("Upgrade") != "websocket" || !strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
 			return testkit.Reply(400, r.Raw)
 		}
-		_ = r.Conn.Say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n")
+		_ = r.Conn.Say(
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n")
 		_, _ = io.Copy(r.Conn, r.Conn) // an echo of raw frames
 		return ""
 	})
 	c := testkit.Dial(t, shared.patient.Addr)
-	c.Say(testkit.RequestWith("GET", path, "", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"))
+	c.Say(testkit.RequestWith("GET", path, "", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x",
+		"Sec-WebSocket-Version: 13"))
 	status, err := c.Reader().ReadString('\n')
 	if err != nil || !strings.HasPrefix(status, "HTTP/1.1 101 ") {
 		t.Fatalf("%q %v", status, err)
@@ -298,7 +312,8 @@ func TestAGETWithABodyIsOneRequest(t *testing.T) {
 		"Transfer-Encoding: chunked":                  fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(inner), inner),
 	} {
 		c := testkit.Dial(t, shared.patient.Addr)
-		c.Say("GET " + path + " HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n" + body + "GET " + path + "?last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		c.Say("GET " + path + " HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n" + body + "GET " + path +
+			"?last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 		for a, err := c.TryAnswer("GET"); err == nil; a, err = c.TryAnswer("GET") {
 			if a.Status != 200 && a.Status != 400 {
 				t.Errorf("%v", a)
@@ -340,7 +355,8 @@ func TestHEADIsAnsweredWithoutABodyAndWithItsLength(t *testing.T) {
 	path := at(t, "unmatched")
 	shared.on(t, path, answers("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nETag: \"x\"\r\n\r\n"))
 	a := testkit.Exchange(t, shared.patient.Addr, testkit.RequestWith("HEAD", path, ""))
-	if a.Status != 200 || len(a.Body) != 0 || a.Header.Get("Content-Length") != "1234" || a.Header.Get("Etag") != `"x"` {
+	if a.Status != 200 || len(a.Body) != 0 || a.Header.Get("Content-Length") != "1234" ||
+		a.Header.Get("Etag") != `"x"` {
 		t.Errorf("%v", a)
 	}
 }

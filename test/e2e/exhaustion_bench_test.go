@@ -12,8 +12,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// BenchmarkExhaustion measures what a flood of large unsigned bodies does to the memory of the process: 200 of 8 MiB at once, in front of
-// an upstream that takes two seconds for each. docs/exposed.md has its figures.
+// BenchmarkExhaustion measures what a flood of large unsigned bodies does to the memory of the
+// process: 200 of 8 MiB at once, in front of an upstream that takes two seconds for each.
+// docs/exposed.md has its figures.
 func BenchmarkExhaustion(b *testing.B) {
 	const senders, size = 200, 8 << 20
 	body := strings.Repeat("x", size)
@@ -25,7 +26,8 @@ func BenchmarkExhaustion(b *testing.B) {
 			}
 			return testkit.OK("done")
 		})
-		h := testkit.Serve(b, hooklockProgram, shared.config(strings.TrimPrefix(ownPrefix(), "/"), ""), "GOMEMLIMIT=460MiB")
+		h := testkit.Serve(b, hooklockProgram, shared.config(strings.TrimPrefix(ownPrefix(), "/"), ""),
+			"GOMEMLIMIT=460MiB")
 		before := resident(b, h.Pid())
 		var peak float64
 		watched, over := make(chan struct{}), make(chan struct{})

@@ -10,7 +10,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// exhausted is a Hooklock with limits of this test's own, in front of an upstream of this test's own.
+// exhausted is a Hooklock with limits of this test's own, in front of an upstream of this test's
+// own.
 func exhausted(t *testing.T, up *testkit.Upstream, limits, routes string) *testkit.Hooklock {
 	t.Helper()
 	return own(t, bare(up.URL, fmt.Sprintf(`
@@ -71,7 +72,8 @@ func TestAllMemoryIsGivenBack(t *testing.T) {
 		}
 		return testkit.OK("done")
 	})
-	h := exhausted(t, up, "memory: 64MiB, request_body: 1MiB, response_body: 2MiB, body_timeout: 4s", `, lock: {release_delay: 0s}`)
+	h := exhausted(t, up, "memory: 64MiB, request_body: 1MiB, response_body: 2MiB, body_timeout: 4s",
+		`, lock: {release_delay: 0s}`)
 	body := strings.Repeat("x", 512<<10)
 	for _, target := range []string{"/plain/a", "/plain/whole", "/plain/long", "/other", "/other/long"} {
 		if a := testkit.Post(t, h.Addr, target, body); a.Status != 200 || a.Cut != nil {
@@ -80,7 +82,8 @@ func TestAllMemoryIsGivenBack(t *testing.T) {
 	}
 	passed(t, testkit.Post(t, h.Addr, "/plain/kept", body, key("1")), 200, long[:20<<10], "executed")
 	passed(t, testkit.Post(t, h.Addr, "/plain/kept", body, key("1")), 200, long[:20<<10], "replayed")
-	for _, target := range []string{"/plain/hangs-up", "/other/hangs-up", "/plain/long-hangs-up", "/other/long-hangs-up"} {
+	for _, target := range []string{"/plain/hangs-up", "/other/hangs-up", "/plain/long-hangs-up",
+		"/other/long-hangs-up"} {
 		c := testkit.Dial(t, h.Addr)
 		request := testkit.Request(target, body)
 		if strings.Contains(target, "long") {
@@ -91,7 +94,8 @@ func TestAllMemoryIsGivenBack(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	refused{413, "body_too_large", "no", "rejected"}.check(t, testkit.Post(t, h.Addr, "/plain/large", strings.Repeat("x", 2<<20)))
+	refused{413, "body_too_large", "no", "rejected"}.check(t,
+		testkit.Post(t, h.Addr, "/plain/large", strings.Repeat("x", 2<<20)))
 	slow := testkit.Dial(t, h.Addr)
 	request := testkit.Request("/plain/slow", body)
 	slow.Say(request[:len(request)/2])
@@ -104,7 +108,8 @@ func TestADeliveryWithoutItsSignatureIsRefusedBeforeItsBody(t *testing.T) {
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "a-test-secret")
-	h := exhausted(t, up, "body_timeout: 60s", fmt.Sprintf(`, verify: {scheme: hmac, header: X-Signature, secret_file: %q}`, secret))
+	h := exhausted(t, up, "body_timeout: 60s",
+		fmt.Sprintf(`, verify: {scheme: hmac, header: X-Signature, secret_file: %q}`, secret))
 	c := testkit.Dial(t, h.Addr)
 	c.Say("POST /plain/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 9000))
 	a := c.Answer("POST")
@@ -144,14 +149,16 @@ func TestASenderThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// TestABodyThatDripsHoldsNoConnectionOfTheService: before it fills the buffer nobody is called, and beyond it has a pace to keep.
+// TestABodyThatDripsHoldsNoConnectionOfTheService: before it fills the buffer nobody is called, and
+// beyond it has a pace to keep.
 func TestABodyThatDripsHoldsNoConnectionOfTheService(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 	h := exhausted(t, up, "request_buffer: 64KiB, body_timeout: 2s", "")
 	for _, framing := range []string{"Content-Length: 50000", "Transfer-Encoding: chunked"} {
 		c := testkit.Dial(t, h.Addr)
-		c.Say("POST /other HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n2710\r\n" + strings.Repeat("x", 10000) + "\r\n")
+		c.Say("POST /other HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n2710\r\n" + strings.Repeat("x", 10000) +
+			"\r\n")
 		refused{408, "request_timeout", "no", ""}.check(t, c.Answer("POST"))
 	}
 	if n := up.Conns(); n != 0 {
@@ -165,7 +172,8 @@ func TestABodyThatDripsHoldsNoConnectionOfTheService(t *testing.T) {
 	if got := up.Received(""); len(got) != 0 {
 		t.Errorf("the service got %d whole requests", len(got))
 	}
-	whole := "POST /other HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2710\r\n" + strings.Repeat("x", 10000) + "\r\n3\r\nabc\r\n0\r\n\r\n"
+	whole := "POST /other HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2710\r\n" +
+		strings.Repeat("x", 10000) + "\r\n3\r\nabc\r\n0\r\n\r\n"
 	if a := testkit.Exchange(t, h.Addr, whole); a.Status != 200 {
 		t.Errorf("a whole body gets %v", a)
 	}

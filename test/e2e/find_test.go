@@ -10,7 +10,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// "Customer says evt_123 was not processed": each thing that somebody may have in hand leads to what became of it.
+// "Customer says evt_123 was not processed": each thing that somebody may have in hand leads to
+// what became of it.
 func TestAnEventIsFoundByEachOfItsNames(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
@@ -25,7 +26,8 @@ routes:
   - {name: hooks, path: "/hooks/{w}", workflow: "hooks/{path.w}", lock: {release_delay: 0s}}
 `))
 	trace := "0af7651916cd43dd8448eb211c80319c"
-	failed := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_123"), "traceparent: 00-"+trace+"-b7ad6b7169203331-01")
+	failed := testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_123"), "traceparent: 00-"+trace+
+		"-b7ad6b7169203331-01")
 	if failed.Status != 502 {
 		t.Fatalf("%v", failed)
 	}
@@ -38,8 +40,10 @@ routes:
 	if keyOf == nil {
 		t.Fatal(got)
 	}
-	for _, text := range []string{"evt_123", second.Execution(), failed.Execution(), second.Execution()[:34], keyOf[1], keyOf[1][:16], trace, "hooks/ac", "hooks/acme"} {
-		if table := cli(t, h, "executions", "find", text); !found.MatchString(table) || strings.Count(table, "exec_") != 1 {
+	for _, text := range []string{"evt_123", second.Execution(), failed.Execution(), second.Execution()[:34], keyOf[1],
+		keyOf[1][:16], trace, "hooks/ac", "hooks/acme"} {
+		if table := cli(t, h, "executions", "find", text); !found.MatchString(table) ||
+			strings.Count(table, "exec_") != 1 {
 			t.Errorf("find %s:\n%s", text, table)
 		}
 	}
@@ -47,7 +51,8 @@ routes:
 	for _, id := range []string{failed.Execution(), second.Execution()} {
 		table := cli(t, h, "executions", "get", id)
 		for _, line := range []string{
-			`(?m)^` + failed.Execution() + ` +FAILED +unknown .* ` + trace + ` +upstream_failed: .*body written`, `(?m)^` + second.Execution() + ` +SUCCESS +executed .* 200 `,
+			`(?m)^` + failed.Execution() + ` +FAILED +unknown .* ` + trace + ` +upstream_failed: .*body written`,
+			`(?m)^` + second.Execution() + ` +SUCCESS +executed .* 200 `,
 		} {
 			if !regexp.MustCompile(line).MatchString(table) {
 				t.Errorf("no line %s in\n%s", line, table)
@@ -57,7 +62,8 @@ routes:
 	if body := cli(t, h, "executions", "answer", second.Execution()); body != "done" {
 		t.Errorf("%q", body)
 	}
-	list := cli(t, h, "executions", "list", "--since", "10m", "--workflow", "hooks/*", "--route", "hooks", "--outcome", "executed", "--status", "success")
+	list := cli(t, h, "executions", "list", "--since", "10m", "--workflow", "hooks/*", "--route", "hooks", "--outcome",
+		"executed", "--status", "success")
 	if strings.Index(list, "evt_1234") > strings.Index(list, "evt_123 ") || strings.Count(list, "exec_") != 2 {
 		t.Errorf("not the newest first:\n%s", list)
 	}
@@ -84,8 +90,10 @@ routes:
 	const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 	id := testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: "+guid).Execution()
 	testkit.Post(t, h.Addr, "/composed", "{}", "X-Hook: 292430182", "X-Delivery: a"+guid)
-	for _, text := range []string{guid, strings.ToUpper(guid), guid[:8], "292430182/" + guid, "292430182/72D3162E", id[:25] + "…"} {
-		if table := cli(t, h, "executions", "find", text); !strings.Contains(table, id) || strings.Count(table, "exec_") != 1 {
+	for _, text := range []string{guid, strings.ToUpper(guid), guid[:8], "292430182/" + guid, "292430182/72D3162E",
+		id[:25] + "…"} {
+		if table := cli(t, h, "executions", "find", text); !strings.Contains(table, id) ||
+			strings.Count(table, "exec_") != 1 {
 			t.Errorf("find %s:\n%s", text, table)
 		}
 	}
@@ -104,7 +112,8 @@ routes:
 `))
 	for i := range 3 {
 		for range i + 1 {
-			refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, h.Addr, fmt.Sprintf("/hooks/w%d", i), "{}", key(fmt.Sprintf("evt_%d", i))))
+			refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t,
+				testkit.Post(t, h.Addr, fmt.Sprintf("/hooks/w%d", i), "{}", key(fmt.Sprintf("evt_%d", i))))
 		}
 	}
 	list := ""
@@ -122,7 +131,8 @@ routes:
 		t.Error(one)
 	}
 	all := cli(t, h, "executions", "list", "--event", "evt_2", "-o", "json")
-	if !strings.Contains(all, `"counts":{"upstream_unreachable":3}`) || !strings.Contains(all, `"from":"127.0.0.1"`) || !strings.Contains(all, `"status":502`) {
+	if !strings.Contains(all, `"counts":{"upstream_unreachable":3}`) || !strings.Contains(all, `"from":"127.0.0.1"`) ||
+		!strings.Contains(all, `"status":502`) {
 		t.Error(all)
 	}
 }
@@ -137,13 +147,15 @@ routes:
 `))
 	first := testkit.GoPost(t, h.Addr, "/hooks/acme", "{}", key("evt_first"))
 	slow.await(t)
-	refused{409, "workflow_locked", "no", "locked"}.check(t, testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_second")))
+	refused{409, "workflow_locked", "no", "locked"}.check(t,
+		testkit.Post(t, h.Addr, "/hooks/acme", "{}", key("evt_second")))
 	says := func(want string) {
 		t.Helper()
 		list := ""
 		testkit.Until(t, want, func() bool {
 			list = cli(t, h, "executions", "list", "--workflow", "hooks/acme", "-o", "wide")
-			return regexp.MustCompile(`(?m)^- +REFUSED .* hooks/acme +evt_second +locked: 409 at \S+; ` + want + `$`).MatchString(list)
+			return regexp.MustCompile(`(?m)^- +REFUSED .* hooks/acme +evt_second +locked: 409 at \S+; ` + want +
+				`$`).MatchString(list)
 		})
 	}
 	says(`evt_first had the lock since \S+, and still has it`)
@@ -173,13 +185,17 @@ routes:
 	cli(t, h, "executions", "forget", id, "--reason", "asked the bank")
 	for _, text := range []string{"evt_1", id, id[:25]} {
 		testkit.Until(t, "find "+text, func() bool {
-			out, err := exec.CommandContext(t.Context(), hooklockProgram, "executions", "find", text, "-o", "wide", "--admin", "http://"+h.Admin).CombinedOutput()
-			return err == nil && regexp.MustCompile(`(?m)^- +RELEASED .* evt_1 +\S+ released it to run again: asked the bank; `+id+` had ended as FAILED, unknown`).Match(out)
+			out, err := exec.CommandContext(t.Context(), hooklockProgram, "executions", "find", text, "-o", "wide",
+				"--admin", "http://"+h.Admin).CombinedOutput()
+			return err == nil &&
+				regexp.MustCompile(`(?m)^- +RELEASED .* evt_1 +\S+ released it to run again: asked the bank; `+id+
+					` had ended as FAILED, unknown`).Match(out)
 		})
 	}
 	again := testkit.Post(t, h.Addr, "/hooks", "{}", key("evt_1"))
 	passed(t, again, 200, "done", "executed")
-	if got := cli(t, h, "executions", "get", again.Execution()); !strings.Contains(got, "released it to run again: asked the bank; "+id) {
+	if got := cli(t, h, "executions", "get", again.Execution()); !strings.Contains(got,
+		"released it to run again: asked the bank; "+id) {
 		t.Errorf("after it ran again:\n%s", got)
 	}
 }

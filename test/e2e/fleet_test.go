@@ -109,8 +109,10 @@ func TestWhatOneProcessSettledAnotherReplaysOnceItRunsNothingOfThatWorkflow(t *t
 	work := shared.holds(t, path)
 	second := testkit.GoPost(t, both[1].Addr, path, "{}", key("2"))
 	work.await(t)
-	// A conflict in one process is decided without etcd (docs/limits.md): it does not see here what others have settled.
-	if got := testkit.Post(t, both[1].Addr, path, "{}", key("1")); got.Status != 409 || got.Header.Get("Hooklock-Decision") != "locked" {
+	// A conflict in one process is decided without etcd (docs/limits.md): it does not see here what
+	// others have settled.
+	if got := testkit.Post(t, both[1].Addr, path, "{}", key("1")); got.Status != 409 ||
+		got.Header.Get("Hooklock-Decision") != "locked" {
 		t.Errorf("while another event runs here: %+v", got)
 	}
 	work.answer <- testkit.OK("")

@@ -35,7 +35,8 @@ func TestBehindNginxADeliveryIsSentOnceAndAnswersComeThroughWhole(t *testing.T) 
 func TestBehindNginxAHostIsTheSameInAllItsSpellings(t *testing.T) {
 	t.Parallel()
 	front := senderFront(t)
-	for i, host := range []string{"hooks.example.com.", "HOOKS.example.com", "hooks.example.com:80", "hooks.example.com.:80"} {
+	for i, host := range []string{"hooks.example.com.", "HOOKS.example.com", "hooks.example.com:80",
+		"hooks.example.com.:80"} {
 		request := strings.Replace(testkit.Request(at(t, "named"), "{}", key(host)), "hooks.example.com", host, 1)
 		if a := testkit.Exchange(t, front, request); a.Status != 200 || a.Decision() != "executed" {
 			t.Errorf("%d: %s: %v", i, host, a)

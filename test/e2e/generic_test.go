@@ -90,38 +90,45 @@ func TestSendersWithoutAPresetAreVerifiedByConfigurationAlone(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, "/parts", one, stamped(time.Now(), one)), 200, "done", "executed")
 	const again = `{"id":"1","attempt":2}`
 	passed(t, testkit.Post(t, h.Addr, "/parts", again, stamped(time.Now(), again)), 200, "done", "replayed")
-	for _, line := range []string{stamped(time.Now(), again), stamped(time.Now().Add(-time.Hour), one), "X-Sig: ts=1", "X-None: 1"} {
+	for _, line := range []string{stamped(time.Now(), again), stamped(time.Now().Add(-time.Hour), one), "X-Sig: ts=1",
+		"X-None: 1"} {
 		refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, "/parts", one, line))
 	}
 
 	passed(t, testkit.Post(t, h.Addr, "/token", `{"id":"1","passcode":"`+planted+`"}`), 200, "done", "executed")
-	refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, "/token", `{"id":"2","passcode":"wrong"}`))
+	refused{401, "signature_invalid", "no", "unverified"}.check(t,
+		testkit.Post(t, h.Addr, "/token", `{"id":"2","passcode":"wrong"}`))
 
 	token := func(issuer, body string) string {
 		sum := sha256.Sum256([]byte(body))
-		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": issuer, "sha256": hex.EncodeToString(sum[:])}).SignedString([]byte(planted))
+		text, err := jwt.NewWithClaims(jwt.SigningMethodHS256,
+			jwt.MapClaims{"iss": issuer, "sha256": hex.EncodeToString(sum[:])}).SignedString([]byte(planted))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return "X-Webhook-Signature: " + text
 	}
 	passed(t, testkit.Post(t, h.Addr, "/jwt", one, token("netlify", one)), 200, "done", "executed")
-	refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, "/jwt", one, token("else", one)))
-	refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, "/jwt", one, token("netlify", again)))
+	refused{401, "signature_invalid", "no", "unverified"}.check(t,
+		testkit.Post(t, h.Addr, "/jwt", one, token("else", one)))
+	refused{401, "signature_invalid", "no", "unverified"}.check(t,
+		testkit.Post(t, h.Addr, "/jwt", one, token("netlify", again)))
 }
 
 func TestXMLAndJSONInFormsNameEvents(t *testing.T) {
 	t.Parallel()
 	h := newStrangers(t)
 	soap := func(id, session string) string {
-		return `<s:Envelope xmlns:s="u"><s:Body><notifications><OrganizationId>00D</OrganizationId><SessionId>` + session +
+		return `<s:Envelope xmlns:s="u"><s:Body><notifications><OrganizationId>00D</OrganizationId><SessionId>` +
+			session +
 			`</SessionId><Notification><Id>` + id + `</Id></Notification></notifications></s:Body></s:Envelope>`
 	}
 	first := testkit.Post(t, h.Addr, "/xml", soap("04l1", "a"), "Content-Type: text/xml")
 	passed(t, first, 200, "done", "executed")
 	passed(t, testkit.Post(t, h.Addr, "/xml", soap("04l1", "b"), "Content-Type: text/xml"), 200, "done", "replayed")
 	passed(t, testkit.Post(t, h.Addr, "/xml", soap("04l2", "b"), "Content-Type: text/xml"), 200, "done", "executed")
-	refused{400, "workflow_missing", "no", "rejected"}.check(t, testkit.Post(t, h.Addr, "/xml", "<s:Envelope>", "Content-Type: text/xml"))
+	refused{400, "workflow_missing", "no", "rejected"}.check(t,
+		testkit.Post(t, h.Addr, "/xml", "<s:Envelope>", "Content-Type: text/xml"))
 
 	const form = "Content-Type: application/x-www-form-urlencoded"
 	testkit.Post(t, h.Addr, "/buttons", "payload=%7B%22team%22%3A%7B%22id%22%3A%22T1%22%7D%7D", form)
@@ -138,14 +145,17 @@ func TestHandshakesAreAnsweredByRule(t *testing.T) {
 	}
 	answered := get("/meta?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=" + planted)
 	passed(t, answered, 200, "1158201444", "answered")
-	if answered.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(answered.Header.Get("Content-Type"), "text/plain") {
+	if answered.Header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.HasPrefix(answered.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("%v", answered)
 	}
-	refused{401, "signature_invalid", "no", "unverified"}.check(t, get("/meta?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=guessed"))
+	refused{401, "signature_invalid", "no", "unverified"}.check(t,
+		get("/meta?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=guessed"))
 	if got := get("/meta?hub.mode=other"); got.Status != 200 || got.Decision() != "" {
 		t.Errorf("another GET passes by: %v", got)
 	}
-	refused{401, "signature_invalid", "no", "unverified"}.check(t, testkit.Post(t, h.Addr, "/meta?hub.mode=subscribe&hub.challenge=1&hub.verify_token="+planted, "{}"))
+	refused{401, "signature_invalid", "no", "unverified"}.check(t,
+		testkit.Post(t, h.Addr, "/meta?hub.mode=subscribe&hub.challenge=1&hub.verify_token="+planted, "{}"))
 
 	asana := testkit.Post(t, h.Addr, "/asana", "{}", "X-Hook-Secret: b537")
 	passed(t, asana, 200, "", "answered")
@@ -188,15 +198,20 @@ func TestARetryWithWhatItsSenderMakesAnewIsTheSameEvent(t *testing.T) {
 	ts := fmt.Sprint(time.Now().Unix())
 
 	for attempt, want := range []string{"executed", "replayed"} {
-		body := fmt.Sprintf(`{"event":"recording.completed","event_ts":1,"download_token":"%d","payload":{"object":{"recording_files":[{"download_url":"https://zoom.us/%d"}]}}}`, attempt, attempt)
-		passed(t, testkit.Post(t, h.Addr, "/zoom-again", body, "x-zm-request-timestamp: "+ts, "x-zm-signature: v0="+hexMAC("v0:", ts, ":", body)), 200, "done", want)
+		body := fmt.Sprintf(
+			`{"event":"recording.completed","event_ts":1,"download_token":"%d","payload":{"object":{"recording_files":[{"download_url":"https://zoom.us/%d"}]}}}`, attempt, attempt)
+		passed(t, testkit.Post(t, h.Addr, "/zoom-again", body, "x-zm-request-timestamp: "+ts, "x-zm-signature: v0="+
+			hexMAC("v0:", ts, ":", body)), 200, "done", want)
 
 		token := fmt.Sprint("token", attempt)
-		body = fmt.Sprintf(`{"signature":{"timestamp":"%s","token":"%s","signature":"%s"},"event-data":{"id":"1"}}`, ts, token, hexMAC(ts, token))
+		body = fmt.Sprintf(`{"signature":{"timestamp":"%s","token":"%s","signature":"%s"},"event-data":{"id":"1"}}`, ts,
+			token, hexMAC(ts, token))
 		passed(t, testkit.Post(t, h.Addr, "/mailgun-again", body), 200, "done", want)
 
-		body = "recipient=a%40example.com&body-plain=hi&timestamp=" + ts + "&token=" + token + "&signature=" + hexMAC(ts, token)
-		passed(t, testkit.Post(t, h.Addr, "/mailgun-again", body, "Content-Type: application/x-www-form-urlencoded"), 200, "done", want)
+		body = "recipient=a%40example.com&body-plain=hi&timestamp=" + ts + "&token=" + token + "&signature=" +
+			hexMAC(ts, token)
+		passed(t, testkit.Post(t, h.Addr, "/mailgun-again", body, "Content-Type: application/x-www-form-urlencoded"),
+			200, "done", want)
 	}
 
 	const body = `[{"eventId":1,"subscriptionId":1,"occurredAt":1}]`
@@ -204,7 +219,8 @@ func TestARetryWithWhatItsSenderMakesAnewIsTheSameEvent(t *testing.T) {
 		stamp := fmt.Sprint(time.Now().UnixMilli())
 		mac := hmac.New(sha256.New, []byte(planted))
 		mac.Write([]byte("POSThttps://hooks.example.com/hubspot-again" + signed + body + stamp))
-		a := testkit.Post(t, h.Addr, "/hubspot-again?email=foo%40bar.com", body, "X-HubSpot-Request-Timestamp: "+stamp, "X-HubSpot-Signature-v3: "+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		a := testkit.Post(t, h.Addr, "/hubspot-again?email=foo%40bar.com", body, "X-HubSpot-Request-Timestamp: "+stamp,
+			"X-HubSpot-Signature-v3: "+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		passed(t, a, 200, "done", []string{"executed", "replayed"}[i])
 	}
 }

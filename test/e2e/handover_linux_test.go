@@ -19,7 +19,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// holder is what a socket unit of systemd is: it has a listening socket, and gives it to whom it starts.
+// holder is what a socket unit of systemd is: it has a listening socket, and gives it to whom it
+// starts.
 type holder struct {
 	addr   string
 	socket *os.File
@@ -46,7 +47,8 @@ func (h *holder) start(t *testing.T, config string, env ...string) *testkit.Hook
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sidecar.yaml")
 	write(t, path, config)
-	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", path}, Dir: dir, Env: env, Socket: h.socket})
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", path}, Dir: dir,
+		Env: env, Socket: h.socket})
 	return &testkit.Hooklock{Process: p, Config: path}
 }
 
@@ -79,7 +81,8 @@ func TestASocketThatCannotBeListenedOnIsRefused(t *testing.T) {
 	}
 }
 
-// With an embedded etcd there is one process at a time: the next one can start when the last delivery of the one before has ended.
+// With an embedded etcd there is one process at a time: the next one can start when the last
+// delivery of the one before has ended.
 func TestConnectionsWaitWhileTheOnlyReplicaIsReplaced(t *testing.T) {
 	t.Parallel()
 	socket, config, path := hold(t), embedded(t.TempDir(), ""), at(t, "plain")
@@ -176,8 +179,8 @@ func (c *line) close() {
 	}
 }
 
-// over reports whether the next delivery needs another connection. As every sender that keeps connections does, it looks whether the other
-// side has closed.
+// over reports whether the next delivery needs another connection. As every sender that keeps
+// connections does, it looks whether the other side has closed.
 func (c *line) over() bool {
 	if c == nil || c.last {
 		return true
@@ -206,8 +209,10 @@ func (c *line) post(target string) (string, error) {
 // instance starts hooklock@port as its unit says, with another configuration.
 func (h *holder) instance(t *testing.T, port, config string) *testkit.Hooklock {
 	t.Helper()
-	unit, dropIn := readFile(t, "../../deploy/systemd/hooklock.service"), readFile(t, "../../deploy/systemd/instance.conf")
-	if !strings.Contains(unit, "\nExecStart=/usr/bin/hooklock serve --config /etc/hooklock/sidecar.yaml\n") || !strings.Contains(dropIn, "\nSockets=hooklock.socket\n") {
+	unit, dropIn := readFile(t, "../../deploy/systemd/hooklock.service"),
+		readFile(t, "../../deploy/systemd/instance.conf")
+	if !strings.Contains(unit, "\nExecStart=/usr/bin/hooklock serve --config /etc/hooklock/sidecar.yaml\n") ||
+		!strings.Contains(dropIn, "\nSockets=hooklock.socket\n") {
 		t.Fatal("the units start something else")
 	}
 	var env []string
@@ -221,7 +226,8 @@ func (h *holder) instance(t *testing.T, port, config string) *testkit.Hooklock {
 func replacement(t *testing.T) (commands [][2]string) {
 	t.Helper()
 	names := map[string]string{"8078": "next", "8079": "old"}
-	for _, m := range regexp.MustCompile(`(?m)^systemctl (start|stop) hooklock@(\d+)$`).FindAllStringSubmatch(readFile(t, "../../docs/operations.md"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^systemctl (start|stop) hooklock@(\d+)$`).FindAllStringSubmatch(
+		readFile(t, "../../docs/operations.md"), -1) {
 		commands = append(commands, [2]string{m[1], names[m[2]]})
 	}
 	if len(commands) == 0 {
@@ -239,8 +245,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestTheCommandsReplaceAReplicaWithoutAGap does what the commands do, in the place of systemctl: start returns when the process is ready,
-// stop when it has ended.
+// TestTheCommandsReplaceAReplicaWithoutAGap does what the commands do, in the place of systemctl:
+// start returns when the process is ready, stop when it has ended.
 func TestTheCommandsReplaceAReplicaWithoutAGap(t *testing.T) {
 	t.Parallel()
 	socket, own := hold(t), ownPrefix()[1:]

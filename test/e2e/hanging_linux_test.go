@@ -12,8 +12,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// hanging puts a file in place of the one at path whose reading hangs, as that of a file on a network that is away. began waits until somebody reads; the
-// reading goes on with what is written to the file that it returns, and ends with its Close.
+// hanging puts a file in place of the one at path whose reading hangs, as that of a file on a
+// network that is away. began waits until somebody reads; the reading goes on with what is written
+// to the file that it returns, and ends with its Close.
 func hanging(t *testing.T, path string) (began func() *os.File) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -61,7 +62,8 @@ func TestAReloadWhoseFileHangsHoldsUpNeitherDeliveriesNorTheEnd(t *testing.T) {
 	}
 }
 
-// reloadThatHangs is a Hooklock whose reload reads the file secret, which goes on with what is written to f. The token was "one".
+// reloadThatHangs is a Hooklock whose reload reads the file secret, which goes on with what is
+// written to f. The token was "one".
 func reloadThatHangs(t *testing.T, name string) (h *testkit.Hooklock, secret string, f *os.File) {
 	t.Helper()
 	secret = filepath.Join(t.TempDir(), "secret")
@@ -128,8 +130,9 @@ func TestAReloadReadsNoCertificates(t *testing.T) {
 	write(t, file("ca"), string(authority))
 	write(t, file("id"), "ID")
 	write(t, file("secret"), "SECRET")
-	h := own(t, shared.config("hanging-certificates", fmt.Sprintf("park_store: {s3: {endpoint: https://127.0.0.1:1, bucket: requests, access_key_file: %s, "+
-		"secret_key_file: %s, tls: {ca_file: %s}}}", file("id"), file("secret"), file("ca"))))
+	h := own(t, shared.config("hanging-certificates",
+		fmt.Sprintf("park_store: {s3: {endpoint: https://127.0.0.1:1, bucket: requests, access_key_file: %s, "+
+			"secret_key_file: %s, tls: {ca_file: %s}}}", file("id"), file("secret"), file("ca"))))
 	hanging(t, file("ca"))
 	held, err := os.OpenFile(file("ca"), os.O_RDWR, 0) // waits for nobody; whoever reads does so until the end
 	if err != nil {

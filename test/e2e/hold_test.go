@@ -15,7 +15,8 @@ func asks(hold string) string {
 	return "HTTP/1.1 200 OK\r\nhooklock-hold: " + hold + "\r\nContent-Length: 5\r\n\r\nlater"
 }
 
-// isHeld says that copies and other events are refused at h, and that they are told when the hold of that execution runs out.
+// isHeld says that copies and other events are refused at h, and that they are told when the hold
+// of that execution runs out.
 func isHeld(t *testing.T, h *testkit.Hooklock, path, execution string, least, most float64) {
 	t.Helper()
 	for event, want := range map[string]refused{
@@ -58,7 +59,8 @@ func TestWorkThatGoesOnKeepsItsLockAfterTheAnswer(t *testing.T) {
 				isHeld(t, h, path, first.Execution(), c.least, 60)
 			}
 			mine := func(r testkit.Record) bool { return r.Text("execution") == first.Execution() }
-			if r := both[0].Stderr.AwaitRecord(t, "lock.held", mine); r.Number("hold_ms") < 1000*c.least || r["recorded"] != true {
+			if r := both[0].Stderr.AwaitRecord(t, "lock.held", mine); r.Number("hold_ms") < 1000*c.least ||
+				r["recorded"] != true {
 				t.Errorf("%v", r)
 			}
 			if r := both[0].Stderr.AwaitRecord(t, "delivery", mine); r.Number("hold_ms") < 1000*c.least {
@@ -95,7 +97,8 @@ func TestAHoldThatIsNotRenewedEndsAsUnknown(t *testing.T) {
 	passed(t, next, 200, "next", "executed")
 	blocked := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, blocked)
-	if advice := fmt.Sprint("hooklock executions forget ", first.Execution()); !strings.Contains(string(blocked.Body), advice) {
+	if advice := fmt.Sprint("hooklock executions forget ", first.Execution()); !strings.Contains(string(blocked.Body),
+		advice) {
 		t.Errorf("no %q in %s", advice, blocked.Body)
 	}
 }
@@ -133,8 +136,11 @@ func TestALongAnswerIsHeldAtItsEndAndACutOneIsNot(t *testing.T) {
 	if a.Cut == nil {
 		t.Fatal("nothing was cut")
 	}
-	shared.strict.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
-	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, shared.strict.Addr, cut, "{}", key("1")))
+	shared.strict.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool {
+		return r.Text("execution") == a.Execution()
+	})
+	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t,
+		testkit.Post(t, shared.strict.Addr, cut, "{}", key("1")))
 }
 
 func TestInModeObserveHoldsAreSeen(t *testing.T) {

@@ -52,7 +52,8 @@ func TestAnEndThatIsRecordedLateIsCountedOnceWhenItIsKnown(t *testing.T) {
 			}
 			etcd.Thaw(t)
 			h.Stderr.AwaitRecord(t, "lock.released", func(r testkit.Record) bool {
-				return r.Text("execution") == id && r["recorded"] == true && r.Text("outcome") == c.outcome && r.Text("trace_id") != ""
+				return r.Text("execution") == id && r["recorded"] == true && r.Text("outcome") == c.outcome &&
+					r.Text("trace_id") != ""
 			})
 			for _, outcome := range []string{"executed", "not_executed", "unknown", "buried"} {
 				line := `hooklock_executions_total{outcome="` + outcome + `",route="plain"} 0`

@@ -14,8 +14,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// The layout that the release before left in an etcd when it was killed: test/fault/mixed recorded it. Two neighbouring releases share one
-// etcd, so it has to be understood to the letter.
+// The layout that the release before left in an etcd when it was killed: test/fault/mixed recorded
+// it. Two neighbouring releases share one etcd, so it has to be understood to the letter.
 func TestWhatTheReleaseBeforeLeftIsUnderstood(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/layout/before.json")
@@ -62,10 +62,12 @@ routes:
 `, t.TempDir(), up.URL, member.Endpoint))
 	// A settled event is answered with the answer of then.
 	passed(t, testkit.Post(t, h.Addr, "/quick/settled", "{}", key("1")), 200, "quick 1", "replayed")
-	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, "/quick/settled", `{"x":1}`, key("1")))
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t,
+		testkit.Post(t, h.Addr, "/quick/settled", `{"x":1}`, key("1")))
 	// An unknown outcome runs again, as the next attempt.
 	passed(t, testkit.Post(t, h.Addr, "/slow/unknown", "{}", key("1")), 200, "attempt 2", "executed")
-	// The lock of a process that is dead goes to who comes, after those that wait before; what it ran is unknown.
+	// The lock of a process that is dead goes to who comes, after those that wait before; what it
+	// ran is unknown.
 	behind := testkit.GoPost(t, h.Addr, "/wait/running", "{}", key("3"))
 	testkit.Until(t, "it waits", func() bool { return waiting(t, h) == 1 })
 	if _, err := client.Revoke(t.Context(), session.ID); err != nil { // and so the session runs out

@@ -67,7 +67,8 @@ func TestASecondProcessOnOneDataDirIsRefused(t *testing.T) {
 	if code := second.ExitCode(t); code == 0 {
 		t.Error("exit code 0")
 	}
-	if said := second.Stderr.String(); !strings.Contains(said, "in use by another hooklock") || !strings.Contains(said, "data_dir") {
+	if said := second.Stderr.String(); !strings.Contains(said, "in use by another hooklock") ||
+		!strings.Contains(said, "data_dir") {
 		t.Errorf("it said: %s", said)
 	}
 }
@@ -91,7 +92,8 @@ func TestADataDirThatCannotBeWrittenIsRefused(t *testing.T) {
 		if code := h.ExitCode(t); code == 0 {
 			t.Error("exit code 0")
 		}
-		if said := h.Stderr.String(); !strings.Contains(said, "set data_dir") || !strings.Contains(said, filepath.Dir(dir)) {
+		if said := h.Stderr.String(); !strings.Contains(said, "set data_dir") ||
+			!strings.Contains(said, filepath.Dir(dir)) {
 			t.Errorf("it said: %s", said)
 		}
 	}
@@ -109,7 +111,9 @@ func TestTheEmbeddedEtcdIsRefusedInsideKubernetesUnlessThereIsOneReplica(t *test
 		t.Errorf("it said: %s", said)
 	}
 	h = own(t, embedded(dir, "etcd: {embedded: {single_replica: true}}"), inside)
-	h.Stderr.Await(t, "a warning that there may be one replica only", func(line string) bool { return strings.Contains(line, `"level":"WARN"`) })
+	h.Stderr.Await(t, "a warning that there may be one replica only", func(line string) bool {
+		return strings.Contains(line, `"level":"WARN"`)
+	})
 }
 
 func TestTheDataDirIsForItsUserAlone(t *testing.T) {
@@ -122,7 +126,8 @@ func TestTheDataDirIsForItsUserAlone(t *testing.T) {
 	}
 }
 
-// endsInOrder ends h by signals while a delivery runs, which has its answer, and is recorded, before h is gone.
+// endsInOrder ends h by signals while a delivery runs, which has its answer, and is recorded,
+// before h is gone.
 func endsInOrder(t *testing.T, h *testkit.Hooklock, signals ...syscall.Signal) (path string) {
 	t.Helper()
 	path = at(t, "plain")
@@ -186,7 +191,8 @@ func TestWhatDoesNotEndWithinShutdownTimeoutIsUnknownAndNotLost(t *testing.T) {
 	if code := h.ExitCode(t); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, h.Stderr)
 	}
-	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, testkit.Post(t, own(t, config).Addr, path, "{}", key("1")))
+	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t,
+		testkit.Post(t, own(t, config).Addr, path, "{}", key("1")))
 }
 
 func TestASecondSignalEndsAtOnce(t *testing.T) {

@@ -138,13 +138,17 @@ func TestAReaderOfTheLogThatStopsReadingStopsNoDeliveryAndItsMissingLinesAreCoun
 		return said == dropped(t, h)
 	})
 	for _, name := range made {
-		h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool { return r.Text("workflow") == name && r.Text("result") == "done" })
+		h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool {
+			return r.Text("workflow") == name && r.Text("result") == "done"
+		})
 	}
 	testkit.Until(t, "changes are made again", func() bool {
 		status, _ := asked(t, h, "POST", "/v1/locks/after-the-stall/acquire", token, `{"ttl":"1m"}`)
 		return status == 201
 	})
-	h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool { return r.Text("workflow") == "after-the-stall" })
+	h.Stderr.AwaitRecord(t, "admin.audit", func(r testkit.Record) bool {
+		return r.Text("workflow") == "after-the-stall"
+	})
 	leave(t, h.Process)
 	h.Stderr.AwaitRecord(t, "stopped", nil)
 }
@@ -192,7 +196,8 @@ func TestAFullDiskUnderTheLogStopsNoDeliveryAndNoChangeIsMadeUnseen(t *testing.T
 	passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")), 200, "done", "executed")
 	testkit.Until(t, "lines are lost", func() bool { return dropped(t, h) > 0 })
 	status, a := asked(t, h, "POST", "/v1/locks/full/acquire", localToken(t, h), `{"ttl":"1m"}`)
-	if detail, _ := a["detail"].(string); status != 503 || a["code"] != "audit_unavailable" || !strings.Contains(detail, "no space left") {
+	if detail, _ := a["detail"].(string); status != 503 || a["code"] != "audit_unavailable" ||
+		!strings.Contains(detail, "no space left") {
 		t.Errorf("%d %v", status, a)
 	}
 	leave(t, h.Process)
@@ -202,7 +207,8 @@ func TestAFullDiskUnderTheLogStopsNoDeliveryAndNoChangeIsMadeUnseen(t *testing.T
 func serveUnheard(t *testing.T, stderr *os.File, name string) *testkit.Hooklock {
 	t.Helper()
 	door, admin := testkit.FreePort(t), testkit.FreePort(t)
-	config := strings.NewReplacer("listen: 127.0.0.1:0", "listen: "+door, "127.0.0.1:0", admin).Replace(shared.config(name, ""))
+	config := strings.NewReplacer("listen: 127.0.0.1:0", "listen: "+door, "127.0.0.1:0",
+		admin).Replace(shared.config(name, ""))
 	h := testkit.StartServeTo(t, stderr, hooklockProgram, config)
 	h.Addr, h.Admin = door, admin
 	client := &http.Client{Timeout: testkit.Patience}
@@ -226,8 +232,10 @@ func TestWithoutAStandardErrorItRuns(t *testing.T) {
 	}
 	door, admin := testkit.FreePort(t), testkit.FreePort(t)
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
-	write(t, path, strings.NewReplacer("listen: 127.0.0.1:0", "listen: "+door, "127.0.0.1:0", admin).Replace(shared.config("no-log", "")))
-	p := testkit.Start(t, testkit.Command{Program: shell, Args: []string{"-c", `exec "$0" serve --config "$1" 2>&-`, hooklockProgram, path}, Dir: filepath.Dir(path)})
+	write(t, path, strings.NewReplacer("listen: 127.0.0.1:0", "listen: "+door, "127.0.0.1:0",
+		admin).Replace(shared.config("no-log", "")))
+	p := testkit.Start(t, testkit.Command{Program: shell,
+		Args: []string{"-c", `exec "$0" serve --config "$1" 2>&-`, hooklockProgram, path}, Dir: filepath.Dir(path)})
 	testkit.Until(t, "it serves", func() bool {
 		a, err := http.Get("http://" + admin + "/readyz")
 		if err != nil {
@@ -241,11 +249,13 @@ func TestWithoutAStandardErrorItRuns(t *testing.T) {
 	leave(t, p)
 }
 
-// A server that cannot start says why, also where its log was open already; a command whose reader has gone ends as any other program.
+// A server that cannot start says why, also where its log was open already; a command whose reader
+// has gone ends as any other program.
 func TestTheLastWordsOfAStartThatFailsComeOut(t *testing.T) {
 	t.Parallel()
 	taken := shared.patient.Addr
-	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("taken", ""), "listen: 127.0.0.1:0", "listen: "+taken, 1))
+	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("taken", ""), "listen: 127.0.0.1:0",
+		"listen: "+taken, 1))
 	if code := h.ExitCode(t); code != 1 || !strings.Contains(h.Stderr.String(), "hooklock: listen: listen on "+taken) {
 		t.Errorf("%d: %s", code, h.Stderr)
 	}
@@ -263,7 +273,8 @@ func TestACommandWhoseReaderHasGoneEndsQuietly(t *testing.T) {
 	c := exec.CommandContext(t.Context(), hooklockProgram, "config", "schema")
 	c.Stdout, c.Stderr = w, &said
 	_ = c.Run()
-	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGPIPE || said.Len() > 0 {
+	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGPIPE ||
+		said.Len() > 0 {
 		t.Errorf("%v: %s", c.ProcessState, said.String())
 	}
 }

@@ -13,7 +13,8 @@ func TestEachDeliveryLeavesOneLineThatSaysWhatBecameOfIt(t *testing.T) {
 	path := at(t, "plain")
 	workflow := strings.TrimPrefix(path, "/")
 	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	secrets := []string{"Authorization: Bearer " + planted, "Cookie: " + planted, "Stripe-Signature: " + planted, "traceparent: " + trace}
+	secrets := []string{"Authorization: Bearer " + planted, "Cookie: " + planted, "Stripe-Signature: " + planted,
+		"traceparent: " + trace}
 	body := `{"card":"` + planted + `"}`
 	first := testkit.Post(t, shared.patient.Addr, path+"?q="+planted, body, append(secrets, key("1"))...)
 	testkit.Post(t, shared.patient.Addr, path+"?q="+planted, body, append(secrets, key("1"))...)
@@ -33,12 +34,15 @@ func TestEachDeliveryLeavesOneLineThatSaysWhatBecameOfIt(t *testing.T) {
 	}
 	for i, decision := range []string{"executed", "replayed", "mismatch"} {
 		r := lines[i]
-		if r.Text("decision") != decision || r.Text("route") != "plain" || r.Text("level") != "INFO" || r.Text("execution") != first.Execution() ||
-			r.Text("trace_id") != "0af7651916cd43dd8448eb211c80319c" || r.Number("duration_ms") <= 0 || !shortKey.MatchString(r.Text("key")) {
+		if r.Text("decision") != decision || r.Text("route") != "plain" || r.Text("level") != "INFO" ||
+			r.Text("execution") != first.Execution() ||
+			r.Text("trace_id") != "0af7651916cd43dd8448eb211c80319c" || r.Number("duration_ms") <= 0 ||
+			!shortKey.MatchString(r.Text("key")) {
 			t.Errorf("%v", r)
 		}
 	}
-	if lines[0].Number("upstream_ms") <= 0 || lines[0].Number("attempt") != 1 || lines[0].Number("status") != 200 || lines[2].Number("status") != 422 {
+	if lines[0].Number("upstream_ms") <= 0 || lines[0].Number("attempt") != 1 || lines[0].Number("status") != 200 ||
+		lines[2].Number("status") != 422 {
 		t.Errorf("%v", lines)
 	}
 }
@@ -59,7 +63,8 @@ func TestTheLifeOfALockIsLogged(t *testing.T) {
 	}
 	for _, event := range []string{"lock.acquired", "lock.refused", "lock.released"} {
 		r := shared.patient.Stderr.AwaitRecord(t, event, mine)
-		if event == "lock.released" && (r.Number("held_ms") <= 0 || r["recorded"] != true || r.Text("outcome") != "executed") {
+		if event == "lock.released" && (r.Number("held_ms") <= 0 || r["recorded"] != true ||
+			r.Text("outcome") != "executed") {
 			t.Errorf("%v", r)
 		}
 	}
@@ -75,12 +80,14 @@ func TestDecisionsAreCounted(t *testing.T) {
 	testkit.Post(t, h.Addr, at(t, "observe"), "{}")
 	page := h.Metrics(t)
 	for decision, count := range map[string]string{"executed": "1", "replayed": "2"} {
-		found := regexp.MustCompile(`(?m)^hooklock_deliveries_total\{[^}]*decision="` + decision + `"[^}]*route="plain"[^}]*\} ` + count + `$`).MatchString(page)
+		found := regexp.MustCompile(`(?m)^hooklock_deliveries_total\{[^}]*decision="` + decision +
+			`"[^}]*route="plain"[^}]*\} ` + count + `$`).MatchString(page)
 		if !found {
 			t.Errorf("%s is not counted %s times:\n%s", decision, count, page)
 		}
 	}
-	if !regexp.MustCompile(`(?m)^hooklock_deliveries_total\{decision="bypassed"[^}]*would="executed"\} 1$`).MatchString(page) {
+	if !regexp.MustCompile(`(?m)^hooklock_deliveries_total\{decision="bypassed"[^}]*would="executed"\} 1$`).MatchString(
+		page) {
 		t.Errorf("what would have been decided is not counted:\n%s", page)
 	}
 	if strings.Contains(page, path) || strings.Contains(page, planted) || strings.Contains(page, "counted-event") {
@@ -91,14 +98,18 @@ func TestDecisionsAreCounted(t *testing.T) {
 // What cannot be read as a request is said at level debug, without the line that could not be read.
 func TestNoSecretIsInALineAboutARequestThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	h := own(t, shared.config("unreadable", "log: {level: debug}")) // at its end, nothing that was planted may be in the log
+	// at its end, nothing that was planted may be in the log
+	h := own(t, shared.config("unreadable", "log: {level: debug}"))
 	heads := []string{
-		"Authorization: Bearer " + planted + "\x01", "Authorization: " + planted + "\x00", "Authorization: " + planted + "\rx", "Authorization " + planted,
-		"Authorization: \"" + planted + "\\\"\x01" + planted, "Author ization: " + planted, "Authorization\x01" + planted + ": x", "Transfer-Encoding: " + planted,
+		"Authorization: Bearer " + planted + "\x01", "Authorization: " + planted + "\x00", "Authorization: " + planted +
+			"\rx", "Authorization " + planted,
+		"Authorization: \"" + planted + "\\\"\x01" + planted, "Author ization: " + planted,
+		"Authorization\x01" + planted + ": x", "Transfer-Encoding: " + planted,
 		"Content-Length: " + planted, "Cookie: " + planted + "\x7f",
 	}
 	path := at(t, "plain")
-	requests := []string{"POST /" + planted + "\x01 HTTP/1.1\r\nHost: h\r\n\r\n", "POST / HTTP/" + planted + "\r\n\r\n", planted + "\r\n\r\n"}
+	requests := []string{"POST /" + planted + "\x01 HTTP/1.1\r\nHost: h\r\n\r\n", "POST / HTTP/" + planted + "\r\n\r\n",
+		planted + "\r\n\r\n"}
 	for _, line := range heads {
 		requests = append(requests, testkit.Request(path, "{}", line))
 	}
@@ -107,7 +118,9 @@ func TestNoSecretIsInALineAboutARequestThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v", request, a)
 		}
 	}
-	h.Stderr.AwaitRecord(t, "connection", func(r testkit.Record) bool { return strings.Contains(r.Text("error"), `invalid header value "…"`) })
+	h.Stderr.AwaitRecord(t, "connection", func(r testkit.Record) bool {
+		return strings.Contains(r.Text("error"), `invalid header value "…"`)
+	})
 	work := at(t, "plain") + "-upstream"
 	shared.on(t, work, answers(testkit.Reply(200, "x", "Set-Cookie: "+planted+"\x01")))
 	testkit.Post(t, h.Addr, work, "{}", key("1"))

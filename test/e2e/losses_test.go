@@ -35,7 +35,8 @@ func TestAReplicaThatReapsAnExecutionLogsAndCountsIt(t *testing.T) {
 	id := work.await(t).Header.Get("Hooklock-Execution")
 	dying.Kill()
 	r := heir.Stderr.AwaitRecord(t, "lock.expired", nil)
-	if r.Text("execution") != id || r.Text("route") != "plain" || r.Text("workflow") != strings.TrimPrefix(path, "/") || r.Text("level") != "WARN" || r.Number("held_ms") <= 0 {
+	if r.Text("execution") != id || r.Text("route") != "plain" || r.Text("workflow") != strings.TrimPrefix(path, "/") ||
+		r.Text("level") != "WARN" || r.Number("held_ms") <= 0 {
 		t.Errorf("%v", r)
 	}
 	shows(t, heir, `hooklock_executions_total{outcome="buried",route="plain"} 1`)

@@ -8,7 +8,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// A sender for which 409 is the end: its event did not run, and everything that a person looks at says so, and what to set. One that comes again is not lost.
+// A sender for which 409 is the end: its event did not run, and everything that a person looks at
+// says so, and what to set. One that comes again is not lost.
 func TestAnEventThatWasRefusedAndDidNotComeAgainIsNamed(t *testing.T) {
 	t.Parallel()
 	slow := newHeld(t)
@@ -39,7 +40,8 @@ routes:
 	}
 	testkit.Until(t, "it is lost", func() bool { return !strings.Contains(cli(t, h, "events", "--lost"), "no event") })
 	lost := cli(t, h, "events", "--lost", "--since", "1h")
-	if strings.Count(lost, "REFUSED") != 1 || !strings.Contains(lost, "409 locked") || !strings.Contains(lost, "and did not come again") {
+	if strings.Count(lost, "REFUSED") != 1 || !strings.Contains(lost, "409 locked") ||
+		!strings.Contains(lost, "and did not come again") {
 		t.Errorf("the list:\n%s", lost)
 	}
 	status := cli(t, h, "status")

@@ -1,5 +1,5 @@
-// Package e2e tests the built program from outside: real processes, real sockets, a real etcd. Each test is a sentence of the
-// contract with senders and operators.
+// Package e2e tests the built program from outside: real processes, real sockets, a real etcd. Each
+// test is a sentence of the contract with senders and operators.
 package e2e
 
 import (
@@ -10,8 +10,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// The programs under test, built once per run. With the race detector on, Hooklock is built with it, too: the build costs some
-// seconds, and a race in any test ends the process and fails that test.
+// The programs under test, built once per run. With the race detector on, Hooklock is built with
+// it, too: the build costs some seconds, and a race in any test ends the process and fails that
+// test.
 var hooklockProgram, etcdProgram string
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 // all owns what the tests share.
 var all *testkit.Run
 
-// staged runs the tests on the stage that they share, and fails where one of its processes is not well in the end.
+// staged runs the tests on the stage that they share, and fails where one of its processes is not
+// well in the end.
 type staged struct{ m *testing.M }
 
 func (s staged) Run() int {

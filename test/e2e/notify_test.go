@@ -90,7 +90,9 @@ etcd: {endpoints: [%q], prefix: %s, session_ttl: 6s, request_timeout: 5s}
 	a.Kill()
 	<-a.Done()
 	fail(b, "two")
-	testkit.Until(t, "the other replica tells", func() bool { return c.count("New, urgent: two fails now: 3 of 3") == 1 })
+	testkit.Until(t, "the other replica tells", func() bool {
+		return c.count("New, urgent: two fails now: 3 of 3") == 1
+	})
 	if n := c.count("one fails now"); n != 1 {
 		t.Errorf("told %d times: %q", n, c.texts)
 	}
@@ -118,10 +120,12 @@ func TestATestMessageShowsWhatTheReceiverAnswers(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), hooklockProgram, "notify", "test", "--admin", "http://"+h.Admin)
 	cmd.Dir = filepath.Dir(h.Config)
 	said, _ := cmd.CombinedOutput()
-	if out := string(said); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, "the receiver answered 410") || strings.Contains(out, chatSecret) {
+	if out := string(said); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, "the receiver answered 410") ||
+		strings.Contains(out, chatSecret) {
 		t.Errorf("%q", out)
 	}
-	if audit := cli(t, h, "audit", "list", "--what", "notify"); !strings.Contains(audit, "the receiver answered 410") || strings.Contains(audit, chatSecret) {
+	if audit := cli(t, h, "audit", "list", "--what", "notify"); !strings.Contains(audit, "the receiver answered 410") ||
+		strings.Contains(audit, chatSecret) {
 		t.Errorf("the audit: %s", audit)
 	}
 }

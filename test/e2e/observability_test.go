@@ -43,10 +43,12 @@ func (e exported) read(page string) {
 	}
 }
 
-// busyMetrics is the page of metrics of a process of which everything was asked, so that it shows all that it can.
+// busyMetrics is the page of metrics of a process of which everything was asked, so that it shows
+// all that it can.
 func busyMetrics(t *testing.T) string {
 	t.Helper()
-	h := own(t, shared.config(ownPrefix()[1:], "")+"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
+	h := own(t, shared.config(ownPrefix()[1:], "")+
+		"  - {name: signed, path: /signed, verify: {scheme: token, header: X-Token, secret_env: SIGNED}}\n"+
 		"  - {name: parks, path: /parks, park: true}\n  - {name: gitlab, path: /gitlab, preset: gitlab, workflow: gitlab, verify: {secret_env: SIGNED}}\n"+
 		"  - {name: ordered, path: /ordered, order: {by: \"{body.at}\"}}\n  - {name: limited, path: /limited, uses: [erp]}\n"+
 		"  - {name: asks, path: /asks, idempotency: {on_unknown: ask}, ask: {url: /x, executed: {status: 200}, not_executed: {status: 404}}}\n"+
@@ -65,7 +67,9 @@ func busyMetrics(t *testing.T) string {
 	work.answer <- "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 	testkit.Receive(t, "the second answer", second)
 	drained(t, h, "route:plain")
-	testkit.Until(t, "what needs attention is counted", func() bool { return strings.Contains(h.Metrics(t), "\nhooklock_attention_items{") })
+	testkit.Until(t, "what needs attention is counted", func() bool {
+		return strings.Contains(h.Metrics(t), "\nhooklock_attention_items{")
+	})
 	return h.Metrics(t)
 }
 
@@ -107,7 +111,8 @@ func (e exported) check(t *testing.T, where, query string) {
 				t.Errorf("%s: %s has no label %s", where, m[1], p[1])
 			}
 			for value := range strings.SplitSeq(p[3], "|") {
-				if values != nil && value != "" && regexp.MustCompile(`^[a-z_]+$`).MatchString(value) && !values[value] {
+				if values != nil && value != "" && regexp.MustCompile(`^[a-z_]+$`).MatchString(value) &&
+					!values[value] {
 					t.Errorf("%s: %s never has %s=%q", where, m[1], p[1], value)
 				}
 			}
@@ -179,7 +184,8 @@ func TestEachPanelHasADescriptionAndAnIDOfItsOwn(t *testing.T) {
 			for _, at := range metricIn.FindAllStringIndex(expr, -1) {
 				rest := expr[at[1]:]
 				selector, _, _ := strings.Cut(rest, "}")
-				if !strings.HasPrefix(rest, "{") || !strings.Contains(selector, `job=~"$`) || !strings.Contains(selector, `instance=~"$`) {
+				if !strings.HasPrefix(rest, "{") || !strings.Contains(selector, `job=~"$`) ||
+					!strings.Contains(selector, `instance=~"$`) {
 					t.Errorf("%s asks everybody: %s", p.Title, target.Expr)
 				}
 			}
@@ -208,7 +214,8 @@ func dashboard(t *testing.T) map[string]string {
 			t.Errorf("variable %s: %s", v.Name, v.Definition)
 		}
 	}
-	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*", "$route", ".*", "$store_job", ".*", "$store", ".*")
+	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*", "$route", ".*",
+		"$store_job", ".*", "$store", ".*")
 	for where, q := range queries {
 		queries[where] = filled.Replace(q)
 	}
@@ -326,6 +333,7 @@ func TestPrometheusFindsNothingWrongWithTheMetrics(t *testing.T) {
 	t.Parallel()
 	h := own(t, shared.config("linted", ""))
 	testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1"))
-	page := regexp.MustCompile(`(?m)^.*\bgo_goroutine_count\b.*\n`).ReplaceAllString(h.Metrics(t), "") // OpenTelemetry's name, which promtool takes for a histogram's
+	// OpenTelemetry's name, which promtool takes for a histogram's
+	page := regexp.MustCompile(`(?m)^.*\bgo_goroutine_count\b.*\n`).ReplaceAllString(h.Metrics(t), "")
 	promtool(t, page, "check", "metrics")
 }

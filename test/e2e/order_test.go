@@ -23,7 +23,8 @@ func ordering(t *testing.T) *testkit.Hooklock {
 	return own(t, bare(shared.up.URL, "shutdown_timeout: 5s\n"+orderRoutes))
 }
 
-// lateComer lets an event run, and one that is older wait behind it in line. It returns both executions, and the calls of the upstream.
+// lateComer lets an event run, and one that is older wait behind it in line. It returns both
+// executions, and the calls of the upstream.
 func lateComer(t *testing.T, h *testkit.Hooklock, path string) (newest, older string, work *held) {
 	t.Helper()
 	work = shared.holds(t, path)
@@ -41,11 +42,13 @@ func TestAParkedEventThatIsOlderThanWhatWentThroughDoesNotRun(t *testing.T) {
 	newest, older, _ := lateComer(t, h, path)
 	testkit.Until(t, "the older one to end", func() bool { return execution(t, h, older)["status"] == "ABORTED" })
 	x := execution(t, h, older)
-	if x["outcome"] != "not_executed" || x["supersededBy"] != newest || x["abortedBy"] != "policy" || x["requestKept"] != nil {
+	if x["outcome"] != "not_executed" || x["supersededBy"] != newest || x["abortedBy"] != "policy" ||
+		x["requestKept"] != nil {
 		t.Errorf("%v", x)
 	}
 	shown := cli(t, h, "executions", "get", older)
-	for _, line := range []string{"(?m)^superseded by +" + newest + "$", "(?m)^order +63 in x; 37s older than " + newest + ", which had gone through$"} {
+	for _, line := range []string{"(?m)^superseded by +" + newest + "$", "(?m)^order +63 in x; 37s older than " +
+		newest + ", which had gone through$"} {
 		if !regexp.MustCompile(line).MatchString(shown) {
 			t.Errorf("no line %s in\n%s", line, shown)
 		}
@@ -87,7 +90,8 @@ func TestTheReportCountsStaleEventsBeforeTheirOrderIsEnforced(t *testing.T) {
 		}
 	}
 	table := cli(t, h, "report", "--examples")
-	for _, line := range []string{`(?m)^ROUTE +MODE +DELIVERIES +STALE `, `(?m)^ord-watch +observe +2 +1 +0 `, `(?m)^ord-watch +stale +\S+ +superseded `} {
+	for _, line := range []string{`(?m)^ROUTE +MODE +DELIVERIES +STALE `, `(?m)^ord-watch +observe +2 +1 +0 `,
+		`(?m)^ord-watch +stale +\S+ +superseded `} {
 		if !regexp.MustCompile(line).MatchString(table) {
 			t.Errorf("no line %s in\n%s", line, table)
 		}
@@ -103,7 +107,8 @@ routes:
   - {name: parks, path: /parks, order: {by: "{body.at}", on_stale: skip}, lock: {limit: 3}, park: {enabled: true, after: 0s}}
 `))
 	for path, stale := range map[string]string{"/skips": "superseded", "/rejects": "stale_event"} {
-		for i, c := range []struct{ at, want string }{{"10", "executed"}, {"5", stale}, {"3", stale}, {"11", "executed"}} {
+		for i, c := range []struct{ at, want string }{{"10", "executed"}, {"5", stale}, {"3", stale},
+			{"11", "executed"}} {
 			if a := testkit.Post(t, h.Addr, path, `{"at":`+c.at+`}`, key(fmt.Sprint(path, i))); a.Decision() != c.want {
 				t.Errorf("%s: %s was %s, want %s", path, c.at, a.Decision(), c.want)
 			}

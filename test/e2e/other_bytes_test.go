@@ -7,7 +7,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// A sender that corrects its body, or that counts its attempts there, is served: of what failed, nothing is protected.
+// A sender that corrects its body, or that counts its attempts there, is served: of what failed,
+// nothing is protected.
 func TestAfterAFailureTheEventRunsWithOtherBytesAndTheStorySaysWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -30,8 +31,10 @@ func TestAfterAFailureTheEventRunsWithOtherBytesAndTheStorySaysWhatDiffers(t *te
 			a := testkit.Post(t, shared.patient.Addr, path+"?again=1", `{"id":1,"attempt":2}`, key("1"))
 			passed(t, a, 200, "ran", "executed")
 			refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t,
-				testkit.Post(t, shared.patient.Addr, path, `{"id":1,"attempt":1}`, key("1"))) // now the second one's bytes are the event's
-			passed(t, testkit.Post(t, shared.patient.Addr, path+"?again=1", `{"id":1,"attempt":2}`, key("1")), 200, "ran", "replayed")
+				// now the second one's bytes are the event's
+				testkit.Post(t, shared.patient.Addr, path, `{"id":1,"attempt":1}`, key("1")))
+			passed(t, testkit.Post(t, shared.patient.Addr, path+"?again=1", `{"id":1,"attempt":2}`, key("1")), 200,
+				"ran", "replayed")
 
 			out := cli(t, shared.patient, "show", a.Execution())
 			if !regexp.MustCompile(`(?m)^` + a.Execution() + ` .* query, body `).MatchString(out) {

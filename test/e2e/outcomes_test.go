@@ -14,10 +14,12 @@ func TestAnUpstreamThatRefusesConnectionsIsUnreachableAndNothingIsBurned(t *test
 	addr := testkit.FreePort(t)
 	h := own(t, strings.Replace(shared.config("unreachable", ""), shared.up.URL, "http://"+addr, 1))
 	for range 2 {
-		refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, h.Addr, "/cooling/x", "{}", key("1")))
+		refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t,
+			testkit.Post(t, h.Addr, "/cooling/x", "{}", key("1")))
 	}
 	// Nothing was sent, so the lock is free at once in spite of the release_delay.
-	refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, h.Addr, "/cooling/x", "{}", key("2")))
+	refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t,
+		testkit.Post(t, h.Addr, "/cooling/x", "{}", key("2")))
 }
 
 func TestACutOffAnswerIsNeverSuccess(t *testing.T) {
@@ -45,7 +47,9 @@ func TestACutOffAnswerIsNeverSuccess(t *testing.T) {
 			a := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 			refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t, a)
 			reached(t, path, 1)
-			shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
+			shared.patient.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool {
+				return r.Text("execution") == a.Execution()
+			})
 			passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "whole", "executed")
 		})
 	}
@@ -64,7 +68,8 @@ func TestAnAnswerThatEndsWithItsConnectionIsWholeAfterAFinAndCutOffAfterAReset(t
 		_ = r.Conn.Reset()
 		return ""
 	})
-	refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
+	refused{502, "upstream_failed", "unknown", "upstream_failed"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
 }
 
 func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
@@ -77,7 +82,8 @@ func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
 		closed <- err
 		return ""
 	})
-	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("1")))
+	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t,
+		testkit.Post(t, h.Addr, path, "{}", key("1")))
 	if err := testkit.Receive(t, "the end of the call at the upstream", closed); err == nil {
 		t.Error("the upstream got more bytes")
 	}
@@ -86,7 +92,8 @@ func TestAnUpstreamThatIsTooSlowTimesOutAndItsCallIsClosed(t *testing.T) {
 		_, _ = r.Conn.Read(make([]byte, 1))
 		return ""
 	})
-	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("2")))
+	refused{504, "upstream_timeout", "unknown", "upstream_timeout"}.check(t,
+		testkit.Post(t, h.Addr, path, "{}", key("2")))
 }
 
 func TestAfterAnUnknownOutcomeTheEventRunsAgainOrIsBlocked(t *testing.T) {
@@ -135,15 +142,19 @@ func TestAfterAnUnknownOutcomeTheLockStaysClosedForReleaseDelay(t *testing.T) {
 	refused{409, "workflow_locked", "no", "locked"}.check(t, other)
 	p := other.JSON()
 	until, err := time.Parse(time.RFC3339, fmt.Sprint(p["closedUntil"]))
-	if left := time.Until(until); err != nil || left > 9*time.Second || p["existingExecutionId"] != first.Execution() || other.Execution() != first.Execution() {
+	if left := time.Until(until); err != nil || left > 9*time.Second || p["existingExecutionId"] != first.Execution() ||
+		other.Execution() != first.Execution() {
 		t.Errorf("closed until %v: %v", p["closedUntil"], other)
 	}
 	for _, field := range []string{"detail", "details"} {
-		if text, _ := p[field].(string); strings.Contains(text, "Currently") || !strings.Contains(text, first.Execution()+" has ended") || !strings.Contains(text, " closed until 20") {
+		if text, _ := p[field].(string); strings.Contains(text, "Currently") ||
+			!strings.Contains(text, first.Execution()+" has ended") || !strings.Contains(text, " closed until 20") {
 			t.Errorf("%s: %v", field, p[field])
 		}
 	}
-	line := shared.patient.Stderr.AwaitRecord(t, "lock.refused", func(r testkit.Record) bool { return r.Text("execution") == first.Execution() })
+	line := shared.patient.Stderr.AwaitRecord(t, "lock.refused", func(r testkit.Record) bool {
+		return r.Text("execution") == first.Execution()
+	})
 	if at, err := time.Parse(time.RFC3339, line.Text("closed_until")); err != nil || !at.Equal(until) {
 		t.Errorf("%v", line)
 	}
@@ -210,7 +221,8 @@ func TestALongAnswerIsStreamedAndCommittedAtItsEnd(t *testing.T) {
 	if line, err := c.Reader().ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
 		t.Fatalf("%q %v", line, err)
 	}
-	refused{409, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.strict.Addr, path, "{}", key("1")))
+	refused{409, "execution_in_flight", "no", "in_flight"}.check(t,
+		testkit.Post(t, shared.strict.Addr, path, "{}", key("1")))
 	close(more)
 	var b strings.Builder
 	for {
@@ -257,7 +269,9 @@ func TestALongAnswerThatIsCutCutsTheSendersConnectionAndIsUnknown(t *testing.T) 
 			if a.Status != 200 || a.Cut == nil {
 				t.Fatalf("%d bytes of body, cut: %v", len(a.Body), a.Cut)
 			}
-			shared.strict.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool { return r.Text("execution") == a.Execution() })
+			shared.strict.Stderr.AwaitRecord(t, "execution.unknown", func(r testkit.Record) bool {
+				return r.Text("execution") == a.Execution()
+			})
 			passed(t, testkit.Post(t, shared.strict.Addr, path, "{}", key("1")), 200, "second", "executed")
 		})
 	}

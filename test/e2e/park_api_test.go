@@ -80,7 +80,8 @@ func TestASkippedEventIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 	id := acceptedAs(t, testkit.Post(t, h.Addr, path, "1", key("1")), 202)
 	acceptedAs(t, testkit.Post(t, h.Addr, path, "2", key("2")), 202)
 	blockedOn(t, h, id)
-	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+id+"/skip", localToken(t, h), because); status != 200 && status != 202 {
+	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+id+"/skip", localToken(t, h),
+		because); status != 200 && status != 202 {
 		t.Fatalf("%d %v", status, got)
 	}
 	settles(t, h.Addr, path, "2", "2", 200, "next")
@@ -98,7 +99,8 @@ func TestASkippedEventIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 func TestADeadLetterWhoseBytesAreGoneSaysSo(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "requests")
-	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{single_member: true}", fmt.Sprintf("{single_member: true, dir: %q}", folder), 1)
+	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{single_member: true}",
+		fmt.Sprintf("{single_member: true, dir: %q}", folder), 1)
 	h := own(t, config)
 	path := at(t, "park-skip")
 	shared.on(t, path, answers(testkit.Reply(422, "never")))
@@ -107,7 +109,8 @@ func TestADeadLetterWhoseBytesAreGoneSaysSo(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, id)); err != nil {
 		t.Fatal(err)
 	}
-	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+id+"/rerun", localToken(t, h), because); status != 404 || got["code"] != "request_not_kept" {
+	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+id+"/rerun", localToken(t, h),
+		because); status != 404 || got["code"] != "request_not_kept" {
 		t.Errorf("%d %v", status, got)
 	}
 }
@@ -132,10 +135,12 @@ func TestDeadLettersRunAgainInTheOrderOfTheirQueue(t *testing.T) {
 	if dry["matched"] != 3.0 || dry["done"] != 0.0 || len(bodies(path)) != 3 {
 		t.Errorf("a dry run did %v", dry)
 	}
-	if one := word(t, h, 200, "rerun", `{"dryRun":true,"filter":{"label":"number=1","workflow":"`+workflow+`"}}`); one["matched"] != 1.0 || !strings.Contains(fmt.Sprint(one), ids[1]) {
+	if one := word(t, h, 200, "rerun", `{"dryRun":true,"filter":{"label":"number=1","workflow":"`+workflow+
+		`"}}`); one["matched"] != 1.0 || !strings.Contains(fmt.Sprint(one), ids[1]) {
 		t.Errorf("of a label: %v", one)
 	}
-	if done := word(t, h, 200, "rerun", `{"reason":"repaired","rate":1000,`+filter+`}`); done["done"] != 3.0 || done["nextCursor"] != "" {
+	if done := word(t, h, 200, "rerun", `{"reason":"repaired","rate":1000,`+filter+`}`); done["done"] != 3.0 ||
+		done["nextCursor"] != "" {
 		t.Errorf("%v", done)
 	}
 	settles(t, h.Addr, path, "2", "2", 200, "at last")
@@ -159,7 +164,8 @@ func TestAParkedEventCanBeCancelledWhileItWaitsAndWhileItIsBlocked(t *testing.T)
 		if got := execution(t, h, id); got["requestKept"] != nil || got["parked"] != nil {
 			t.Errorf("%v", got)
 		}
-		if status, _ := asked(t, h, http.MethodGet, "/v1/executions/"+id+"/request", localToken(t, h), ""); status != 404 {
+		if status, _ := asked(t, h, http.MethodGet, "/v1/executions/"+id+"/request", localToken(t, h),
+			""); status != 404 {
 			t.Errorf("the request of %s: %d", id, status)
 		}
 	}
@@ -182,8 +188,11 @@ func TestABlockedEventCanBeCancelledAfterItsProcessHasLostItsSession(t *testing.
 	if _, err := client.Delete(t.Context(), prefix+"/v1/sessions/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Until(t, "the next session to have it", func() bool { return strings.Contains(h.Stderr.String(), `"adopting":1`) })
-	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+blocked+"/cancel", localToken(t, h), because); status != 200 && status != 202 {
+	testkit.Until(t, "the next session to have it", func() bool {
+		return strings.Contains(h.Stderr.String(), `"adopting":1`)
+	})
+	if status, got := asked(t, h, http.MethodPost, "/v1/executions/"+blocked+"/cancel", localToken(t, h),
+		because); status != 200 && status != 202 {
 		t.Fatalf("%d %v", status, got)
 	}
 	testkit.Until(t, blocked+" to end", func() bool { return execution(t, h, blocked)["status"] == "ABORTED" })
@@ -200,7 +209,8 @@ func TestARequestIsShownAsItCameToATokenThatMaySeeIt(t *testing.T) {
 	request := testkit.Request(path, "\x00\xff a body\r\n", key("1"), "X-odd:  spaced  ", "x-ODD: again")
 	id := acceptedAs(t, testkit.Exchange(t, h.Addr, request), 202)
 	get := func(token string) *testkit.Answer {
-		return testkit.Exchange(t, h.Admin, "GET /v1/executions/"+id+"/request HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nConnection: close\r\n\r\n")
+		return testkit.Exchange(t, h.Admin, "GET /v1/executions/"+id+
+			"/request HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nConnection: close\r\n\r\n")
 	}
 	if a := get("eye-secret-eye-secret"); a.Status != 200 || string(a.Body) != request {
 		t.Errorf("got\n%q\nand sent\n%q", a.Body, request)
@@ -210,7 +220,8 @@ func TestARequestIsShownAsItCameToATokenThatMaySeeIt(t *testing.T) {
 	}
 	testkit.Until(t, "the audit lines", func() bool {
 		text := h.Stderr.String()
-		return strings.Contains(text, `"what":"execution.request"`) && strings.Contains(text, `"who":"eye"`) && strings.Contains(text, `"result":"refused"`)
+		return strings.Contains(text, `"what":"execution.request"`) && strings.Contains(text, `"who":"eye"`) &&
+			strings.Contains(text, `"result":"refused"`)
 	})
 	if strings.Contains(h.Stderr.String(), "a body") {
 		t.Error("the body is in the log")
@@ -219,7 +230,8 @@ func TestARequestIsShownAsItCameToATokenThatMaySeeIt(t *testing.T) {
 
 func TestObserveCountsWhatWouldHaveBeenParked(t *testing.T) {
 	t.Parallel()
-	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park, path", "{name: park, mode: observe, path", 1)
+	config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park, path",
+		"{name: park, mode: observe, path", 1)
 	h := own(t, config)
 	path := at(t, "park")
 	work := shared.holds(t, path)
@@ -230,7 +242,8 @@ func TestObserveCountsWhatWouldHaveBeenParked(t *testing.T) {
 	work.answer <- testkit.OK("one")
 	work.answer <- testkit.OK("two")
 	testkit.Receive(t, "the first answer", first)
-	if a := testkit.Receive(t, "the second answer", second); a.Status != 200 || !strings.Contains(a.Header.Get("Hooklock-Decision"), "parked") {
+	if a := testkit.Receive(t, "the second answer", second); a.Status != 200 ||
+		!strings.Contains(a.Header.Get("Hooklock-Decision"), "parked") {
 		t.Errorf("%v", a)
 	}
 	if text := h.Metrics(t); !strings.Contains(text, `would="parked"`) {
@@ -241,8 +254,11 @@ func TestObserveCountsWhatWouldHaveBeenParked(t *testing.T) {
 func TestExplainSaysWhenADeliveryIsParked(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
-	p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"explain", "--config", h.Config, "--path", "/park-now/x", "-H", "Idempotency-Key: 1", "-d", "{}"}})
-	if code := p.ExitCode(t); code != 0 || !strings.Contains(p.Stdout.String(), "204") || !strings.Contains(p.Stdout.String(), "park") {
+	p := testkit.Start(t, testkit.Command{Program: hooklockProgram,
+		Args: []string{"explain", "--config", h.Config, "--path", "/park-now/x", "-H", "Idempotency-Key: 1", "-d",
+			"{}"}})
+	if code := p.ExitCode(t); code != 0 || !strings.Contains(p.Stdout.String(), "204") ||
+		!strings.Contains(p.Stdout.String(), "park") {
 		t.Errorf("%d %s%s", code, p.Stdout, p.Stderr)
 	}
 }
@@ -289,13 +305,15 @@ func TestARouteThatBeginsToObserveRunsWhatItHasAccepted(t *testing.T) {
 	testkit.Until(t, "it to run", func() bool { return execution(t, h, id)["status"] == "SUCCESS" })
 }
 
-// Whatever a trial decides, each delivery is forwarded, so nothing of it may be left that runs it again when the trial is over.
+// Whatever a trial decides, each delivery is forwarded, so nothing of it may be left that runs it
+// again when the trial is over.
 func TestATrialKeepsNothing(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"fail_fast", "wait", "latest"} {
 		for _, after := range []string{"0s", "300ms"} {
-			config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park-wait,", "{name: trial, path: \"/trial/{w}\", workflow: \"trial/{path.w}\", mode: observe, lock: {strategy: "+
-				strategy+", wait_timeout: 30s}, park: {after: "+after+"}}\n  - {name: park-wait,", 1)
+			config := strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "{name: park-wait,",
+				"{name: trial, path: \"/trial/{w}\", workflow: \"trial/{path.w}\", mode: observe, lock: {strategy: "+
+					strategy+", wait_timeout: 30s}, park: {after: "+after+"}}\n  - {name: park-wait,", 1)
 			h := own(t, config)
 			path := at(t, "trial") + "-" + strategy + after
 			work := shared.holds(t, path)
@@ -364,10 +382,12 @@ routes:
 			t.Errorf("%v %q", status, text)
 		}
 	}
-	if list := cli(t, h, "executions", "list", "--dead-letters", "-o", "wide"); !strings.Contains(list, "the upstream answered 500: database is locked") {
+	if list := cli(t, h, "executions", "list", "--dead-letters", "-o", "wide"); !strings.Contains(list,
+		"the upstream answered 500: database is locked") {
 		t.Errorf("the list says\n%s", list)
 	}
 	testkit.Until(t, "the other one to be blocked", func() bool {
-		return strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), held) && strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), "database is locked")
+		return strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), held) &&
+			strings.Contains(cli(t, h, "executions", "list", "--blocked", "-o", "wide"), "database is locked")
 	})
 }

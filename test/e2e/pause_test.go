@@ -32,7 +32,8 @@ routes:
 func drained(t *testing.T, h *testkit.Hooklock, scope string) {
 	t.Helper()
 	token := localToken(t, h)
-	if status, got := asked(t, h, http.MethodPost, "/v1/pauses", token, `{"scope":"`+scope+`","reason":"a migration"}`); status != 201 {
+	if status, got := asked(t, h, http.MethodPost, "/v1/pauses", token,
+		`{"scope":"`+scope+`","reason":"a migration"}`); status != 201 {
 		t.Fatalf("%d %v", status, got)
 	}
 	testkit.Until(t, scope+" to be drained", func() bool {
@@ -43,7 +44,8 @@ func drained(t *testing.T, h *testkit.Hooklock, scope string) {
 
 func resumed(t *testing.T, h *testkit.Hooklock, scope string) {
 	t.Helper()
-	if status, got := asked(t, h, http.MethodDelete, "/v1/pauses/"+url.PathEscape(scope), localToken(t, h), ""); status != 200 {
+	if status, got := asked(t, h, http.MethodDelete, "/v1/pauses/"+url.PathEscape(scope), localToken(t, h),
+		""); status != 200 {
 		t.Fatalf("%d %v", status, got)
 	}
 }
@@ -61,16 +63,20 @@ func TestNothingOfAPausedRouteBeginsAndNoRestartLiftsThat(t *testing.T) {
 	h.Kill()
 	next := own(t, config)
 	paused.check(t, testkit.Post(t, next.Addr, path, "2", key("2")))
-	if _, status := asked(t, next, http.MethodGet, "/v1/status", localToken(t, next), ""); !strings.Contains(fmt.Sprint(status["paused"]), "route:plain") {
+	if _, status := asked(t, next, http.MethodGet, "/v1/status", localToken(t, next),
+		""); !strings.Contains(fmt.Sprint(status["paused"]), "route:plain") {
 		t.Errorf("the status says %v", status["paused"])
 	}
 	metrics := next.Metrics(t)
-	for _, want := range []string{`hooklock_pause_age_seconds{pause="route:plain"}`, `hooklock_pause_overdue_seconds{pause="route:plain"} 0`, `hooklock_pause_parked{pause="route:plain"} 0`} {
+	for _, want := range []string{`hooklock_pause_age_seconds{pause="route:plain"}`,
+		`hooklock_pause_overdue_seconds{pause="route:plain"} 0`, `hooklock_pause_parked{pause="route:plain"} 0`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	if got := next.Stderr.AwaitRecord(t, "pause.began", func(testkit.Record) bool { return true }); got.Text("scope") != "route:plain" || got.Text("reason") != "a migration" {
+	if got := next.Stderr.AwaitRecord(t, "pause.began", func(testkit.Record) bool {
+		return true
+	}); got.Text("scope") != "route:plain" || got.Text("reason") != "a migration" {
 		t.Errorf("%v", got)
 	}
 	resumed(t, next, "route:plain")
@@ -131,7 +137,8 @@ func TestArrivalsOfAPausedRouteWaitWhereItWaits(t *testing.T) {
 	h, _ := pausing(t)
 	drained(t, h, "workflow:w*")
 	answer := testkit.GoPost(t, h.Addr, at(t, "wait"), "1", key("1"))
-	refused{503, "workflow_paused", "no", "paused"}.check(t, testkit.Post(t, h.Addr, at(t, "wait-short"), "1", key("1")))
+	refused{503, "workflow_paused", "no", "paused"}.check(t,
+		testkit.Post(t, h.Addr, at(t, "wait-short"), "1", key("1")))
 	testkit.Until(t, "it to wait", func() bool {
 		_, got := asked(t, h, http.MethodGet, "/v1/pauses/"+url.PathEscape("workflow:w*"), localToken(t, h), "")
 		return got["waiting"] == 1.0 && got["parked"] == 0.0

@@ -26,7 +26,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// presetSecrets are what the samples of a preset are signed with, and what its route is configured with.
+// presetSecrets are what the samples of a preset are signed with, and what its route is configured
+// with.
 type presetSecrets struct {
 	signer []byte
 	verify string // settings of verify
@@ -93,7 +94,8 @@ func keyPair(t *testing.T, scheme string) (private, public []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: spki})
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: spki})
 }
 
 // office is one Hooklock with an embedded etcd and a route for each preset, on paths of its own.
@@ -109,7 +111,8 @@ func newOffice(t *testing.T) *office {
 	config := embedded(t.TempDir(), "")
 	config = config[:strings.Index(config, "routes:")] + "routes:\n"
 	for _, p := range sender.Presets() {
-		config += fmt.Sprintf("  - {name: %[1]s, path: %[2]s, workflow: '%[1]s', preset: %[1]s, lock: {release_delay: 0s}, verify: {%[3]s}}\n",
+		config += fmt.Sprintf(
+			"  - {name: %[1]s, path: %[2]s, workflow: '%[1]s', preset: %[1]s, lock: {release_delay: 0s}, verify: {%[3]s}}\n",
 			p.Name, o.path(p.Name), o.secrets[p.Name].verify)
 	}
 	o.Hooklock = own(t, config)
@@ -124,7 +127,8 @@ func (o *office) sample(t *testing.T, preset, event string, more ...sender.Sampl
 	return presetSample(t, preset, o.path(preset), o.secrets[preset].signer, event, more...)
 }
 
-func presetSample(t *testing.T, preset, path string, secret []byte, event string, more ...sender.SampleOption) *sender.Request {
+func presetSample(t *testing.T, preset, path string, secret []byte, event string,
+	more ...sender.SampleOption) *sender.Request {
 	t.Helper()
 	more = append(more, sender.WithURL("https://hooks.example.com"+path), sender.WithEvent(event))
 	r, err := sender.Sample(preset, secret, time.Now(), more...)
@@ -181,13 +185,14 @@ func TestEverySenderIsVerifiedRunsOnceAndIsReplayed(t *testing.T) {
 			}
 		})
 	}
-	if metrics := o.Metrics(t); !strings.Contains(metrics, `hooklock_signature_verifications_total{`) || !strings.Contains(metrics, `result="mismatch",route="stripe",scheme="stripe"`) {
+	if metrics := o.Metrics(t); !strings.Contains(metrics, `hooklock_signature_verifications_total{`) ||
+		!strings.Contains(metrics, `result="mismatch",route="stripe",scheme="stripe"`) {
 		t.Errorf("no counter of signatures in\n%s", metrics)
 	}
 }
 
-// refuseForgery sends the first event with one byte changed, and without its signature. Neither may reach the upstream, take the lock,
-// or burn the event's ID: the real one runs after that.
+// refuseForgery sends the first event with one byte changed, and without its signature. Neither may
+// reach the upstream, take the lock, or burn the event's ID: the real one runs after that.
 func (o *office) refuseForgery(t *testing.T, p *sender.Preset) {
 	t.Helper()
 	status := cmp.Or(p.Respond[idem.DecisionUnverified], 401)
@@ -245,9 +250,11 @@ func TestAnAttemptThatSaysSoInItsBodyIsTheSameEvent(t *testing.T) {
 		r := o.sample(t, preset, "again")
 		switch preset {
 		case "pubsub":
-			r.Body = fmt.Appendf(nil, `{"deliveryAttempt":%d,"message":{"data":"c2FtcGxl","messageId":"again"},"subscription":"projects/s/subscriptions/s"}`, n)
+			r.Body = fmt.Appendf(nil,
+				`{"deliveryAttempt":%d,"message":{"data":"c2FtcGxl","messageId":"again"},"subscription":"projects/s/subscriptions/s"}`, n)
 		case "hubspot":
-			r.Body = fmt.Appendf(nil, `[{"eventId":1,"subscriptionId":2,"occurredAt":1767225600000,"attemptNumber":%d}]`, n)
+			r.Body = fmt.Appendf(nil,
+				`[{"eventId":1,"subscriptionId":2,"occurredAt":1767225600000,"attemptNumber":%d}]`, n)
 			signHubSpot(r, "https://hooks.example.com"+o.path(preset))
 		}
 		return r
@@ -281,14 +288,16 @@ func TestASenderThatTriesAgainTooEarlyGetsTheFirstAnswer(t *testing.T) {
 	sample := o.sample(t, "slack", "slow")
 	first := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), lines(sample)...)
 	running.await(t)
-	again := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body), append(lines(sample), "X-Slack-Retry-Num: 1", "X-Slack-Retry-Reason: http_timeout")...)
+	again := testkit.GoPost(t, o.Addr, sample.Target, string(sample.Body),
+		append(lines(sample), "X-Slack-Retry-Num: 1", "X-Slack-Retry-Reason: http_timeout")...)
 	running.answer <- testkit.Reply(200, "slow", "x-slack-no-retry: 1")
 	passed(t, testkit.Receive(t, "the first answer", first), 200, "slow", "executed")
 	second := testkit.Receive(t, "the answer to the copy", again)
 	if second.Status != 200 || string(second.Body) != "slow" || second.Header.Get("x-slack-no-retry") != "1" {
 		t.Errorf("%v", second)
 	}
-	if decision := second.Decision(); decision != "attached" && decision != "replayed" { // replayed: it came when the first one had ended
+	// replayed: it came when the first one had ended
+	if decision := second.Decision(); decision != "attached" && decision != "replayed" {
 		t.Errorf("decision %q", decision)
 	}
 	reached(t, sample.Target, 1)
@@ -305,7 +314,8 @@ func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []string{jsonType, "X-Signature-Timestamp: " + now, fmt.Sprintf("X-Signature-Ed25519: %x", ed25519.Sign(key.(ed25519.PrivateKey), []byte(now+body)))}
+		return []string{jsonType, "X-Signature-Timestamp: " + now,
+			fmt.Sprintf("X-Signature-Ed25519: %x", ed25519.Sign(key.(ed25519.PrivateKey), []byte(now+body)))}
 	}
 	sns := func() string {
 		block, _ := pem.Decode(o.secrets["sns"].signer)
@@ -313,24 +323,31 @@ func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := signSNS(key.(*rsa.PrivateKey), map[string]string{"Type": "SubscriptionConfirmation", "MessageId": "m", "Token": "t", "TopicArn": "arn:aws:sns:us-east-1:1:T",
-			"Message": "confirm", "SubscribeURL": "https://sns.example.com/?Action=ConfirmSubscription", "Timestamp": "2026-01-01T00:00:00.000Z", "SignatureVersion": "2"})
+		body, err := signSNS(key.(*rsa.PrivateKey), map[string]string{"Type": "SubscriptionConfirmation",
+			"MessageId": "m", "Token": "t", "TopicArn": "arn:aws:sns:us-east-1:1:T",
+			"Message": "confirm", "SubscribeURL": "https://sns.example.com/?Action=ConfirmSubscription",
+			"Timestamp": "2026-01-01T00:00:00.000Z", "SignatureVersion": "2"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return body
 	}()
-	slack, zoom, ping := `{"type":"url_verification","challenge":"c"}`, `{"event":"endpoint.url_validation","payload":{"plainToken":"p"}}`, `{"type":1}`
+	slack, zoom, ping := `{"type":"url_verification","challenge":"c"}`,
+		`{"event":"endpoint.url_validation","payload":{"plainToken":"p"}}`, `{"type":1}`
 	for _, c := range []struct {
 		preset, body string
 		lines        []string
 		unverified   int // its status without a signature; 0: there is none to check
 	}{
-		{"slack", slack, []string{jsonType, "X-Slack-Request-Timestamp: " + now, "X-Slack-Signature: " + signSlack(planted, now, slack)}, 401},
-		{"zoom", zoom, []string{jsonType, "x-zm-request-timestamp: " + now, "x-zm-signature: " + signSlack(planted, now, zoom)}, 503},
+		{"slack", slack, []string{jsonType, "X-Slack-Request-Timestamp: " + now, "X-Slack-Signature: " +
+			signSlack(planted, now, slack)}, 401},
+		{"zoom", zoom, []string{jsonType, "x-zm-request-timestamp: " + now,
+			"x-zm-signature: " + signSlack(planted, now, zoom)}, 503},
 		{"discord", ping, discord(ping), 401},
 		{"sns", sns, []string{"Content-Type: text/plain", "x-amz-sns-message-type: SubscriptionConfirmation"}, 503},
-		{"eventgrid", `[{"id":"1","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"v"}}]`, []string{jsonType, "aeg-event-type: SubscriptionValidation"}, 0},
+		{"eventgrid",
+			`[{"id":"1","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"v"}}]`,
+			[]string{jsonType, "aeg-event-type: SubscriptionValidation"}, 0},
 	} {
 		target := o.path(c.preset)
 		for range 2 { // it is no event: nobody remembers it
@@ -348,7 +365,8 @@ func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
 			refused{c.unverified, "signature_invalid", "no", "unverified"}.check(t, a)
 		}
 	}
-	options := testkit.Exchange(t, o.Addr, testkit.RequestWith("OPTIONS", o.path("cloudevents"), "", "WebHook-Request-Origin: eventemitter.example.com"))
+	options := testkit.Exchange(t, o.Addr,
+		testkit.RequestWith("OPTIONS", o.path("cloudevents"), "", "WebHook-Request-Origin: eventemitter.example.com"))
 	if options.Status != 200 || string(options.Body) != "done" {
 		t.Errorf("OPTIONS: %v", options)
 	}
@@ -356,7 +374,9 @@ func TestHandshakesPassWithTheirSignatureAndNotWithoutIt(t *testing.T) {
 
 func TestWhatIsObservedIsForwardedEvenUnverified(t *testing.T) {
 	t.Parallel()
-	h := own(t, embedded(t.TempDir(), "")+"  - {name: watched, path: /presets/watched, preset: stripe, verify: {secret_env: S}, mode: observe}\n", "S="+planted)
+	h := own(t, embedded(t.TempDir(), "")+
+		"  - {name: watched, path: /presets/watched, preset: stripe, verify: {secret_env: S}, mode: observe}\n",
+		"S="+planted)
 	passed(t, testkit.Post(t, h.Addr, "/presets/watched", `{"id":"evt_1"}`), 200, "done", "bypassed; would=unverified")
 }
 
@@ -364,7 +384,8 @@ func TestARolledSecretIsTakenOverOnSIGHUP(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
 	write(t, file, "old-"+planted+"\n")
-	h := own(t, embedded(t.TempDir(), "")+"  - {name: rolled, path: /presets/rolled, preset: stripe, verify: {secret_file: "+file+"}}\n")
+	h := own(t, embedded(t.TempDir(), "")+
+		"  - {name: rolled, path: /presets/rolled, preset: stripe, verify: {secret_file: "+file+"}}\n")
 	old, fresh := []byte("old-"+planted), []byte("new-"+planted)
 	denied := refused{401, "signature_invalid", "no", "unverified"}
 	passed(t, send(t, h.Addr, presetSample(t, "stripe", "/presets/rolled", old, "roll-1")), 200, "done", "executed")
@@ -382,7 +403,8 @@ func TestTheSampleCommandTriesARoute(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, planted+"\n")
 	sample := func(preset string, args ...string) (code int, out string) {
-		args = append([]string{"sample", preset, "--url", "http://" + o.Addr + o.path(preset), "--event", "tried"}, args...)
+		args = append([]string{"sample", preset, "--url", "http://" + o.Addr + o.path(preset), "--event", "tried"},
+			args...)
 		p := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: args})
 		code = p.ExitCode(t)
 		if fault := faults(p); fault != "" {
@@ -391,14 +413,17 @@ func TestTheSampleCommandTriesARoute(t *testing.T) {
 		return code, p.Stdout.String()
 	}
 	for _, want := range []string{"executed", "replayed"} {
-		if code, out := sample("stripe", "--secret-file", secret); code != 0 || !strings.Contains(out, "< 200 OK\n< Hooklock-Decision: "+want+"\n") {
+		if code, out := sample("stripe", "--secret-file", secret); code != 0 ||
+			!strings.Contains(out, "< 200 OK\n< Hooklock-Decision: "+want+"\n") {
 			t.Errorf("exit code %d, %s", code, out)
 		}
 	}
-	if code, out := sample("stripe", "--unsigned"); code != 1 || !strings.Contains(out, "401 Unauthorized") || !strings.Contains(out, "signature_invalid") {
+	if code, out := sample("stripe", "--unsigned"); code != 1 || !strings.Contains(out, "401 Unauthorized") ||
+		!strings.Contains(out, "signature_invalid") {
 		t.Errorf("exit code %d, %s", code, out)
 	}
-	if code, out := sample("hubspot", "--secret-file", secret, "--public-url", "https://hooks.example.com"); code != 0 || !strings.Contains(out, "executed") {
+	if code, out := sample("hubspot", "--secret-file", secret, "--public-url",
+		"https://hooks.example.com"); code != 0 || !strings.Contains(out, "executed") {
 		t.Errorf("exit code %d, %s", code, out)
 	}
 }

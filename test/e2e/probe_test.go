@@ -30,7 +30,8 @@ http {
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "BACKEND", backend)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nginx := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-p", dir, "-c", path, "-e", dir + "/error.log"}})
+	nginx := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"-p", dir, "-c", path, "-e", dir + "/error.log"}})
 	client := &http.Client{Timeout: testkit.Patience}
 	defer client.CloseIdleConnections()
 	testkit.Until(t, "nginx answers", func() bool {
@@ -72,7 +73,8 @@ func TestAFrontThatKeepsTheRulesPassesTheProbe(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, check := range []string{"front http", "front, headers", "front, address", "front, body", "front, spelling", "front, size", "front, answers", "front, patience", "front, retries"} {
+	for _, check := range []string{"front http", "front, headers", "front, address", "front, body", "front, spelling",
+		"front, size", "front, answers", "front, patience", "front, retries"} {
 		says(t, lines, check, "ok", "")
 	}
 	says(t, lines, "front, patience", "ok", "waits 2.2s")
@@ -105,7 +107,8 @@ func TestTheProbeFindsWhatAFrontDoesWrong(t *testing.T) {
 	says(t, lines, "front, answers", "failed", "409")
 	says(t, lines, "front, answers", "failed", "sent again after 503: 2 times")
 	says(t, lines, "front, patience", "failed", "sent 2 times")
-	says(t, lines, "front, retries", "failed", "a POST whose connection breaks is sent 2 times; a POST without a body whose connection breaks is sent 2 times; a PUT")
+	says(t, lines, "front, retries", "failed",
+		"a POST whose connection breaks is sent 2 times; a POST without a body whose connection breaks is sent 2 times; a PUT")
 	says(t, lines, "front, retries", "failed", "off for PUT and DELETE, error timeout for the others")
 }
 
@@ -160,7 +163,8 @@ func TestTheProbeNeedsTheAddressOfHooklockForItself(t *testing.T) {
 	}
 	says(t, lines, "front", "failed", "--probe-listen")
 	address := testkit.FreePort(t)
-	lines, _ = doctor(t, probed(t, h.Addr, "1s"), "--probe", "http://"+address+"/hooks/acme", "--probe-listen", address, "--probe-wait", "0s")
+	lines, _ = doctor(t, probed(t, h.Addr, "1s"), "--probe", "http://"+address+"/hooks/acme", "--probe-listen", address,
+		"--probe-wait", "0s")
 	says(t, lines, "front http", "ok", "leads here")
 	says(t, lines, "front, address", "warning", "no X-Forwarded-For")
 	says(t, lines, "front, patience", "skipped", "--probe-wait")
@@ -200,8 +204,10 @@ func TestTheProbeLetsAReplicaDie(t *testing.T) {
 		careless:                     {"failed", "of 24 requests fail (status 502)"},
 	} {
 		first, second := testkit.FreePort(t), testkit.FreePort(t)
-		front := inFront(t, first, "server BACKEND max_fails=0; server "+second+" max_fails=0;", "underscores_in_headers on; "+server)
-		lines, code := doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s", "--probe-listen", first, "--probe-listen", second)
+		front := inFront(t, first, "server BACKEND max_fails=0; server "+second+" max_fails=0;",
+			"underscores_in_headers on; "+server)
+		lines, code := doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s",
+			"--probe-listen", first, "--probe-listen", second)
 		if (code == 0) != (want[0] == "ok") {
 			t.Errorf("exit code %d", code)
 		}
@@ -211,7 +217,8 @@ func TestTheProbeLetsAReplicaDie(t *testing.T) {
 		}
 		// With one of them dead from the beginning, nothing but harmless GETs is sent.
 		lines, _ = doctor(t, probed(t, first, "1s"), "--probe", front+"/hooks/acme", "--probe-wait", "0s")
-		says(t, lines, "front http", want[0], map[string]string{"ok": "leads here", "failed": "the next one did not: status 502"}[want[0]])
+		says(t, lines, "front http", want[0],
+			map[string]string{"ok": "leads here", "failed": "the next one did not: status 502"}[want[0]])
 	}
 }
 

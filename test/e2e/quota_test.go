@@ -43,6 +43,8 @@ func TestTheStatusSaysHowFullAnEtcdClusterIs(t *testing.T) {
 	t.Parallel()
 	h := own(t, shared.config("space", ""))
 	testkit.Until(t, "it is known", func() bool {
-		return regexp.MustCompile(`http://\S+ has \d+\.\d MiB, \d+\.\d MiB of it in use, of a quota of 2048\.0 MiB`).MatchString(cli(t, h, "status"))
+		return regexp.MustCompile(
+			`http://\S+ has \d+\.\d MiB, \d+\.\d MiB of it in use, of a quota of 2048\.0 MiB`).MatchString(cli(t, h,
+			"status"))
 	})
 }

@@ -30,7 +30,8 @@ func TestADeliveryThatCannotBeNamedIsRejected(t *testing.T) {
 		"two event IDs":            {"event_id_ambiguous", testkit.Request(path, "{}", key("1"), key("1"))},
 		"two event IDs, any case":  {"event_id_ambiguous", testkit.Request(path, "{}", key("1"), "idempotency-KEY: 2")},
 		"an event ID of 513 bytes": {"key_too_long", testkit.Request(path, "{}", key(strings.Repeat("k", 513)))},
-		"a workflow of 513 bytes":  {"key_too_long", testkit.Request("/by-query?account="+strings.Repeat("w", 513), "{}", key("1"))},
+		"a workflow of 513 bytes": {"key_too_long", testkit.Request("/by-query?account="+strings.Repeat("w", 513),
+			"{}", key("1"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused{400, tt.code, "no", "rejected"}.check(t, testkit.Exchange(t, shared.patient.Addr, tt.request))
@@ -41,7 +42,8 @@ func TestADeliveryThatCannotBeNamedIsRejected(t *testing.T) {
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key(strings.Repeat("k", 512))), 200, "done", "executed")
 }
 
-// A sender whose URL has a typing error is found by what it asks for, and by nothing else: there is no event.
+// A sender whose URL has a typing error is found by what it asks for, and by nothing else: there is
+// no event.
 func TestTheLogHasThePathThatNoRouteTakes(t *testing.T) {
 	t.Parallel()
 	h := own(t, "unmatched: reject\n"+shared.config("unrouted", ""))
@@ -51,7 +53,9 @@ func TestTheLogHasThePathThatNoRouteTakes(t *testing.T) {
 		"/hoks/whsec_" + strings.Repeat("0a", 16): "/hoks/whsec_***",
 	} {
 		refused{404, "route_not_found", "no", ""}.check(t, testkit.Post(t, h.Addr, target, "{}"))
-		h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool { return r["code"] == "route_not_found" && r["path"] == path })
+		h.Stderr.AwaitRecord(t, "delivery", func(r testkit.Record) bool {
+			return r["code"] == "route_not_found" && r["path"] == path
+		})
 	}
 }
 
@@ -91,7 +95,8 @@ func TestAfterABrokenBodyTheConnectionIsNotUsedAgain(t *testing.T) {
 	path := at(t, "plain")
 	c := testkit.Dial(t, shared.patient.Addr)
 	smuggled := testkit.Request(path, "{}", key("smuggled"))
-	c.Say("POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: 1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" + smuggled)
+	c.Say("POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: 1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" +
+		smuggled)
 	if a := c.Answer("POST"); a.Status != 400 {
 		t.Fatalf("%v", a)
 	}
@@ -101,7 +106,8 @@ func TestAfterABrokenBodyTheConnectionIsNotUsedAgain(t *testing.T) {
 	untouched(t, path)
 }
 
-// What is refused for its head leaves a body behind, of which the first bytes may have been read already.
+// What is refused for its head leaves a body behind, of which the first bytes may have been read
+// already.
 func TestABodyThatWasNotReadIsNotTheNextRequest(t *testing.T) {
 	t.Parallel()
 	h := own(t, shared.config("unread", "unmatched: reject")+
@@ -150,10 +156,12 @@ func TestAnotherSpellingOfARoutesPathIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	path := at(t, "plain")
 	last := path[strings.LastIndex(path, "/")+1:]
-	for _, spelled := range []string{"/" + path, path + "/", "/x/.." + path, "/./plain/" + last, "/%70lain/" + last, "/plain;v=1/" + last, "/plain//" + last} {
+	for _, spelled := range []string{"/" + path, path + "/", "/x/.." + path, "/./plain/" + last, "/%70lain/" + last,
+		"/plain;v=1/" + last, "/plain//" + last} {
 		t.Run(spelled, func(t *testing.T) {
 			a := testkit.Post(t, shared.patient.Addr, spelled, "{}", key("1"))
-			if p := a.JSON(); a.Status != 400 || p["code"] != "ambiguous_path" || p["executed"] != "no" || a.Decision() != "rejected" {
+			if p := a.JSON(); a.Status != 400 || p["code"] != "ambiguous_path" || p["executed"] != "no" ||
+				a.Decision() != "rejected" {
 				t.Errorf("%v", a)
 			}
 		})
@@ -194,19 +202,22 @@ func TestASenderWithALargeBodyCanReadThat413(t *testing.T) {
 	body := strings.Repeat("x", size)
 	for name, request := range map[string]string{
 		"declared": testkit.Request(path, body, key("1")),
-		"chunked":  fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h\r\nIdempotency-Key: 1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", path, size, body),
+		"chunked": fmt.Sprintf(
+			"POST %s HTTP/1.1\r\nHost: h\r\nIdempotency-Key: 1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", path, size, body),
 		"one byte": testkit.Request(path, strings.Repeat("x", 64<<10+1), key("1")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := testkit.Dial(t, shared.strict.Addr)
-			if _, err := io.WriteString(c.Conn, request); err != nil { // all of it, as senders do, before the answer is read
+			// all of it, as senders do, before the answer is read
+			if _, err := io.WriteString(c.Conn, request); err != nil {
 				t.Fatalf("the sender could not send: %v", err)
 			}
 			refused{413, "body_too_large", "no", "rejected"}.check(t, c.Answer("POST"))
 		})
 	}
-	passed(t, testkit.Post(t, shared.strict.Addr, at(t, "small"), strings.Repeat("x", 64<<10), key("1")), 200, "done", "executed")
+	passed(t, testkit.Post(t, shared.strict.Addr, at(t, "small"), strings.Repeat("x", 64<<10), key("1")), 200, "done",
+		"executed")
 	t.Cleanup(func() { untouched(t, path) })
 }
 
@@ -223,7 +234,8 @@ func TestARequestHeadThatIsTooLargeIs431(t *testing.T) {
 func TestUnmatchedRejectIs404(t *testing.T) {
 	t.Parallel()
 	a := testkit.Post(t, shared.strict.Addr, "/nowhere/at/all", "{}")
-	if p := a.JSON(); a.Status != 404 || p["executed"] != "no" || a.Header.Get("Content-Type") != "application/problem+json" {
+	if p := a.JSON(); a.Status != 404 || p["executed"] != "no" ||
+		a.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%v", a)
 	}
 	untouched(t, "/nowhere/at/all")
@@ -234,9 +246,12 @@ func TestHostsLimitARoute(t *testing.T) {
 	path := at(t, "hosts")
 	passed(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")), 200, "done", "executed")
 	request := testkit.Request(path, "{}", key("1"))
-	a := testkit.Exchange(t, shared.patient.Addr, strings.Replace(request, "hooks.example.com", "HOOKS.example.com:8080", 1))
-	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, a) // the route takes it, and the Host is part of what was asked
-	passed(t, testkit.Exchange(t, shared.patient.Addr, strings.Replace(request, "hooks.example.com", "other.example.com", 1)), 200, "done", "")
+	a := testkit.Exchange(t, shared.patient.Addr,
+		strings.Replace(request, "hooks.example.com", "HOOKS.example.com:8080", 1))
+	// the route takes it, and the Host is part of what was asked
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, a)
+	passed(t, testkit.Exchange(t, shared.patient.Addr,
+		strings.Replace(request, "hooks.example.com", "other.example.com", 1)), 200, "done", "")
 }
 
 func TestOneConnectionTooManyIs503(t *testing.T) {

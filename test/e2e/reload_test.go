@@ -24,7 +24,9 @@ func TestAChangedFileIsTakenOver(t *testing.T) {
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
 	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "executed")
 	write(t, h.Config, strings.Replace(config, "locked: 503", "locked: 429", 1))
-	h.Stderr.AwaitRecord(t, "config.reloaded", func(r testkit.Record) bool { return strings.Contains(text(r), "respond") })
+	h.Stderr.AwaitRecord(t, "config.reloaded", func(r testkit.Record) bool {
+		return strings.Contains(text(r), "respond")
+	})
 	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "")
 }
 
@@ -47,7 +49,9 @@ func TestARefusedFileIsTakenOverWhenWhatItNamesIsThere(t *testing.T) {
 	config := shared.config("later", "")
 	h := own(t, config)
 	secret := filepath.Join(t.TempDir(), "stripe.secret")
-	write(t, h.Config, config+`  - {name: signed, path: "/signed/{w}", workflow: w, preset: stripe, verify: {secret_file: `+secret+"}}\n")
+	write(t, h.Config,
+		config+`  - {name: signed, path: "/signed/{w}", workflow: w, preset: stripe, verify: {secret_file: `+secret+
+			"}}\n")
 	h.Stderr.AwaitRecord(t, "config.refused", refusedReload(secret))
 	write(t, secret, "whsec_later")
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
@@ -70,9 +74,11 @@ func TestLimitsAreReloaded(t *testing.T) {
 	h := own(t, config)
 	path := at(t, "plain")
 	passed(t, testkit.Post(t, h.Addr, path, strings.Repeat("x", 2000), key("1")), 200, "done", "executed")
-	write(t, h.Config, config[:strings.Index(config, "routes:")]+"limits: {request_body: 1KiB}\n"+config[strings.Index(config, "routes:"):])
+	write(t, h.Config, config[:strings.Index(config, "routes:")]+"limits: {request_body: 1KiB}\n"+
+		config[strings.Index(config, "routes:"):])
 	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
-	refused{413, "body_too_large", "no", "rejected"}.check(t, testkit.Post(t, h.Addr, path, strings.Repeat("x", 2000), key("2")))
+	refused{413, "body_too_large", "no", "rejected"}.check(t,
+		testkit.Post(t, h.Addr, path, strings.Repeat("x", 2000), key("2")))
 }
 
 func TestABadFileIsRefusedAndTheOldOneStays(t *testing.T) {
@@ -150,7 +156,8 @@ func TestTheOldFileIsInForceAgainAfterABadOneThatASignalHadRead(t *testing.T) {
 func TestAnEmptyFileTakesNoRoutesAway(t *testing.T) {
 	t.Parallel()
 	// What needs a restart is in the environment, so that nothing else refuses the file.
-	env := []string{"HOOKLOCK__LISTEN=127.0.0.1:0", "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0", "HOOKLOCK__UPSTREAM=" + shared.up.URL, "HOOKLOCK__ETCD__ENDPOINTS=" + shared.etcd.Endpoint}
+	env := []string{"HOOKLOCK__LISTEN=127.0.0.1:0", "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0", "HOOKLOCK__UPSTREAM=" +
+		shared.up.URL, "HOOKLOCK__ETCD__ENDPOINTS=" + shared.etcd.Endpoint}
 	h := own(t, `routes: [{name: cut, path: "/cut/{w}", event_id: "{header.Idempotency-Key}"}]`, env...)
 	path := at(t, "cut")
 	passed(t, testkit.Post(t, h.Addr, path, "{}", key("1")), 200, "done", "executed")
@@ -181,20 +188,24 @@ routes:
 	id := acceptedAs(t, testkit.Post(t, h.Addr, "/gone/b", "2", key("2")), 202)
 	testkit.Until(t, "both to be known", func() bool { return strings.Contains(cli(t, h, "status"), "parked   2") })
 	shows(t, h, `hooklock_parked_accepted_total{on="locked",route="gone"} 2`)
-	if said := cli(t, h, "validate", "--running", "--config", h.Config); strings.Contains(said, "accepted events wait") {
+	if said := cli(t, h, "validate", "--running", "--config", h.Config); strings.Contains(said,
+		"accepted events wait") {
 		t.Errorf("validate says %q of what runs", said)
 	}
 	write(t, h.Config, config)
-	if said := cli(t, h, "validate", "--running", "--config", h.Config); !strings.Contains(said, "warning: route gone: 2 accepted events wait, and no route runs them") {
+	if said := cli(t, h, "validate", "--running", "--config", h.Config); !strings.Contains(said,
+		"warning: route gone: 2 accepted events wait, and no route runs them") {
 		t.Errorf("validate says %q", said)
 	}
-	if said := cli(t, h, "reload"); !strings.Contains(said, "route gone: 2 accepted events wait, and no route runs them") {
+	if said := cli(t, h, "reload"); !strings.Contains(said,
+		"route gone: 2 accepted events wait, and no route runs them") {
 		t.Errorf("the reload says %q", said)
 	}
 	if r := h.Stderr.AwaitRecord(t, "parked.no_route", nil); r.Text("route") != "gone" || r.Number("events") != 2 {
 		t.Errorf("%v", r)
 	}
-	if said := cli(t, h, "status", "-o", "wide"); !strings.Contains(said, "accepted events of route gone, which this replica does not have") {
+	if said := cli(t, h, "status", "-o", "wide"); !strings.Contains(said,
+		"accepted events of route gone, which this replica does not have") {
 		t.Errorf("the status says\n%s", said)
 	}
 	if !strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 2") {
@@ -204,7 +215,8 @@ routes:
 	write(t, h.Config, config+strings.Replace(gone, "name: gone", "name: successor, former_names: [gone]", 1))
 	cli(t, h, "reload")
 	testkit.Until(t, "both to run", func() bool {
-		return execution(t, h, id)["status"] == "SUCCESS" && strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 0")
+		return execution(t, h, id)["status"] == "SUCCESS" &&
+			strings.Contains(h.Metrics(t), "hooklock_parked_unrouted 0")
 	})
 }
 
@@ -215,7 +227,8 @@ func TestAChangeOfTheFileIsInTheAudit(t *testing.T) {
 	audit := func() string { return cli(t, h, "audit", "list", "--what", "config.", "-o", "csv") }
 	write(t, h.Config, strings.Replace(config, "locked: 503", "locked: 429", 1))
 	testkit.Until(t, "the change is in the audit", func() bool {
-		return regexp.MustCompile(`,replica \S+,config.reload,done,.*respond.*sidecar.yaml \(the file changed\)`).MatchString(audit())
+		return regexp.MustCompile(
+			`,replica \S+,config.reload,done,.*respond.*sidecar.yaml \(the file changed\)`).MatchString(audit())
 	})
 	write(t, h.Config, config+"nonsense: true\n")
 	testkit.Until(t, "the refusal is in the audit", func() bool {

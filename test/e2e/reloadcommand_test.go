@@ -32,7 +32,8 @@ func TestReloadSaysWhetherTheConfigurationWasTakenOver(t *testing.T) {
 		says       string
 	}{
 		{"the same", config, 0, "taken over"},
-		{"another route", config + `  - {name: added, path: "/added/{w}", workflow: "added/{path.w}"}` + "\n", 0, "taken over"},
+		{"another route", config + `  - {name: added, path: "/added/{w}", workflow: "added/{path.w}"}` + "\n", 0,
+			"taken over"},
 		{"what needs a restart", strings.Replace(config, `{url: "http:`, `{url: "https:`, 1), 1, "was refused"},
 		{"what is not valid", config + "nonsense: 1\n", 2, "nonsense"},
 		{"another address of the API", strings.Replace(config, admin, testkit.FreePort(t), 1), 1, "needs a restart"},
@@ -48,9 +49,11 @@ func TestReloadSaysWhetherTheConfigurationWasTakenOver(t *testing.T) {
 
 func TestReloadSignalsNoOtherProcess(t *testing.T) {
 	t.Parallel()
-	config := strings.Replace(shared.config("reload-other", ""), `{listen: "127.0.0.1:0"}`, `{listen: "`+testkit.FreePort(t)+`"}`, 1)
+	config := strings.Replace(shared.config("reload-other", ""), `{listen: "127.0.0.1:0"}`,
+		`{listen: "`+testkit.FreePort(t)+`"}`, 1)
 	h := own(t, config)
-	out, err := exec.Command(hooklockProgram, "reload", "--config", h.Config, "--pid", fmt.Sprint(os.Getpid())).CombinedOutput()
+	out, err := exec.Command(hooklockProgram, "reload", "--config", h.Config, "--pid",
+		fmt.Sprint(os.Getpid())).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "and not hooklock") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -48,20 +48,24 @@ routes:
 
 	r := reported(t, h, "1h")
 	w := r.Routes[0]
-	if w.Route != "watched" || w.Mode != "observe" || w.Deliveries != 7 || r.Routes[1].Mode != "enforce" || r.Routes[1].Deliveries != 0 {
+	if w.Route != "watched" || w.Mode != "observe" || w.Deliveries != 7 || r.Routes[1].Mode != "enforce" ||
+		r.Routes[1].Deliveries != 0 {
 		t.Errorf("%+v", r)
 	}
-	for name, f := range map[string]client.Finding{"duplicates": w.Duplicates, "overlaps": w.Overlaps, "mismatches": w.Mismatches, "missing": w.MissingEventIDs, "forged": w.Forged} {
+	for name, f := range map[string]client.Finding{"duplicates": w.Duplicates, "overlaps": w.Overlaps,
+		"mismatches": w.Mismatches, "missing": w.MissingEventIDs, "forged": w.Forged} {
 		if f.Count != 1 || len(f.Examples) != 1 || name != "missing" && f.Examples[0].CarriedOut {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if x := w.Duplicates.Examples[0]; x.ExecutionID != first || !regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(x.Key) || x.Workflow != "w" || x.Decision != "replayed" {
+	if x := w.Duplicates.Examples[0]; x.ExecutionID != first ||
+		!regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(x.Key) || x.Workflow != "w" || x.Decision != "replayed" {
 		t.Errorf("%+v", x)
 	}
 	table := cli(t, h, "report", "--examples")
 	for _, line := range []string{
-		`(?m)^watched +observe +7 +0 +1 +1 +1 +1 +1 +0$`, `(?m)^watched +duplicate +\S+ +replayed +[0-9a-f]{16} +w +` + first + ` +-$`, `(?m)^watched +forged +.* unverified .* mismatch$`,
+		`(?m)^watched +observe +7 +0 +1 +1 +1 +1 +1 +0$`, `(?m)^watched +duplicate +\S+ +replayed +[0-9a-f]{16} +w +` +
+			first + ` +-$`, `(?m)^watched +forged +.* unverified .* mismatch$`,
 	} {
 		if !regexp.MustCompile(line).MatchString(table) {
 			t.Errorf("no line %s in\n%s", line, table)
@@ -97,10 +101,12 @@ func TestProfilesNeedTheSwitchAndAToken(t *testing.T) {
 	t.Parallel()
 	config := shared.config("profiles", "")
 	plain := own(t, config)
-	on := own(t, strings.Replace(config, `admin: {listen: "127.0.0.1:0"}`, `admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: ops, token_env: OPS, scopes: [write]}, {name: eye, token_env: EYE, scopes: [read]}]}`, 1),
+	on := own(t, strings.Replace(config, `admin: {listen: "127.0.0.1:0"}`,
+		`admin: {listen: "127.0.0.1:0", pprof: true, tokens: [{name: ops, token_env: OPS, scopes: [write]}, {name: eye, token_env: EYE, scopes: [read]}]}`, 1),
 		"OPS="+strings.Repeat("o", 32), "EYE="+strings.Repeat("e", 32))
 	get := func(h *testkit.Hooklock, token string) int {
-		return testkit.Exchange(t, h.Admin, "GET /debug/pprof/heap HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+token+"\r\n").Status
+		return testkit.Exchange(t, h.Admin,
+			"GET /debug/pprof/heap HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+token+"\r\n").Status
 	}
 	for _, c := range []struct {
 		h      *testkit.Hooklock
@@ -129,7 +135,8 @@ routes:
 	changing := func(refused int64) {
 		t.Helper()
 		c := reported(t, h, "1h").Routes[0].Changing
-		if c == nil || c.Refused != refused || len(c.Members) != 1 || c.Members[0] != "body.deliveryContext.isRedelivery" {
+		if c == nil || c.Refused != refused || len(c.Members) != 1 ||
+			c.Members[0] != "body.deliveryContext.isRedelivery" {
 			t.Fatalf("want %d refused: %+v", refused, c)
 		}
 	}
@@ -145,14 +152,17 @@ routes:
 	}
 	changing(2)
 	out, err := exec.Command(hooklockProgram, "report", "--admin", "http://"+h.Admin).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
-		!strings.Contains(string(out), "say ignore: [body.deliveryContext.isRedelivery] if they say nothing about the event, or idempotency.on_mismatch: replay; "+
-			"without verify execute, or replay_unsigned if only the sender can reach it") {
+	if err != nil || !strings.Contains(string(out),
+		"line: the sender changes something between attempts: body.deliveryContext.isRedelivery (refused 2 times") ||
+		!strings.Contains(string(out),
+			"say ignore: [body.deliveryContext.isRedelivery] if they say nothing about the event, or idempotency.on_mismatch: replay; "+
+				"without verify execute, or replay_unsigned if only the sender can reach it") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// An event ID that names a group swallows its events, because on_mismatch: replay lets the ID alone decide. Everything that a person looks at says so.
+// An event ID that names a group swallows its events, because on_mismatch: replay lets the ID alone
+// decide. Everything that a person looks at says so.
 func TestADuplicateThatIsAnotherRequestIsNamed(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("told") })
@@ -175,14 +185,17 @@ routes:
 	r := reported(t, h, "1h")
 	for i, name := range []string{"am", "watched"} {
 		f := r.Routes[i]
-		if f.Route != name || f.Duplicates.Count != 3 || f.Changed.Count != 2 || len(f.Changed.Examples) != 2 || strings.Join(f.Changed.Examples[0].Differs, " ") != "body" {
+		if f.Route != name || f.Duplicates.Count != 3 || f.Changed.Count != 2 || len(f.Changed.Examples) != 2 ||
+			strings.Join(f.Changed.Examples[0].Differs, " ") != "body" {
 			t.Errorf("%s: %+v", name, f)
 		}
-		if c := f.Changing; c == nil || strings.Join(c.Members, " ") != "body.status" || c.Replayed != 1 || c.Refused != 0 {
+		if c := f.Changing; c == nil || strings.Join(c.Members, " ") != "body.status" || c.Replayed != 1 ||
+			c.Refused != 0 {
 			t.Errorf("%s: what differs: %+v", name, c)
 		}
 	}
-	if w := r.Routes[2].WrongEventID; w == nil || w.EventID != "$UNIQID" || w.Why != client.IDPlaceholder || w.Deliveries != 2 {
+	if w := r.Routes[2].WrongEventID; w == nil || w.EventID != "$UNIQID" || w.Why != client.IDPlaceholder ||
+		w.Deliveries != 2 {
 		t.Errorf("%+v", w)
 	}
 	table := cli(t, h, "report", "--examples")
@@ -196,7 +209,8 @@ routes:
 		}
 	}
 	status := cli(t, h, "status")
-	for _, line := range []string{`am: duplicates that were other requests, 2 of 3 duplicates were`, `syslog: a wrong event ID, the event ID "\$UNIQID" is a placeholder`} {
+	for _, line := range []string{`am: duplicates that were other requests, 2 of 3 duplicates were`,
+		`syslog: a wrong event ID, the event ID "\$UNIQID" is a placeholder`} {
 		if !regexp.MustCompile(line).MatchString(status) {
 			t.Errorf("no line %s in\n%s", line, status)
 		}
@@ -206,13 +220,15 @@ routes:
 		t.Errorf("what was looked at needs attention:\n%s", status)
 	}
 	metrics := h.Metrics(t)
-	for _, line := range []string{`hooklock_duplicates_changed_total{route="am"} 2`, `hooklock_duplicates_changed_total{route="watched"} 2`,
+	for _, line := range []string{`hooklock_duplicates_changed_total{route="am"} 2`,
+		`hooklock_duplicates_changed_total{route="watched"} 2`,
 		`hooklock_key_extractions_total{part="event_id",result="placeholder",route="syslog"} 2`} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("no %s in the metrics", line)
 		}
 	}
-	if found := cli(t, h, "executions", "get", r.Routes[0].Changed.Examples[0].ExecutionID); !regexp.MustCompile(`replayed +200 .* body `).MatchString(found) {
+	if found := cli(t, h, "executions", "get",
+		r.Routes[0].Changed.Examples[0].ExecutionID); !regexp.MustCompile(`replayed +200 .* body `).MatchString(found) {
 		t.Errorf("the story does not say what differs:\n%s", found)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// careless is Python's own HTTP server with a handler that leaves the body of a GET unread: what is in it is the next request. It answers
-// /slow when the request behind that has come.
+// careless is Python's own HTTP server with a handler that leaves the body of a GET unread: what is
+// in it is the next request. It answers /slow when the request behind that has come.
 const careless = `
 import http.server, select
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -62,21 +62,24 @@ func startPython(t *testing.T) string {
 	return "http://127.0.0.1:" + strings.TrimSpace(port)
 }
 
-// TestAStrangerCannotWriteAnEventsOutcome: the service runs what a stranger hid in a body, and answers that when the event is under way.
-// proxy tests the same with a service that is not Python's.
+// TestAStrangerCannotWriteAnEventsOutcome: the service runs what a stranger hid in a body, and
+// answers that when the event is under way. proxy tests the same with a service that is not
+// Python's.
 func TestAStrangerCannotWriteAnEventsOutcome(t *testing.T) {
 	t.Parallel()
 	h := own(t, strings.Replace(shared.config("careless", ""), shared.up.URL, startPython(t), 1))
 	hidden := "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"
 	for i := range 5 {
-		if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("GET", "/x", hidden)); a.Status != 200 || string(a.Body) != "/x" {
+		if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("GET", "/x", hidden)); a.Status != 200 ||
+			string(a.Body) != "/x" {
 			t.Fatalf("the stranger's own answer is %v", a)
 		}
 		first := testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i)))
 		if first.Status != 200 || !strings.HasPrefix(string(first.Body), "ran ") || first.Decision() != "executed" {
 			t.Fatalf("the event's answer is %v", first)
 		}
-		passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i))), 200, string(first.Body), "replayed")
+		passed(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key(fmt.Sprint(i))), 200, string(first.Body),
+			"replayed")
 	}
 }
 
@@ -85,7 +88,8 @@ func named(server string) string {
 	return "HTTP/1.1 200 OK\r\nServer: " + server + "\r\nContent-Length: 4\r\n\r\ndone"
 }
 
-// shares sends requests one after the other until two have shared a connection to up; it returns false if none of many does.
+// shares sends requests one after the other until two have shared a connection to up; it returns
+// false if none of many does.
 func shares(up *testkit.Upstream, send func()) bool {
 	for range 100 {
 		before := up.Conns()
@@ -134,7 +138,8 @@ unmatched: pass
 				n++
 				body := fmt.Sprintf(`{"n":%d}`, n)
 				sig := hex.EncodeToString(mac([]byte(planted), body))
-				if a := testkit.Exchange(t, h.Addr, testkit.RequestWith("POST", path, body, "X-Sig: "+sig)); a.Status != 200 {
+				if a := testkit.Exchange(t, h.Addr,
+					testkit.RequestWith("POST", path, body, "X-Sig: "+sig)); a.Status != 200 {
 					t.Fatal(a)
 				}
 			}); got != known {
@@ -142,19 +147,24 @@ unmatched: pass
 			}
 		}
 		out := cli(t, h, "status")
-		if known && (!strings.Contains(out, "connections behind a body: kept, nginx drops what is left of a body") || !strings.Contains(h.Metrics(t), "hooklock_upstream_known 1")) ||
-			!known && (!strings.Contains(out, `connections behind a body: none is kept, nothing is known of a service that says "gunicorn"`) || !strings.Contains(h.Metrics(t), "hooklock_upstream_known 0")) {
+		if known && (!strings.Contains(out, "connections behind a body: kept, nginx drops what is left of a body") ||
+			!strings.Contains(h.Metrics(t), "hooklock_upstream_known 1")) ||
+			!known && (!strings.Contains(out,
+				`connections behind a body: none is kept, nothing is known of a service that says "gunicorn"`) ||
+				!strings.Contains(h.Metrics(t), "hooklock_upstream_known 0")) {
 			t.Errorf("status says\n%s", out)
 		}
 	}
 }
 
-// A parser that has taken something else for a request refuses that: an event which gets its answer has an unknown outcome. The log, the status, doctor and
-// a metric say that connections are not kept any more.
+// A parser that has taken something else for a request refuses that: an event which gets its answer
+// has an unknown outcome. The log, the status, doctor and a metric say that connections are not
+// kept any more.
 func TestARefusalOfAParserIsNoOutcomeOfAnEvent(t *testing.T) {
 	t.Parallel()
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
-		for answer := testkit.OK("done"); ; answer = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" {
+		for answer := testkit.OK(
+			"done"); ; answer = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" {
 			if _, err := c.ReadRequest(); err != nil || c.Say(answer) != nil {
 				return
 			}
@@ -181,11 +191,15 @@ routes: [{name: plain, path: /plain, workflow: plain, event_id: "{body.n}", lock
 	if !strings.Contains(string(a.Body), "the upstream answered 400 as a parser does") {
 		t.Errorf("the sender is told %s", a.Body)
 	}
-	testkit.Until(t, "the line in the log", func() bool { return strings.Contains(h.Stderr.String(), "upstream.reuse_ended") })
-	if !strings.Contains(h.Metrics(t), "hooklock_upstream_reuse_ended 1") || strings.Count(h.Stderr.String(), "upstream.reuse_ended") != 1 {
+	testkit.Until(t, "the line in the log", func() bool {
+		return strings.Contains(h.Stderr.String(), "upstream.reuse_ended")
+	})
+	if !strings.Contains(h.Metrics(t), "hooklock_upstream_reuse_ended 1") ||
+		strings.Count(h.Stderr.String(), "upstream.reuse_ended") != 1 {
 		t.Errorf("the log says\n%s", h.Stderr)
 	}
-	passed(t, testkit.Post(t, h.Addr, "/plain", fmt.Sprintf(`{"n":%d}`, n)), 200, "done", "executed") // over a new connection
+	// over a new connection
+	passed(t, testkit.Post(t, h.Addr, "/plain", fmt.Sprintf(`{"n":%d}`, n)), 200, "done", "executed")
 	for range 3 {
 		if a := post(); a.Status != 200 {
 			t.Error(a)

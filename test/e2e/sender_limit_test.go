@@ -22,9 +22,11 @@ routes:
 	near := func(want string) {
 		t.Helper()
 		testkit.Until(t, "the sender to be at "+want, func() bool {
-			return strings.Contains(h.Metrics(t), `hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
+			return strings.Contains(h.Metrics(t), `hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+
+				want+"\n")
 		})
-		if _, said := asked(t, h, http.MethodGet, "/v1/routes", "", ""); !strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") || !strings.Contains(fmt.Sprint(said), "onUnknown:retry") {
+		if _, said := asked(t, h, http.MethodGet, "/v1/routes", "", ""); !strings.Contains(fmt.Sprint(said),
+			"map[limit:4_in_a_row ratio:"+want+"]") || !strings.Contains(fmt.Sprint(said), "onUnknown:retry") {
 			t.Errorf("the API does not say %s: %v", want, said)
 		}
 	}
@@ -61,7 +63,8 @@ routes:
     on_sender_limit: park
 `), "SIGNED="+planted)
 	path := at(t, "strangers")
-	shared.on(t, path, answers(testkit.OK("well"), testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("mended")))
+	shared.on(t, path, answers(testkit.OK("well"), testkit.Reply(500, "broken"), testkit.Reply(500, "broken"),
+		testkit.OK("mended")))
 	post := func(want int, id string, header ...string) *testkit.Answer {
 		t.Helper()
 		a := testkit.Post(t, h.Addr, path, id, append(header, key(id))...)
@@ -74,14 +77,17 @@ routes:
 	shows := func(when string, lines ...string) {
 		t.Helper()
 		for _, line := range lines {
-			testkit.Until(t, when+" to be shown as "+line, func() bool { return strings.Contains(h.Metrics(t), "\n"+line+"\n") })
+			testkit.Until(t, when+" to be shown as "+line, func() bool {
+				return strings.Contains(h.Metrics(t), "\n"+line+"\n")
+			})
 		}
 	}
 	token := "X-Gitlab-Token: " + planted
 
 	post(503, "s1")
 	post(503, "s2", "X-Gitlab-Token: guessed")
-	shows("two requests without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5", "hooklock_sender_limit_ratio"+limit+"0")
+	shows("two requests without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5",
+		"hooklock_sender_limit_ratio"+limit+"0")
 	if strings.Contains(h.Metrics(t), "hooklock_route_last_delivery_timestamp_seconds{") {
 		t.Error("a stranger's request is the route's last delivery")
 	}
@@ -95,8 +101,10 @@ routes:
 		t.Fatal(a)
 	}
 	testkit.Until(t, "the handshake to be counted", func() bool {
-		return strings.Contains(h.Metrics(t), `hooklock_deliveries_total{decision="answered",route="gitlab",would=""} 1`)
+		return strings.Contains(h.Metrics(t),
+			`hooklock_deliveries_total{decision="answered",route="gitlab",would=""} 1`)
 	})
-	shows("a handshake without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5", "hooklock_sender_limit_ratio"+limit+"0.5")
+	shows("a handshake without the token", "hooklock_sender_limit_unverified_ratio"+limit+"0.5",
+		"hooklock_sender_limit_ratio"+limit+"0.5")
 	post(202, "4", token) // its sender is spared further failures
 }

@@ -58,7 +58,8 @@ func TestPublishedSampleDeliveriesArriveIntactThroughNginx(t *testing.T) {
 	}
 }
 
-// deliver posts the event twice. The upstream verifies it by itself; what it does not find intact it answers with 401.
+// deliver posts the event twice. The upstream verifies it by itself; what it does not find intact
+// it answers with 401.
 func (s *sample) deliver(t *testing.T, addr string) {
 	target := fmt.Sprintf("/%s?sample=%s", s.route, strings.ReplaceAll(s.name, " ", "-"))
 	shared.on(t, target, func(r *testkit.Received) string {
@@ -88,7 +89,8 @@ func (s *sample) deliver(t *testing.T, addr string) {
 	}
 }
 
-// senderFront is nginx in front of a Hooklock with an embedded etcd, in front of the shared upstream.
+// senderFront is nginx in front of a Hooklock with an embedded etcd, in front of the shared
+// upstream.
 func senderFront(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "nginx")
@@ -103,7 +105,8 @@ func senderFront(t *testing.T) string {
 	if err := os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, addr, h.Addr, shipped), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nginx := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-p", dir, "-c", path, "-e", dir + "/error.log"}})
+	nginx := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"-p", dir, "-c", path, "-e", dir + "/error.log"}})
 	testkit.Until(t, "nginx answers", func() bool {
 		select {
 		case <-nginx.Done():
@@ -119,8 +122,8 @@ func senderFront(t *testing.T) string {
 	return addr
 }
 
-// nginxConfig is around what deploy/nginx/webhooks.conf tells people to write. Its buffer is small, so that larger bodies take the way over
-// the disk.
+// nginxConfig is around what deploy/nginx/webhooks.conf tells people to write. Its buffer is small,
+// so that larger bodies take the way over the disk.
 const nginxConfig = `
 daemon off; master_process off; worker_processes 1;
 pid "%[1]s/nginx.pid";
@@ -149,30 +152,39 @@ func ownSamples(t *testing.T) []*sample {
 	stripe := &sample{name: "Stripe", route: "stripe", secret: "whsec_" + planted, verify: verifyStripe,
 		body: "{\n  \"id\": \"evt_1\",\n  \"object\": \"event\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"\n}"}
 	stripe.lines = func(again int) []string {
-		return []string{"Content-Type: application/json; charset=utf-8", "Stripe-Signature: " + signStripe(stripe.secret, at(again), stripe.body)}
+		return []string{"Content-Type: application/json; charset=utf-8", "Stripe-Signature: " +
+			signStripe(stripe.secret, at(again), stripe.body)}
 	}
 	form := "payload=%7B%22action%22%3A%22opened%22%7D&x=a+b"
 	github := &sample{name: "GitHub form", route: "github", secret: planted, verify: verifyGitHub, body: form,
-		lines: static("Content-Type: application/x-www-form-urlencoded", "User-Agent: GitHub-Hookshot/test", "X-GitHub-Event: issues", "X-GitHub-Hook-ID: 7",
-			"X-GitHub-Delivery: 11111111-2222-3333-4444-000000000001", "X-Hub-Signature-256: "+signGitHub(planted, form))}
-	order := `{"id":820982911946154508,"total":"403.00","note":"` + strings.Repeat("long ", 2000) + `"}` // over the disk of nginx
+		lines: static("Content-Type: application/x-www-form-urlencoded", "User-Agent: GitHub-Hookshot/test",
+			"X-GitHub-Event: issues", "X-GitHub-Hook-ID: 7",
+			"X-GitHub-Delivery: 11111111-2222-3333-4444-000000000001", "X-Hub-Signature-256: "+
+				signGitHub(planted, form))}
+	// over the disk of nginx
+	order := `{"id":820982911946154508,"total":"403.00","note":"` + strings.Repeat("long ", 2000) + `"}`
 	shopify := &sample{name: "Shopify", route: "shopify", secret: planted, verify: verifyShopify, body: order,
-		lines: static(jsonType, "X-Shopify-Topic: orders/create", "X-Shopify-Shop-Domain: demo.example.com", "X-Shopify-Webhook-Id: b54557e4", "X-Shopify-Hmac-Sha256: "+signShopify(planted, order))}
+		lines: static(jsonType, "X-Shopify-Topic: orders/create", "X-Shopify-Shop-Domain: demo.example.com",
+			"X-Shopify-Webhook-Id: b54557e4", "X-Shopify-Hmac-Sha256: "+signShopify(planted, order))}
 	slack := &sample{name: "Slack", route: "slack", secret: planted, verify: verifySlack,
 		body: `{"token":"x","team_id":"T1","event":{"type":"app_mention"},"type":"event_callback","event_id":"Ev1"}`}
 	slack.lines = func(again int) []string {
-		lines := []string{jsonType, "X-Slack-Request-Timestamp: " + at(again), "X-Slack-Signature: " + signSlack(planted, at(again), slack.body)}
+		lines := []string{jsonType, "X-Slack-Request-Timestamp: " + at(again), "X-Slack-Signature: " +
+			signSlack(planted, at(again), slack.body)}
 		if again > 0 {
 			lines = append(lines, "X-Slack-Retry-Num: 1", "X-Slack-Retry-Reason: http_timeout")
 		}
 		return lines
 	}
-	standard := &sample{name: "Standard Webhooks", route: "standard", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", verify: verifyStandard, body: `{"type":"contact.created","data":{}}`}
+	standard := &sample{name: "Standard Webhooks", route: "standard", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+		verify: verifyStandard, body: `{"type":"contact.created","data":{}}`}
 	standard.lines = func(again int) []string {
-		return []string{jsonType, "webhook-id: msg_1", "webhook-timestamp: " + at(again), "webhook-signature: " + signStandard(standard.secret, "msg_1", at(again), standard.body)}
+		return []string{jsonType, "webhook-id: msg_1", "webhook-timestamp: " + at(again), "webhook-signature: " +
+			signStandard(standard.secret, "msg_1", at(again), standard.body)}
 	}
 	cloudevents := &sample{name: "CloudEvents", route: "cloudevents", verify: verifyCloudEvents, body: `{"a":1}`,
-		lines: static(jsonType, "ce-specversion: 1.0", "ce-type: com.example.someevent", "ce-source: /ctx/caf%C3%A9%20a", "ce-id: 1234", "ce-time: 2026-01-01T00:00:00Z")}
+		lines: static(jsonType, "ce-specversion: 1.0", "ce-type: com.example.someevent",
+			"ce-source: /ctx/caf%C3%A9%20a", "ce-id: 1234", "ce-time: 2026-01-01T00:00:00Z")}
 	return []*sample{stripe, github, shopify, slack, standard, cloudevents, snsSample(t, "1"), snsSample(t, "2")}
 }
 
@@ -187,18 +199,25 @@ func snsSample(t *testing.T, version string) *sample {
 		t.Fatal(err)
 	}
 	body, err := signSNS(private, map[string]string{
-		"Type": "Notification", "MessageId": "22b80b92-" + version, "TopicArn": "arn:aws:sns:us-east-1:123456789012:MyTopic", "Subject": "s",
-		"Message": "line1\nline2 \"q\" <&>", "Timestamp": "2026-01-01T00:00:00.000Z", "SignatureVersion": version, "SigningCertURL": "https://sns.example.com/cert.pem",
+		"Type": "Notification", "MessageId": "22b80b92-" + version,
+		"TopicArn": "arn:aws:sns:us-east-1:123456789012:MyTopic", "Subject": "s",
+		"Message": "line1\nline2 \"q\" <&>", "Timestamp": "2026-01-01T00:00:00.000Z", "SignatureVersion": version,
+		"SigningCertURL": "https://sns.example.com/cert.pem",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := []string{"Content-Type: text/plain; charset=UTF-8", "x-amz-sns-message-type: Notification", "x-amz-sns-message-id: 22b80b92-" + version}
-	return &sample{name: "SNS version " + version, route: "sns", verify: verifySNS, body: body, lines: func(int) []string { return lines },
+	lines := []string{"Content-Type: text/plain; charset=UTF-8", "x-amz-sns-message-type: Notification",
+		"x-amz-sns-message-id: 22b80b92-" + version}
+	return &sample{name: "SNS version " + version, route: "sns", verify: verifySNS, body: body,
+		lines: func(int) []string {
+			return lines
+		},
 		secret: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))}
 }
 
-// sharedSamples are the sample deliveries that the project keeps beside its sources, where they are there.
+// sharedSamples are the sample deliveries that the project keeps beside its sources, where they are
+// there.
 func sharedSamples(t *testing.T) []*sample {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "facts", "vectors.json"))
@@ -226,8 +245,10 @@ func sharedSamples(t *testing.T) []*sample {
 		route  string
 		verify func(string, http.Header, string) error
 	}{
-		"Stripe": {"stripe", verifyStripe}, "GitHub": {"github", verifyGitHub}, "Shopify": {"shopify", verifyShopify}, "Slack": {"slack", verifySlack},
-		"Standard Webhooks / Svix": {"standard", verifyStandard}, "CloudEvents": {"cloudevents", verifyCloudEvents}, "AWS SNS": {"sns", verifySNS},
+		"Stripe": {"stripe", verifyStripe}, "GitHub": {"github", verifyGitHub}, "Shopify": {"shopify", verifyShopify},
+		"Slack":                    {"slack", verifySlack},
+		"Standard Webhooks / Svix": {"standard", verifyStandard}, "CloudEvents": {"cloudevents", verifyCloudEvents},
+		"AWS SNS": {"sns", verifySNS},
 	}
 	var samples []*sample
 	for _, v := range append(file.Synthetic, file.Published...) {
@@ -250,7 +271,10 @@ func sharedSamples(t *testing.T) []*sample {
 		if strings.Contains(k.route, "slack") && v.DedupKey == nil && !strings.Contains(v.Body, "team_id\"") {
 			continue // a handshake without a team: it has no workflow on this route
 		}
-		samples = append(samples, &sample{name: v.ID, route: k.route, secret: secret, verify: k.verify, body: v.Body, lines: func(int) []string { return lines }})
+		samples = append(samples, &sample{name: v.ID, route: k.route, secret: secret, verify: k.verify, body: v.Body,
+			lines: func(int) []string {
+				return lines
+			}})
 	}
 	if len(samples) < 7 {
 		t.Errorf("only %d samples in vectors.json", len(samples))

@@ -17,8 +17,9 @@ import (
 	"strings"
 )
 
-// What senders sign, written here a second time on purpose: the upstream of these tests must not believe what Hooklock believes. Sources
-// are the senders' own documents, as named in the notes on senders.
+// What senders sign, written here a second time on purpose: the upstream of these tests must not
+// believe what Hooklock believes. Sources are the senders' own documents, as named in the notes on
+// senders.
 
 func mac(key []byte, content string) []byte {
 	h := hmac.New(sha256.New, key)
@@ -60,7 +61,8 @@ func signGitHub(secret, body string) string {
 }
 
 func verifyGitHub(secret string, h http.Header, body string) error {
-	return equal(strings.TrimPrefix(h.Get("X-Hub-Signature-256"), "sha256="), mac([]byte(secret), body), hex.DecodeString)
+	return equal(strings.TrimPrefix(h.Get("X-Hub-Signature-256"), "sha256="), mac([]byte(secret), body),
+		hex.DecodeString)
 }
 
 // X-Shopify-Hmac-Sha256: base64(HMAC-SHA256(secret, body)).
@@ -94,12 +96,14 @@ func standardKey(secret string) []byte {
 
 func verifyStandard(secret string, h http.Header, body string) error {
 	content := h.Get("Webhook-Id") + "." + h.Get("Webhook-Timestamp") + "." + body
-	return equal(strings.TrimPrefix(h.Get("Webhook-Signature"), "v1,"), mac(standardKey(secret), content), base64.StdEncoding.DecodeString)
+	return equal(strings.TrimPrefix(h.Get("Webhook-Signature"), "v1,"), mac(standardKey(secret), content),
+		base64.StdEncoding.DecodeString)
 }
 
 // CloudEvents are not signed: the attributes in the header have to be there.
 func verifyCloudEvents(_ string, h http.Header, body string) error {
-	if h.Get("Ce-Specversion") != "1.0" || h.Get("Ce-Id") == "" || h.Get("Ce-Source") == "" || h.Get("Ce-Type") == "" || !json.Valid([]byte(body)) {
+	if h.Get("Ce-Specversion") != "1.0" || h.Get("Ce-Id") == "" || h.Get("Ce-Source") == "" || h.Get("Ce-Type") == "" ||
+		!json.Valid([]byte(body)) {
 		return fmt.Errorf("an attribute is missing in %v", h)
 	}
 	return nil

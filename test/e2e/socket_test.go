@@ -38,13 +38,15 @@ func TestASocketOfTheFileSystemIsWhereSendersComeIn(t *testing.T) {
 	}
 	target := at(t, "plain")
 	for i, decision := range []string{"executed", "replayed"} {
-		passed(t, through(t, path, testkit.Request(target, "{}", key("1"), "X-Forwarded-For: 203.0.113.7", "X-Forwarded-Proto: https")), 200, "done", decision)
+		passed(t, through(t, path, testkit.Request(target, "{}", key("1"), "X-Forwarded-For: 203.0.113.7",
+			"X-Forwarded-Proto: https")), 200, "done", decision)
 		if n := len(shared.up.Received(target)); n != 1 {
 			t.Errorf("after %d: %d requests reached the service", i, n)
 		}
 	}
 	// Whoever came over the socket has no address: what the front says stays the last word.
-	if got := shared.up.Received(target)[0].Header; got.Get("X-Forwarded-For") != "203.0.113.7" || got.Get("X-Forwarded-Proto") != "https" {
+	if got := shared.up.Received(target)[0].Header; got.Get("X-Forwarded-For") != "203.0.113.7" ||
+		got.Get("X-Forwarded-Proto") != "https" {
 		t.Errorf("%v", got)
 	}
 	target = at(t, "plain") + "-bare"
@@ -63,7 +65,8 @@ func TestASocketThatADeadProcessLeftIsTakenOverAndOneInUseIsNot(t *testing.T) {
 	path := wiretest.SocketPath(t)
 	first := own(t, behind(t, "dead", path))
 	second := testkit.StartServe(t, hooklockProgram, behind(t, "second", path))
-	if code := second.ExitCode(t); code != 1 || !strings.Contains(second.Stderr.String(), "listen: listen on unix://"+path+": address already in use") {
+	if code := second.ExitCode(t); code != 1 ||
+		!strings.Contains(second.Stderr.String(), "listen: listen on unix://"+path+": address already in use") {
 		t.Errorf("exit code %d: %s", code, second.Stderr)
 	}
 	first.Kill()

@@ -26,19 +26,30 @@ func TestNoSpellingRunsAGoEndpointUnsigned(t *testing.T) {
 		return m
 	}
 	for name, handler := range map[string]http.Handler{
-		"Go's ServeMux":                       mux(path),
-		"Go's ServeMux, with the method":      mux("POST " + path),
-		"Go, r.URL.Path with EqualFold":       only(func(r *http.Request) bool { return strings.EqualFold(r.URL.Path, path) }, run),
-		"Go, r.RequestURI up to the query":    only(func(r *http.Request) bool { p, _, _ := strings.Cut(r.RequestURI, "?"); return p == path }, run),
-		"Go, r.URL.Path without blanks, dots": only(func(r *http.Request) bool { return strings.TrimRight(r.URL.Path, " .\t\n\u00a0") == path }, run),
+		"Go's ServeMux":                  mux(path),
+		"Go's ServeMux, with the method": mux("POST " + path),
+		"Go, r.URL.Path with EqualFold": only(func(r *http.Request) bool {
+			return strings.EqualFold(r.URL.Path, path)
+		}, run),
+		"Go, r.RequestURI up to the query": only(func(r *http.Request) bool {
+			p, _, _ := strings.Cut(r.RequestURI, "?")
+			return p == path
+		}, run),
+		"Go, r.URL.Path without blanks, dots": only(func(r *http.Request) bool {
+			return strings.TrimRight(r.URL.Path, " .\t\n\u00a0") == path
+		}, run),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := httptest.NewServer(handler)
 			t.Cleanup(up.Close)
 			direct := strings.TrimPrefix(up.URL, "http://")
-			h := own(t, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: '127.0.0.1:0'}\nupstream: %s\nunmatched: pass\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\n"+
-				"routes: [{name: hook, path: %s, verify: {scheme: token, header: X-Token, secret_env: S}}]\n", up.URL, shared.etcd.Endpoint, ownPrefix(), path), "S=right")
+			h := own(t,
+				fmt.Sprintf(
+					"listen: 127.0.0.1:0\nadmin: {listen: '127.0.0.1:0'}\nupstream: %s\nunmatched: pass\netcd: {endpoints: [%q], prefix: %s, request_timeout: 10s}\n"+
+						"routes: [{name: hook, path: %s, verify: {scheme: token, header: X-Token, secret_env: S}}]\n",
+					up.URL,
+					shared.etcd.Endpoint, ownPrefix(), path), "S=right")
 			if a := testkit.Post(t, h.Addr, path, "{}", "X-Token: right"); a.Header.Get("X-Ran") == "" {
 				t.Fatalf("a signed delivery does not arrive: %v", a)
 			}
@@ -52,7 +63,8 @@ func TestNoSpellingRunsAGoEndpointUnsigned(t *testing.T) {
 					t.Errorf("%s runs the endpoint: %q", s.Name, s.Request)
 				}
 			}
-			if row := fmt.Sprintf("| %s | `%s` | %s |\n", name, path, testkit.Laxities(reads)); !strings.Contains(string(table), row) {
+			if row := fmt.Sprintf("| %s | `%s` | %s |\n", name, path,
+				testkit.Laxities(reads)); !strings.Contains(string(table), row) {
 				t.Errorf("deploy/test/bypass/measured.md lacks the row that was measured\n%s", row)
 			}
 		})
@@ -67,7 +79,8 @@ func only(takes func(*http.Request) bool, run http.HandlerFunc) http.Handler {
 	})
 }
 
-// reaches sends a spelling, and says whether the endpoint ran. A server that hangs up has not run anything.
+// reaches sends a spelling, and says whether the endpoint ran. A server that hangs up has not run
+// anything.
 func reaches(t *testing.T, addr string, s testkit.Spelling) bool {
 	t.Helper()
 	c := testkit.Dial(t, addr)

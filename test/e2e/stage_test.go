@@ -13,12 +13,14 @@ import (
 	"hooklock/test/testkit"
 )
 
-// stage is what most tests share: one etcd, one upstream that each test tells what to answer, and two proxies in front of it. Tests do
-// not disturb one another because each has a path, and so a workflow, of its own.
+// stage is what most tests share: one etcd, one upstream that each test tells what to answer, and
+// two proxies in front of it. Tests do not disturb one another because each has a path, and so a
+// workflow, of its own.
 type stage struct {
 	etcd *testkit.Member
 	up   *testkit.Upstream
-	// Both wait long for upstream and sender, because these share their machine; strict has small limits.
+	// Both wait long for upstream and sender, because these share their machine; strict has small
+	// limits.
 	patient, strict *testkit.Hooklock
 
 	mu   sync.Mutex
@@ -39,8 +41,8 @@ limits: {request_body: 64KiB, response_body: 64KiB, request_header: 4KiB}
 	return s
 }
 
-// routes has one route for each policy that tests look at. The lock is free at once after an unknown outcome, but for the route that
-// tests the delay.
+// routes has one route for each policy that tests look at. The lock is free at once after an
+// unknown outcome, but for the route that tests the delay.
 const routes = `
 routes:
   - {name: plain, path: "/plain/{w}", workflow: "plain/{path.w}", lock: {release_delay: 0s}}
@@ -84,8 +86,9 @@ func (s *stage) config(name, top string) string {
 	return s.head(s.up.URL, "/"+name) + "shutdown_timeout: 5s\n" + top + "\n" + routes
 }
 
-// head is how a sidecar.yaml begins, with the shared etcd. Each transaction has a second, and what was provably not applied is tried again until
-// request_timeout: on a busy machine more often than the default has room for.
+// head is how a sidecar.yaml begins, with the shared etcd. Each transaction has a second, and what
+// was provably not applied is tried again until request_timeout: on a busy machine more often than
+// the default has room for.
 func (s *stage) head(upstream, prefix string) string {
 	return fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -115,7 +118,8 @@ func (s *stage) act(r *testkit.Received) string {
 	return handle(r)
 }
 
-// on says what the upstream does with requests for path, which no other test has, until the test ends.
+// on says what the upstream does with requests for path, which no other test has, until the test
+// ends.
 func (s *stage) on(t *testing.T, path string, handle testkit.Handler) {
 	t.Helper()
 	s.mu.Lock()
@@ -161,7 +165,8 @@ func (s *stage) holds(t *testing.T, path string) *held {
 	return h
 }
 
-// reached fails the test where another number of requests for path than n reached the shared upstream.
+// reached fails the test where another number of requests for path than n reached the shared
+// upstream.
 func reached(t *testing.T, path string, n int) {
 	t.Helper()
 	if got := len(shared.up.Received(path)); got != n {
@@ -193,7 +198,8 @@ func at(t *testing.T, route string) string {
 	return "/" + route + "/" + strings.Trim(notPath.ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
 }
 
-// own starts a Hooklock of this test's own. At the end it must stop as asked, with nothing in its log that may not be there.
+// own starts a Hooklock of this test's own. At the end it must stop as asked, with nothing in its
+// log that may not be there.
 func own(t *testing.T, config string, env ...string) *testkit.Hooklock {
 	t.Helper()
 	h := testkit.Serve(t, hooklockProgram, config, env...)
@@ -209,7 +215,8 @@ func leave(t *testing.T, p *testkit.Process) {
 	}
 }
 
-// stopped asks a process to end, if it has not ended, and says what is wrong with its end or with what it said.
+// stopped asks a process to end, if it has not ended, and says what is wrong with its end or with
+// what it said.
 func stopped(tb testing.TB, p *testkit.Process) string {
 	select {
 	case <-p.Done():
@@ -222,7 +229,8 @@ func stopped(tb testing.TB, p *testkit.Process) string {
 	return faults(p)
 }
 
-// planted is in every secret that tests send: in Authorization, in Cookie, in signatures and in bodies.
+// planted is in every secret that tests send: in Authorization, in Cookie, in signatures and in
+// bodies.
 const planted = "planted-secret"
 
 // faults says what is in a process's output that may never be there.
@@ -269,7 +277,8 @@ func (want refused) check(t *testing.T, a *testkit.Answer) {
 	}
 }
 
-// undecided says that a sender delivers again, and nothing was executed meanwhile: somebody has the lock, or etcd could not decide in time.
+// undecided says that a sender delivers again, and nothing was executed meanwhile: somebody has the
+// lock, or etcd could not decide in time.
 func undecided(a *testkit.Answer) bool { return a.Status == 409 || a.Decision() == "store_unavailable" }
 
 // check that a whole answer of the upstream came with this decision.

@@ -32,7 +32,8 @@ func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *t
 	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, path, "{}", key("1")))
 	passed(t, testkit.Post(t, h.Addr, forward, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
 	passed(t, testkit.Post(t, h.Addr, observe, "{}", key("1")), 200, "done", "bypassed; would=store_unavailable")
-	passed(t, testkit.Post(t, h.Addr, path, "{}", key("settled")), 200, "done", "replayed") // a known answer needs no etcd
+	// a known answer needs no etcd
+	passed(t, testkit.Post(t, h.Addr, path, "{}", key("settled")), 200, "done", "replayed")
 	reached(t, path, 1)
 	etcd.Thaw(t)
 	var a *testkit.Answer
@@ -40,7 +41,8 @@ func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *t
 		a = testkit.Post(t, h.Addr, path, "{}", key("1"))
 		return a.Status != 503
 	})
-	// The claim that was not answered may have been carried out: then the lock is given back, or the event may run again.
+	// The claim that was not answered may have been carried out: then the lock is given back, or
+	// the event may run again.
 	if a.Decision() != "executed" && a.Status != 409 {
 		t.Errorf("%v", a)
 	}
@@ -50,7 +52,8 @@ func TestWhileEtcdCannotDecideDeliveriesAreRefusedOrForwardedAndBurnNothing(t *t
 	})
 }
 
-// TestEtcdIsNotAskedThroughTheProxyOfTheEnvironment: such a variable is for the way out, and often does not except what is near.
+// TestEtcdIsNotAskedThroughTheProxyOfTheEnvironment: such a variable is for the way out, and often
+// does not except what is near.
 func TestEtcdIsNotAskedThroughTheProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +132,8 @@ func TestAShortOutageOfEtcdDoesNotFlipReadyz(t *testing.T) {
 	t.Parallel()
 	h, etcd := alone(t, "")
 	etcd.Freeze(t)
-	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
+	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t,
+		testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
 	if a := testkit.Exchange(t, h.Admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 200 {
 		t.Errorf("%v", a)
 	}
@@ -140,7 +144,8 @@ func TestWithoutEtcdHooklockStartsAndIsReadyWhenEtcdComes(t *testing.T) {
 	t.Parallel()
 	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	member.Kill()
-	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("early", ""), shared.etcd.Endpoint, member.Endpoint, 1))
+	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("early", ""), shared.etcd.Endpoint,
+		member.Endpoint, 1))
 	t.Cleanup(func() { leave(t, h.Process) })
 	started := h.AwaitLine(t, h.Stderr, `"msg":"started"`)
 	admin := strings.Split(strings.SplitAfter(started, `"admin":"`)[1], `"`)[0]
@@ -160,7 +165,8 @@ func TestADeliveryThatComesBeforeTheFirstSessionWaitsForIt(t *testing.T) {
 	t.Parallel()
 	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	member.Freeze(t)
-	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("before", ""), shared.etcd.Endpoint, member.Endpoint, 1))
+	h := testkit.StartServe(t, hooklockProgram, strings.Replace(shared.config("before", ""), shared.etcd.Endpoint,
+		member.Endpoint, 1))
 	t.Cleanup(func() { leave(t, h.Process) })
 	started := h.AwaitLine(t, h.Stderr, `"msg":"started"`)
 	where := func(name string) string { return strings.Split(strings.SplitAfter(started, `"`+name+`":"`)[1], `"`)[0] }
@@ -173,13 +179,15 @@ func TestADeliveryThatComesBeforeTheFirstSessionWaitsForIt(t *testing.T) {
 	passed(t, sender.Answer("POST"), 200, "done", "executed")
 }
 
-// Nobody has told what became of the claim: the process asks for as long as a supervisor lets it, and then says who did not answer.
+// Nobody has told what became of the claim: the process asks for as long as a supervisor lets it,
+// and then says who did not answer.
 func TestAnEndWhileEtcdIsSilentSaysThatItIsEtcd(t *testing.T) {
 	t.Parallel()
 	h, etcd := alone(t, "")
 	etcd.Freeze(t)
 	defer etcd.Thaw(t)
-	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t, testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
+	refused{503, "store_unavailable", "no", "store_unavailable"}.check(t,
+		testkit.Post(t, h.Addr, at(t, "plain"), "{}", key("1")))
 	h.Signal(t, syscall.SIGTERM)
 	h.Stderr.AwaitRecord(t, "stopped", nil)
 	if code := h.ExitCode(t); code != 1 {

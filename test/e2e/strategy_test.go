@@ -7,7 +7,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// TestDuplicatesMeetWhileARouteGoesToStrategyNone: in a rolling update one replica has strategy none already, and the other one has not.
+// TestDuplicatesMeetWhileARouteGoesToStrategyNone: in a rolling update one replica has strategy
+// none already, and the other one has not.
 func TestDuplicatesMeetWhileARouteGoesToStrategyNone(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()[1:]

@@ -11,7 +11,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// stick lets each call of the system that has this name hang from now on. stuck waits until one does.
+// stick lets each call of the system that has this name hang from now on. stuck waits until one
+// does.
 func stick(t *testing.T, h *testkit.Hooklock, call string) (stuck, free func()) {
 	t.Helper()
 	strace := testkit.Program(t, "strace")
@@ -42,7 +43,8 @@ func stick(t *testing.T, h *testkit.Hooklock, call string) (stuck, free func()) 
 	}, p.Kill
 }
 
-// endsNaming checks an end that what hangs could not hold up. While it does, the kernel holds the process, too.
+// endsNaming checks an end that what hangs could not hold up. While it does, the kernel holds the
+// process, too.
 func endsNaming(t *testing.T, h *testkit.Hooklock, free func(), what string) {
 	t.Helper()
 	h.Signal(t, syscall.SIGTERM)
@@ -56,7 +58,8 @@ func endsNaming(t *testing.T, h *testkit.Hooklock, free func(), what string) {
 
 func TestADiskThatHangsUnderTheEmbeddedEtcdDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
-	config := strings.NewReplacer("request_timeout: 10s", "request_timeout: 2s", "shutdown_timeout: 5s", "shutdown_timeout: 1s").Replace(embedded(t.TempDir(), ""))
+	config := strings.NewReplacer("request_timeout: 10s", "request_timeout: 2s", "shutdown_timeout: 5s",
+		"shutdown_timeout: 1s").Replace(embedded(t.TempDir(), ""))
 	h := testkit.Serve(t, hooklockProgram, config)
 	stuck, free := stick(t, h, "fdatasync")
 	answer := testkit.GoPost(t, h.Addr, at(t, "plain"), "{}", key("1"))

@@ -70,7 +70,8 @@ func sockets(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return map[string]string{"path": filepath.Join(dir, "notify"), "abstract": fmt.Sprintf("@hooklock-test-%d", os.Getpid())}
+	return map[string]string{"path": filepath.Join(dir, "notify"),
+		"abstract": fmt.Sprintf("@hooklock-test-%d", os.Getpid())}
 }
 
 func TestSystemdIsToldOfReadyReloadAndStop(t *testing.T) {
@@ -86,7 +87,8 @@ func TestSystemdIsToldOfReadyReloadAndStop(t *testing.T) {
 
 			before := monotonic(t)
 			h.Signal(t, syscall.SIGHUP)
-			if got := boss.next(t); got["RELOADING"] != "1" || micros(t, got["MONOTONIC_USEC"]) < before || micros(t, got["MONOTONIC_USEC"]) > monotonic(t) {
+			if got := boss.next(t); got["RELOADING"] != "1" || micros(t, got["MONOTONIC_USEC"]) < before ||
+				micros(t, got["MONOTONIC_USEC"]) > monotonic(t) {
 				t.Errorf("at SIGHUP, after %d: %v", before, got)
 			}
 			if got := boss.next(t); got["READY"] != "1" || !strings.Contains(got["STATUS"], "taken over") {
@@ -161,7 +163,8 @@ func TestAWatchdogThatIsMeantForAnotherProcessIsNotAnswered(t *testing.T) {
 func TestAStartWithoutEtcdIsOverAllTheSame(t *testing.T) {
 	t.Parallel()
 	boss := newSystemd(t, sockets(t)["path"])
-	config := strings.NewReplacer(shared.etcd.Endpoint, "http://127.0.0.1:1", "request_timeout: 10s", "request_timeout: 1s").Replace(shared.config("no-etcd", ""))
+	config := strings.NewReplacer(shared.etcd.Endpoint, "http://127.0.0.1:1", "request_timeout: 10s",
+		"request_timeout: 1s").Replace(shared.config("no-etcd", ""))
 	h := testkit.StartServe(t, hooklockProgram, config, boss.env)
 	if got := boss.next(t); got["READY"] != "1" || !strings.Contains(got["STATUS"], "no session yet") {
 		t.Errorf("got %v", got)
@@ -179,7 +182,8 @@ func TestASupervisorThatIsAwayChangesNothing(t *testing.T) {
 func TestASupervisorThatHangsHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	address := sockets(t)["path"]
-	boss, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"}) // it never reads: its queue fills
+	// it never reads: its queue fills
+	boss, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}

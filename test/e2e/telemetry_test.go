@@ -69,7 +69,8 @@ func (c *traces) add(s *spans.Span) {
 	}
 }
 
-// has reports whether a delivery of each decision has come, and a call. An end alone has less time for them than a busy machine needs.
+// has reports whether a delivery of each decision has come, and a call. An end alone has less time
+// for them than a busy machine needs.
 func (c *traces) has(decisions ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,29 +94,36 @@ func TestADeliveryThatMeetsAnExecutionLinksToItsTrace(t *testing.T) {
 	first := testkit.GoPost(t, one.Addr, path, "{}", key("1"), "TraceParent: "+sender, "tracestate: a=b")
 	upstream := work.await(t)
 	attached := testkit.GoPost(t, other.Addr, path, "{}", key("1"))
-	testkit.Until(t, "the copy waits", func() bool { return strings.Contains(other.Metrics(t), "\nhooklock_lock_waiting 1\n") })
+	testkit.Until(t, "the copy waits", func() bool {
+		return strings.Contains(other.Metrics(t), "\nhooklock_lock_waiting 1\n")
+	})
 	testkit.Post(t, other.Addr, path, "{}", key("2")) // locked
 	work.answer <- testkit.OK("done")
 	passed(t, testkit.Receive(t, "the answer", first), 200, "done", "executed")
 	passed(t, testkit.Receive(t, "the answer", attached), 200, "done", "attached")
 	passed(t, testkit.Post(t, other.Addr, path, "{}", key("1")), 200, "done", "replayed")
-	testkit.Until(t, "the spans of all of them", func() bool { return c.has("executed", "attached", "locked", "replayed") })
+	testkit.Until(t, "the spans of all of them", func() bool {
+		return c.has("executed", "attached", "locked", "replayed")
+	})
 	for _, h := range []*testkit.Hooklock{one, other} {
 		leave(t, h.Process)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	executed := c.server["executed"]
-	if executed == nil || len(c.calls) != 1 || hex.EncodeToString(executed.GetTraceId()) != sender[3:35] || executed.GetName() != "POST /attach/{w}" {
+	if executed == nil || len(c.calls) != 1 || hex.EncodeToString(executed.GetTraceId()) != sender[3:35] ||
+		executed.GetName() != "POST /attach/{w}" {
 		t.Fatalf("%v\n%v", c.server, c.calls)
 	}
 	call := "00-" + sender[3:35] + "-" + hex.EncodeToString(c.calls[0].GetSpanId()) + "-01"
-	if !strings.Contains(upstream.Raw, "TraceParent: "+call+"\r\n") || !strings.Contains(upstream.Raw, "tracestate: a=b\r\n") {
+	if !strings.Contains(upstream.Raw, "TraceParent: "+call+"\r\n") ||
+		!strings.Contains(upstream.Raw, "tracestate: a=b\r\n") {
 		t.Errorf("want %s at the upstream:\n%s", call, upstream.Raw)
 	}
 	for _, decision := range []string{"attached", "locked", "replayed"} {
 		s := c.server[decision]
-		if links := s.GetLinks(); len(links) != 1 || string(links[0].GetSpanId()) != string(executed.GetSpanId()) || string(links[0].GetTraceId()) != string(executed.GetTraceId()) {
+		if links := s.GetLinks(); len(links) != 1 || string(links[0].GetSpanId()) != string(executed.GetSpanId()) ||
+			string(links[0].GetTraceId()) != string(executed.GetTraceId()) {
 			t.Errorf("%s: %v", decision, s)
 		}
 	}
@@ -128,8 +136,10 @@ func TestAFloodOfPathsHostsMethodsAndEventsMakesNoSeries(t *testing.T) {
 		for i := range n {
 			for _, target := range []string{at(t, "plain"), "/none-of-ours"} {
 				method := []string{"POST", fmt.Sprint("INVENTED", n, i), "GET"}[i%3]
-				testkit.Exchange(t, h.Addr, fmt.Sprintf("%s %s-%d-%d HTTP/1.1\r\nHost: h%d.example\r\nConnection: close\r\nUser-Agent: u%d\r\nIdempotency-Key: %d-%d\r\nContent-Length: 2\r\n\r\n{}",
-					method, target, n, i, i, i, n, i))
+				testkit.Exchange(t, h.Addr,
+					fmt.Sprintf(
+						"%s %s-%d-%d HTTP/1.1\r\nHost: h%d.example\r\nConnection: close\r\nUser-Agent: u%d\r\nIdempotency-Key: %d-%d\r\nContent-Length: 2\r\n\r\n{}",
+						method, target, n, i, i, i, n, i))
 			}
 		}
 	}
@@ -143,11 +153,13 @@ func TestAFloodOfPathsHostsMethodsAndEventsMakesNoSeries(t *testing.T) {
 	}
 }
 
-// series are the names with labels on a page, but for those of etcd and of what needs attention, which come with time.
+// series are the names with labels on a page, but for those of etcd and of what needs attention,
+// which come with time.
 func series(page string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(page) {
-		if name, _, found := strings.Cut(line, " "); found && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "db_") && !strings.HasPrefix(line, "hooklock_attention_items") {
+		if name, _, found := strings.Cut(line, " "); found && !strings.HasPrefix(line, "#") &&
+			!strings.HasPrefix(line, "db_") && !strings.HasPrefix(line, "hooklock_attention_items") {
 			all[name] = true
 		}
 	}
@@ -185,14 +197,16 @@ func TestADeadCollectorDelaysNeitherDeliveriesNorTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ln.Close() })
-	h := own(t, shared.config("dead-collector", ""), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+ln.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_METRIC_EXPORT_INTERVAL=50", "OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
+	h := own(t, shared.config("dead-collector", ""), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+ln.Addr().String(),
+		"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_METRIC_EXPORT_INTERVAL=50", "OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
 	path := at(t, "plain")
 	for i := range 50 {
 		passed(t, testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(i))), 200, "done", "executed")
 	}
 	since := time.Now()
 	h.Signal(t, syscall.SIGTERM)
-	if code := h.ExitCode(t); code != 0 || time.Since(since) > 30*time.Second { // its share is an eighth of shutdown_timeout; unbounded, it would be an hour
+	// its share is an eighth of shutdown_timeout; unbounded, it would be an hour
+	if code := h.ExitCode(t); code != 0 || time.Since(since) > 30*time.Second {
 		t.Errorf("exit code %d after %v", code, time.Since(since))
 	}
 	h.Stderr.AwaitRecord(t, "telemetry.lost", nil)

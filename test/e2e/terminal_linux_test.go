@@ -73,8 +73,10 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 	h, long := crowded(t)
 	env := []string{"HOOKLOCK_ADMIN=http://" + h.Admin}
 	for _, args := range [][]string{
-		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long}, {"locks", "list", "--prefix", "hold/"}, {"audit", "list"},
-		{"events"}, {"queue"}, {"show", "evt_3"}, {"doctor", "--config", h.Config}, {"executions", "--help"}, {"executions", "list", "--help"}, {"status", "--help"},
+		{"locks", "list"}, {"executions", "list"}, {"status"}, {"report", "--examples"}, {"locks", "get", long},
+		{"locks", "list", "--prefix", "hold/"}, {"audit", "list"},
+		{"events"}, {"queue"}, {"show", "evt_3"}, {"doctor", "--config", h.Config}, {"executions", "--help"},
+		{"executions", "list", "--help"}, {"status", "--help"},
 	} {
 		text := shown(t, filepath.Dir(h.Config), env, args...)
 		for line := range strings.Lines(colour.ReplaceAllString(text, "")) {
@@ -83,12 +85,14 @@ func TestOnATerminalNoLineIsLongerThanItIsWide(t *testing.T) {
 			}
 		}
 	}
-	if wide := shown(t, filepath.Dir(h.Config), env, "locks", "list", "-o", "wide"); !strings.Contains(wide, long) || !strings.Contains(wide, "HOLDER") {
+	if wide := shown(t, filepath.Dir(h.Config), env, "locks", "list", "-o", "wide"); !strings.Contains(wide, long) ||
+		!strings.Contains(wide, "HOLDER") {
 		t.Errorf("wide leaves something out: %s", wide)
 	}
 }
 
-// What a person needs first is in 80 columns: whether a change was refused, and how many deliveries came.
+// What a person needs first is in 80 columns: whether a change was refused, and how many deliveries
+// came.
 func TestEightyColumnsShowWhatMatters(t *testing.T) {
 	t.Parallel()
 	h, long := crowded(t)
@@ -123,7 +127,8 @@ func TestColoursAreForTerminalsThatWantThem(t *testing.T) {
 		t.Errorf("a failure is not red: %q", text)
 	}
 	for _, no := range []string{"NO_COLOR=1", "TERM=dumb"} {
-		if text := shown(t, dir, append(env, no), "executions", "list"); strings.Contains(text, "\x1b") || !strings.Contains(text, "FAILED") {
+		if text := shown(t, dir, append(env, no), "executions", "list"); strings.Contains(text, "\x1b") ||
+			!strings.Contains(text, "FAILED") {
 			t.Errorf("%s: %q", no, text)
 		}
 	}
@@ -135,7 +140,8 @@ func TestColoursAreForTerminalsThatWantThem(t *testing.T) {
 func TestWatchShowsTheNewStateInThePlaceOfTheOld(t *testing.T) {
 	t.Parallel()
 	h, _ := crowded(t)
-	s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "list", "--watch=500ms")
+	s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "list",
+		"--watch=500ms")
 	testkit.Until(t, "a first page is shown", func() bool { return strings.Contains(s.String(), "FAILED") })
 	testkit.Post(t, h.Addr, "/plain/later", "{}", key("later"))
 	testkit.Until(t, "the new event is shown", func() bool { return strings.Contains(s.String(), "later") })
@@ -154,13 +160,16 @@ func TestWatchShowsTheNewStateInThePlaceOfTheOld(t *testing.T) {
 func TestWhatTakesLongSaysSoAndGoesAway(t *testing.T) {
 	t.Parallel()
 	h, _ := crowded(t)
-	running := testkit.Exchange(t, h.Admin, "GET /v1/executions?status=RUNNING HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	running := testkit.Exchange(t, h.Admin,
+		"GET /v1/executions?status=RUNNING HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	id := regexp.MustCompile(`exec_[a-z2-7]{32}`).FindString(string(running.Body))
-	text := shown(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "get", id, "--wait", "3s")
+	text := shown(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, "executions", "get", id,
+		"--wait", "3s")
 	if !regexp.MustCompile(`\r\x1b\[Kasking http://` + regexp.QuoteMeta(h.Admin) + `: [1-9]\d*s`).MatchString(text) {
 		t.Errorf("nothing says that it takes long: %q", text)
 	}
-	if i, j := strings.LastIndex(text, "asking "), strings.LastIndex(text, "\r\x1b[K"); j < i || strings.Contains(text[j:], "asking") {
+	if i, j := strings.LastIndex(text, "asking "), strings.LastIndex(text, "\r\x1b[K"); j < i ||
+		strings.Contains(text[j:], "asking") {
 		t.Errorf("the line stays: %q", text)
 	}
 }
@@ -178,7 +187,8 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 		}
 		s, c := onScreen(t, dir, nil, "serve")
 		testkit.Until(t, "it has started", func() bool {
-			return regexp.MustCompile(want).MatchString(strings.ReplaceAll(colour.ReplaceAllString(s.String(), ""), "\r", ""))
+			return regexp.MustCompile(want).MatchString(strings.ReplaceAll(colour.ReplaceAllString(s.String(), ""),
+				"\r", ""))
 		})
 		_ = c.Process.Signal(os.Interrupt)
 		_ = c.Wait()
@@ -186,7 +196,8 @@ func TestServeOnATerminalPrintsLinesForPeople(t *testing.T) {
 	}
 }
 
-// crowded is a hooklock with a held lock of a long name, an execution that failed, and one that went well.
+// crowded is a hooklock with a held lock of a long name, an execution that failed, and one that
+// went well.
 func crowded(t *testing.T) (h *testkit.Hooklock, long string) {
 	t.Helper()
 	up := testkit.NewUpstream(t, (&scene{}).act)
@@ -205,7 +216,8 @@ func TestReleasingALockAsksOnATerminal(t *testing.T) {
 	h := own(t, bare(up.URL, "routes: [{name: assess, path: /assess, hold: {on_status: [202]}}]\n"))
 	testkit.Post(t, h.Addr, "/assess", "{}", key("onboarding-7"))
 	release := func(answer string, args ...string) (string, error) {
-		s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin}, append([]string{"locks", "release", "assess", "--reason", "gone"}, args...)...)
+		s, c := onScreen(t, filepath.Dir(h.Config), []string{"HOOKLOCK_ADMIN=http://" + h.Admin},
+			append([]string{"locks", "release", "assess", "--reason", "gone"}, args...)...)
 		if answer != "" {
 			testkit.Until(t, "it asks", func() bool { return strings.Contains(s.String(), "Release the lock? [y/N] ") })
 			if _, err := s.person.WriteString(answer + "\n"); err != nil {
@@ -216,7 +228,8 @@ func TestReleasingALockAsksOnATerminal(t *testing.T) {
 		<-s.over
 		return s.String(), err
 	}
-	if text, err := release("n"); err == nil || !strings.Contains(text, "nothing was released") || !regexp.MustCompile(`state +held`).MatchString(text) {
+	if text, err := release("n"); err == nil || !strings.Contains(text, "nothing was released") ||
+		!regexp.MustCompile(`state +held`).MatchString(text) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if text, err := release("y"); err != nil || !strings.Contains(text, "assess is released") {

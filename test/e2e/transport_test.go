@@ -88,12 +88,15 @@ func TestTheUpstreamMayBeBehindTLSAndIsVerified(t *testing.T) {
 	_ = nc.Close()
 	config := strings.Replace(shared.config("https", ""), shared.up.URL, up.URL, 1)
 	stranger := own(t, config)
-	refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t, testkit.Post(t, stranger.Addr, at(t, "plain"), "{}", key("1")))
+	refused{502, "upstream_unreachable", "no", "upstream_unreachable"}.check(t,
+		testkit.Post(t, stranger.Addr, at(t, "plain"), "{}", key("1")))
 	testkit.Until(t, "the event's story has the reason", func() bool {
-		return strings.Contains(cli(t, stranger, "executions", "list", "--decision", "upstream_unreachable", "--since", "10m", "-o", "json"), `"detail":"TLS handshake: tls: failed to verify certificate: x509: `)
+		return strings.Contains(cli(t, stranger, "executions", "list", "--decision", "upstream_unreachable", "--since",
+			"10m", "-o", "json"), `"detail":"TLS handshake: tls: failed to verify certificate: x509: `)
 	})
 	trusting := own(t, strings.Replace(config, "timeout: 30s", "timeout: 30s, tls: {ca_file: "+ca+"}", 1))
-	passed(t, testkit.Post(t, trusting.Addr, at(t, "plain"), "body", key("1")), 200, "body", "executed") // what was refused burned nothing
+	// what was refused burned nothing
+	passed(t, testkit.Post(t, trusting.Addr, at(t, "plain"), "body", key("1")), 200, "body", "executed")
 }
 
 func TestTheUpstreamMayBeAUnixSocket(t *testing.T) {

@@ -72,7 +72,8 @@ func TestAWaiterIsRefusedWhenItsTimeIsUp(t *testing.T) {
 	work := shared.holds(t, path)
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	work.await(t)
-	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
+	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "{}", key("2")))
 	work.answer <- testkit.OK("")
 	testkit.Receive(t, "the first answer", first)
 }
@@ -103,7 +104,8 @@ func TestSkipDropsWithASuccess(t *testing.T) {
 	for _, event := range []string{"1", "2"} {
 		a := testkit.Post(t, shared.patient.Addr, path, "{}", key(event))
 		var body map[string]string
-		if err := json.Unmarshal(a.Body, &body); err != nil || a.Status != 200 || a.Header.Get("Content-Type") != "application/json" ||
+		if err := json.Unmarshal(a.Body, &body); err != nil || a.Status != 200 ||
+			a.Header.Get("Content-Type") != "application/json" ||
 			body["status"] != "already_running" || body["executionId"] != holder || body["workflow"] == "" {
 			t.Errorf("event %s: %+v, %v", event, a, err)
 		}
@@ -119,11 +121,13 @@ func TestWithoutALockEventsOverlapAndDuplicatesMeet(t *testing.T) {
 	first := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("1"))
 	second := testkit.GoPost(t, shared.patient.Addr, path, "{}", key("2"))
 	for range 2 {
-		if r := work.await(t); r.Header.Get("Hooklock-Fencing-Token") != "" || r.Header.Get("Hooklock-Execution") == "" {
+		if r := work.await(t); r.Header.Get("Hooklock-Fencing-Token") != "" ||
+			r.Header.Get("Hooklock-Execution") == "" {
 			t.Errorf("header %v", r.Header)
 		}
 	}
-	refused{409, "execution_in_flight", "no", "in_flight"}.check(t, testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
+	refused{409, "execution_in_flight", "no", "in_flight"}.check(t,
+		testkit.Post(t, shared.patient.Addr, path, "{}", key("1")))
 	work.answer <- testkit.OK("")
 	work.answer <- testkit.OK("")
 	testkit.Receive(t, "the first answer", first)
@@ -133,7 +137,8 @@ func TestWithoutALockEventsOverlapAndDuplicatesMeet(t *testing.T) {
 func TestDuplicatesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
 	t.Parallel()
 	both := fleet(t, "attached")
-	for name, answer := range map[string]string{"kept": testkit.OK("once"), "not kept": "HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nonce"} {
+	for name, answer := range map[string]string{"kept": testkit.OK("once"),
+		"not kept": "HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nonce"} {
 		path := at(t, "attach") + map[bool]string{true: "-k", false: "-n"}[name == "kept"]
 		work := shared.holds(t, path)
 		first := testkit.GoPost(t, both[0].Addr, path, "{}", key("1"))
@@ -149,7 +154,8 @@ func TestDuplicatesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
 		want := testkit.Receive(t, "the first answer", first)
 		for _, c := range copies {
 			got := testkit.Receive(t, "the answer of a copy", c)
-			if got.Status != want.Status || string(got.Body) != string(want.Body) || got.Header.Get("Hooklock-Decision") != "attached" {
+			if got.Status != want.Status || string(got.Body) != string(want.Body) ||
+				got.Header.Get("Hooklock-Decision") != "attached" {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 		}

@@ -27,7 +27,8 @@ func TestTheTrueAnswerGoesOutWhenItsRecordIsLateAndTheRecordFollows(t *testing.T
 		t.Errorf("a copy got %v before the record", a)
 	}
 	s.wire.Blackhole(false)
-	if end := s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)); end.Value.Ended() != "SUCCESS executed" {
+	if end := s.journal.Await("the record",
+		cluster.RecordOf(s.delivery.Event)); end.Value.Ended() != "SUCCESS executed" {
 		t.Errorf("the record says %s", end.Value.Ended())
 	}
 	if a := s.copy(); a.String() != "200 replayed" || a.Body != first.Body {
@@ -41,11 +42,13 @@ func TestTheTrueAnswerGoesOutWhenItsRecordIsLateAndTheRecordFollows(t *testing.T
 func TestAnAnswerThatTheUpstreamCutsOffIsNeverASuccess(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for name, c := range map[string]struct{ limit, saw, wrote string }{
-		"no answer":                             {"8MiB", "502 upstream_failed", ""},
-		"half a head":                           {"8MiB", "502 upstream_failed", "HTTP/1.1 200 Sa"},
-		"half a body":                           {"8MiB", "502 upstream_failed", answerHalf + strings.Repeat("x", 50000)},
-		"half a body that is passed on":         {"1KiB", "200, then cut", answerHalf + strings.Repeat("x", 50000)},
-		"half a chunked body that is passed on": {"1KiB", "200, then cut", "HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n" + strings.Repeat("x", 0x8000) + "\r\n"},
+		"no answer":   {"8MiB", "502 upstream_failed", ""},
+		"half a head": {"8MiB", "502 upstream_failed", "HTTP/1.1 200 Sa"},
+		"half a body": {"8MiB", "502 upstream_failed",
+			answerHalf + strings.Repeat("x", 50000)},
+		"half a body that is passed on": {"1KiB", "200, then cut", answerHalf + strings.Repeat("x", 50000)},
+		"half a chunked body that is passed on": {"1KiB", "200, then cut",
+			"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n" + strings.Repeat("x", 0x8000) + "\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +63,8 @@ func TestAnAnswerThatTheUpstreamCutsOffIsNeverASuccess(t *testing.T) {
 			if saw := s.sent(); saw.String() != c.saw || saw.Code != "" && saw.Executed != "unknown" {
 				t.Errorf("the sender saw %v (executed: %s), not %s", saw, saw.Executed, c.saw)
 			}
-			if end := s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)); end.Value.Ended() != "FAILED unknown" {
+			if end := s.journal.Await("the record",
+				cluster.RecordOf(s.delivery.Event)); end.Value.Ended() != "FAILED unknown" {
 				t.Errorf("the record says %s", end.Value.Ended())
 			}
 			if n := len(s.up.Of(s.delivery.Event)); n != 1 {

@@ -17,8 +17,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// ledgerOfEffects is a service without any idempotency: each request takes effect, unless the service
-// dies before it does. It says what has taken effect.
+// ledgerOfEffects is a service without any idempotency: each request takes effect, unless the
+// service dies before it does. It says what has taken effect.
 type ledgerOfEffects struct {
 	mu      sync.Mutex
 	effects map[string]int
@@ -50,8 +50,8 @@ func (l *ledgerOfEffects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// However often the service and the replicas die, each event takes effect once: the service is asked
-// what became of each that it did not answer.
+// However often the service and the replicas die, each event takes effect once: the service is
+// asked what became of each that it did not answer.
 func TestEachEventTakesEffectOnceThoughTheServiceAndReplicasDie(t *testing.T) {
 	t.Parallel()
 	const senders, each, kills = 6, 40, 4
@@ -93,7 +93,9 @@ func TestEachEventTakesEffectOnceThoughTheServiceAndReplicasDie(t *testing.T) {
 		})
 	}
 	for k := range kills {
-		testkit.Until(t, "more events are settled", func() bool { return settled.Load() > int64((k+1)*senders*each/(kills+1)) })
+		testkit.Until(t, "more events are settled", func() bool {
+			return settled.Load() > int64((k+1)*senders*each/(kills+1))
+		})
 		i := rand.IntN(len(replicas))
 		replicas[i].Kill()
 		replace(i)

@@ -10,7 +10,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// An upstream may go on with a call whose process is dead: release_delay keeps the workflow closed for that long after the burial.
+// An upstream may go on with a call whose process is dead: release_delay keeps the workflow closed
+// for that long after the burial.
 func TestAfterADeathTheWorkflowStaysClosedForItsReleaseDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -24,9 +25,13 @@ func TestAfterADeathTheWorkflowStaysClosedForItsReleaseDelay(t *testing.T) {
 	lock := s.claimed()
 	died := time.Now()
 	s.victim.Kill()
-	cooling := s.journal.Await("the lock cools down", func(c cluster.Change) bool { return c.Key == lock.Key && c.Value.Cooling })
-	if record := s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)); record.Revision != cooling.Revision {
-		t.Errorf("the lock cools down from revision %d on, the record was written at %d", cooling.Revision, record.Revision)
+	cooling := s.journal.Await("the lock cools down", func(c cluster.Change) bool {
+		return c.Key == lock.Key && c.Value.Cooling
+	})
+	if record := s.journal.Await("the record",
+		cluster.RecordOf(s.delivery.Event)); record.Revision != cooling.Revision {
+		t.Errorf("the lock cools down from revision %d on, the record was written at %d", cooling.Revision,
+			record.Revision)
 	}
 	d := s.delivery
 	d.Event = "the-next-event"
@@ -43,7 +48,8 @@ func TestAfterADeathTheWorkflowStaysClosedForItsReleaseDelay(t *testing.T) {
 	if next.String() != "200 executed" || refused == 0 {
 		t.Fatalf("the next event got %v after %d refusals", next, refused)
 	}
-	// The lock began to cool down before this process heard of it, and its lease lives at least as long as it says.
+	// The lock began to cool down before this process heard of it, and its lease lives at least as
+	// long as it says.
 	if ran := s.up.Of(d.Event)[0].Arrived; ran.Sub(cooling.At) < delay-100*time.Millisecond {
 		t.Errorf("the next event ran %v after the lock was reaped; release_delay is %v", ran.Sub(cooling.At), delay)
 	} else if ran.Sub(died) > ttl+2*time.Second+delay {

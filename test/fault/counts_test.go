@@ -82,19 +82,24 @@ func recordsOf(tb testing.TB, etcd *clientv3.Client, prefix string) map[string]r
 
 func countedAs(c client.Counts) results { return results{c.Succeeded, c.Failed, c.Parked} }
 
-// What a process has answered is counted when it is killed the moment after: its counts are in the request that committed the outcome.
+// What a process has answered is counted when it is killed the moment after: its counts are in the
+// request that committed the outcome.
 func TestCountsOfAKilledProcessAreThoseOfTheOutcomesItCommitted(t *testing.T) {
 	t.Parallel()
 	s := arranged(t, etcdtest.Start(t), "retry")
 	s.config.Endpoints, s.config.SessionTTL = []string{s.etcd.Endpoint}, longTTL
-	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}") + cluster.Route("parked", "park: {enabled: true, after: 0s}")
+	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}") +
+		cluster.Route("parked", "park: {enabled: true, after: 0s}")
 	s.victim, s.healthy = cluster.StartReplica(t, programs, s.config), cluster.StartReplica(t, programs, s.config)
 	send := func(route, event string) cluster.Answer {
-		return s.sender.Send(context.Background(), s.victim.Door, cluster.Delivery{Route: route, Workflow: event, Event: event})
+		return s.sender.Send(context.Background(), s.victim.Door,
+			cluster.Delivery{Route: route, Workflow: event, Event: event})
 	}
 	send("hook", "copied")
 	send("hook", "copied")
-	testkit.Until(t, "the other process knows of the copy", func() bool { return countsOf(t, s.healthy)["hook"].Duplicates == 1 })
+	testkit.Until(t, "the other process knows of the copy", func() bool {
+		return countsOf(t, s.healthy)["hook"].Duplicates == 1
+	})
 	if a := send("parked", "accepted"); !a.Parked() {
 		t.Fatal(a)
 	}
@@ -110,7 +115,8 @@ func TestCountsOfAKilledProcessAreThoseOfTheOutcomesItCommitted(t *testing.T) {
 	}
 	s.victim.Kill()
 	counts := countsOf(t, s.healthy)
-	if got, want := countedAs(counts["hook"]), (results{succeeded: 4, failed: 1}); got != want || counts["hook"].Deliveries != 6 || counts["hook"].Duplicates != 1 {
+	if got, want := countedAs(counts["hook"]), (results{succeeded: 4, failed: 1}); got != want ||
+		counts["hook"].Deliveries != 6 || counts["hook"].Duplicates != 1 {
 		t.Errorf("counted %+v, want %+v", counts["hook"], want)
 	}
 	if got, want := countedAs(counts["parked"]), (results{succeeded: 1, parked: 1}); got != want {
@@ -118,12 +124,14 @@ func TestCountsOfAKilledProcessAreThoseOfTheOutcomesItCommitted(t *testing.T) {
 	}
 }
 
-// However many processes are killed under load, what is counted of outcomes is what the records say.
+// However many processes are killed under load, what is counted of outcomes is what the records
+// say.
 func TestCountsEqualTheRecordsAfterKillsUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := arranged(t, etcdtest.Start(t), "retry")
 	s.config.Endpoints, s.config.SessionTTL = []string{s.etcd.Endpoint}, ttl
-	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}") + cluster.Route("parked", "park: {enabled: true, after: 0s}")
+	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}") +
+		cluster.Route("parked", "park: {enabled: true, after: 0s}")
 	s.up.Always(func(x *cluster.Exchange) bool {
 		if x.Attempt == 1 && rand.IntN(5) == 0 {
 			return x.ReadBody() == nil && x.Answer(500, "no") == nil
@@ -169,7 +177,9 @@ func TestCountsEqualTheRecordsAfterKillsUnderLoad(t *testing.T) {
 		wait[i]()
 		traffic.AwaitParked(t, s.up)
 	}
-	testkit.Until(t, "no lock to be left", func() bool { return len(s.journal.Left("locks/")) == 0 && len(s.journal.Left("queue/")) == 0 })
+	testkit.Until(t, "no lock to be left", func() bool {
+		return len(s.journal.Left("locks/")) == 0 && len(s.journal.Left("queue/")) == 0
+	})
 	counts, records := countsOf(t, replicas[0]), recordsOf(t, s.etcd.Client, s.config.Prefix)
 	for _, route := range []string{"hook", "parked"} {
 		if got := countedAs(counts[route]); got != records[route] || got.succeeded == 0 {

@@ -91,7 +91,8 @@ func TestAFullDiskUnderTheEmbeddedEtcdIsSaidAndLosesNothingRecorded(t *testing.T
 	if code := second.ExitCode(t); code == 0 {
 		t.Error("a start on a full disk ends with code 0")
 	}
-	if said := second.Stderr.String(); !strings.Contains(said, "no space left on device") || !strings.Contains(said, "free some space") {
+	if said := second.Stderr.String(); !strings.Contains(said, "no space left on device") ||
+		!strings.Contains(said, "free some space") {
 		t.Errorf("a start on a full disk says:\n%s", said)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -70,7 +70,8 @@ func TestTrafficGoesOnWhileEtcdLosesAMember(t *testing.T) {
 	up.Always(work(3 * time.Millisecond))
 	var replicas []*cluster.Replica
 	for i := range 2 {
-		replicas = append(replicas, cluster.StartReplica(t, programs, cluster.Config{Endpoints: e.Endpoints(i), Upstream: up.Addr, SessionTTL: ttl}))
+		replicas = append(replicas, cluster.StartReplica(t, programs,
+			cluster.Config{Endpoints: e.Endpoints(i), Upstream: up.Addr, SessionTTL: ttl}))
 	}
 	traffic := &cluster.Traffic{Senders: 8, Workflows: 5, Route: "hook", Doors: func() []string {
 		return []string{replicas[0].Door, replicas[1].Door}
@@ -96,7 +97,8 @@ func TestTrafficGoesOnWhileEtcdLosesAMember(t *testing.T) {
 	finish(t, wait)
 	t.Logf("%+v", traffic.Check(t, up))
 	if overlaps, stale := up.Overlaps(); len(overlaps) > 0 || stale > 0 {
-		t.Errorf("calls of one workflow overlapped at the upstream though no process stood still: %v, stale %d", overlaps, stale)
+		t.Errorf("calls of one workflow overlapped at the upstream though no process stood still: %v, stale %d",
+			overlaps, stale)
 	}
 	if n := up.Late(); n > 0 {
 		t.Errorf("%d calls came after one of a newer holder though no process stood still", n)
@@ -123,7 +125,8 @@ func finish(t *testing.T, wait func()) {
 	}
 }
 
-// While nobody answers, a running call is closed when nobody can vouch for its lock any more, and what was begun ends as unknown.
+// While nobody answers, a running call is closed when nobody can vouch for its lock any more, and
+// what was begun ends as unknown.
 func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 	t.Parallel()
 	e := cluster.StartEtcd(t, programs, 3)
@@ -131,11 +134,13 @@ func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 	journal := cluster.NewJournal(t, e.Client, "/hooklock")
 	r := cluster.StartReplica(t, programs, cluster.Config{
 		Endpoints: e.Endpoints(0), Upstream: up.Addr, SessionTTL: ttl,
-		Routes: cluster.Route("hook", "lock: {release_delay: 0s}") + cluster.Route("loose", "on_store_down: forward") + cluster.Route("strict", "on_store_down: reject"),
+		Routes: cluster.Route("hook", "lock: {release_delay: 0s}") + cluster.Route("loose", "on_store_down: forward") +
+			cluster.Route("strict", "on_store_down: reject"),
 	})
 	sender := cluster.NewSender()
 	send := func(route, workflow, event string) cluster.Answer {
-		return sender.Send(context.Background(), r.Door, cluster.Delivery{Route: route, Workflow: workflow, Event: event})
+		return sender.Send(context.Background(), r.Door,
+			cluster.Delivery{Route: route, Workflow: workflow, Event: event})
 	}
 	if a := send("hook", "w", "before"); a.String() != "200 executed" {
 		t.Fatalf("before all: %v", a)
@@ -163,10 +168,12 @@ func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 	if a := <-long; a.Code != "lock_lost" || a.Status != 503 || a.Executed != "unknown" || a.Recorded {
 		t.Errorf("the sender of the running call got %v (executed: %s)", a, a.Executed)
 	}
-	if a := send("strict", "w2", "refused"); a.Code != "store_unavailable" || a.Status != 503 || a.Executed != "no" || a.RetryAfter == "" {
+	if a := send("strict", "w2", "refused"); a.Code != "store_unavailable" || a.Status != 503 || a.Executed != "no" ||
+		a.RetryAfter == "" {
 		t.Errorf("on_store_down: reject answers %v (executed: %s, Retry-After %q)", a, a.Executed, a.RetryAfter)
 	}
-	if a := send("loose", "w3", "forwarded"); a.Status != 200 || !strings.HasPrefix(a.Decision, "bypassed; would=store_unavailable") {
+	if a := send("loose", "w3", "forwarded"); a.Status != 200 ||
+		!strings.HasPrefix(a.Decision, "bypassed; would=store_unavailable") {
 		t.Errorf("on_store_down: forward answers %v", a)
 	}
 	if n := len(up.Of("refused")); n != 0 {
@@ -192,13 +199,15 @@ func TestAllOfEtcdIsAwayForLongerThanASessionLives(t *testing.T) {
 	up.CheckFence()
 }
 
-// A session that is lost costs nothing where nobody else wants its locks: the call goes on under the next one.
+// A session that is lost costs nothing where nobody else wants its locks: the call goes on under
+// the next one.
 func TestALostSessionCostsNothingWhereNoOtherDeliveryWantsItsLocks(t *testing.T) {
 	t.Parallel()
 	e := cluster.StartEtcd(t, programs, 1)
 	up := cluster.NewUpstream(t)
 	journal := cluster.NewJournal(t, e.Client, "/hooklock")
-	r := cluster.StartReplica(t, programs, cluster.Config{Endpoints: e.Endpoints(0), Upstream: up.Addr, SessionTTL: ttl})
+	r := cluster.StartReplica(t, programs,
+		cluster.Config{Endpoints: e.Endpoints(0), Upstream: up.Addr, SessionTTL: ttl})
 	running, finish := make(chan struct{}), make(chan struct{})
 	up.Next(func(x *cluster.Exchange) bool {
 		_ = x.ReadBody()
@@ -220,7 +229,8 @@ func TestALostSessionCostsNothingWhereNoOtherDeliveryWantsItsLocks(t *testing.T)
 		}
 	}
 	journal.Await("the lock is adopted", func(c cluster.Change) bool {
-		return c.Key == lock.Key && c.Created == lock.Created && c.Revision > lock.Revision && c.Value.Alive != lock.Value.Alive
+		return c.Key == lock.Key && c.Created == lock.Created && c.Revision > lock.Revision &&
+			c.Value.Alive != lock.Value.Alive
 	})
 	close(finish)
 	if a := <-answer; !a.Settled() {

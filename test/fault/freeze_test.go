@@ -15,8 +15,10 @@ type frozenStep struct {
 	arrange func(*stage) <-chan struct{}
 	// What it must do on waking, while a successor runs the event.
 	sender, upstream string
-	or               string // what the sender sees where the process, on waking, reads its claim's answer before it looks at the time; "": nothing else
-	late             string // what becomes of an effect that the upstream tries under the old token
+	// what the sender sees where the process, on waking, reads its claim's answer before it looks
+	// at the time; "": nothing else
+	or   string
+	late string // what becomes of an effect that the upstream tries under the old token
 }
 
 var frozenSteps = []frozenStep{
@@ -114,7 +116,8 @@ func (s *stage) checkSuccessorHolds(old cluster.Change) {
 	}
 }
 
-// checkRecords: the event's record was written by what reaped the lock, then by the successor, and not by another.
+// checkRecords: the event's record was written by what reaped the lock, then by the successor, and
+// not by another.
 func (s *stage) checkRecords(old cluster.Change) {
 	s.t.Helper()
 	s.journal.Await("the successor's record", func(c cluster.Change) bool {

@@ -32,7 +32,8 @@ func startJobs(t *testing.T, replicas, n int) *jobStage {
 	s := &jobStage{t: t, up: cluster.NewUpstream(t)}
 	s.config = cluster.Config{
 		Endpoints: []string{etcd.Endpoint}, Prefix: "/hooklock", Upstream: s.up.Addr,
-		Routes: cluster.Route("hook", "lock: {release_delay: 0s}, park: {enabled: true, after: 0s, on_failure: skip, attempts: 1}"),
+		Routes: cluster.Route("hook",
+			"lock: {release_delay: 0s}, park: {enabled: true, after: 0s, on_failure: skip, attempts: 1}"),
 	}
 	for range replicas {
 		s.start()
@@ -44,13 +45,15 @@ func startJobs(t *testing.T, replicas, n int) *jobStage {
 	for i := range n {
 		event := fmt.Sprint("event-", i)
 		s.events = append(s.events, event)
-		a := sender.Send(t.Context(), s.replicas[0].Door, cluster.Delivery{Route: "hook", Workflow: fmt.Sprint("w", i%7), Event: event})
+		a := sender.Send(t.Context(), s.replicas[0].Door,
+			cluster.Delivery{Route: "hook", Workflow: fmt.Sprint("w", i%7), Event: event})
 		if !a.Parked() {
 			t.Fatalf("%s: %v", event, a)
 		}
 	}
 	testkit.Until(t, "all are dead letters", func() bool {
-		j, err := s.asked[0].StartJob(t.Context(), client.NewJob{Kind: client.JobRerun, Filter: client.BulkFilter{State: client.ParkDeadLetter}, DryRun: true})
+		j, err := s.asked[0].StartJob(t.Context(),
+			client.NewJob{Kind: client.JobRerun, Filter: client.BulkFilter{State: client.ParkDeadLetter}, DryRun: true})
 		return err == nil && j.Matched == n
 	})
 	s.up.Always(cluster.Run)
@@ -67,7 +70,8 @@ func (s *jobStage) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	asked, err := client.New(client.Options{URL: "http://" + r.Admin, Token: client.Token(strings.TrimSpace(string(token)))})
+	asked, err := client.New(client.Options{URL: "http://" + r.Admin,
+		Token: client.Token(strings.TrimSpace(string(token)))})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -101,7 +105,8 @@ func (s *jobStage) owner(j *client.Job) int {
 	return -1
 }
 
-// check compares a job that is done with what the service saw: each event has run as one execution since it was a dead letter.
+// check compares a job that is done with what the service saw: each event has run as one execution
+// since it was a dead letter.
 func (s *jobStage) check(j *client.Job) {
 	s.t.Helper()
 	n := len(s.events)
@@ -118,7 +123,8 @@ func (s *jobStage) check(j *client.Job) {
 			ran[x.Execution] = true
 		}
 		if len(ran) != 2 || effects[event] == 0 {
-			s.t.Errorf("%s ran as %d executions with the dead letter, and took effect %d times", event, len(ran), effects[event])
+			s.t.Errorf("%s ran as %d executions with the dead letter, and took effect %d times", event, len(ran),
+				effects[event])
 		}
 	}
 	steps := map[string]int{}
@@ -142,12 +148,13 @@ func (s *jobStage) check(j *client.Job) {
 
 func isOver(j *client.Job) bool { return j.Over() }
 
-// TestAJobGoesOnWhereItsReplicaWasKilled kills the replica that runs a job, twice, at whatever moment: another one goes on, and the service's own
-// records say that each event ran once.
+// TestAJobGoesOnWhereItsReplicaWasKilled kills the replica that runs a job, twice, at whatever
+// moment: another one goes on, and the service's own records say that each event ran once.
 func TestAJobGoesOnWhereItsReplicaWasKilled(t *testing.T) {
 	t.Parallel()
 	s := startJobs(t, 3, 60)
-	j, err := s.asked[0].StartJob(t.Context(), client.NewJob{Kind: client.JobRerun, Reason: "repaired", Filter: client.BulkFilter{Route: "hook"}, Rate: 15})
+	j, err := s.asked[0].StartJob(t.Context(),
+		client.NewJob{Kind: client.JobRerun, Reason: "repaired", Filter: client.BulkFilter{Route: "hook"}, Rate: 15})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +176,13 @@ func TestAJobGoesOnWhereItsReplicaWasKilled(t *testing.T) {
 	s.check(j)
 }
 
-// TestAFrozenReplicaDoesNothingMoreOfAJobThatAnotherOneTook freezes the replica that runs a job until another one has it, and lets it go on.
+// TestAFrozenReplicaDoesNothingMoreOfAJobThatAnotherOneTook freezes the replica that runs a job
+// until another one has it, and lets it go on.
 func TestAFrozenReplicaDoesNothingMoreOfAJobThatAnotherOneTook(t *testing.T) {
 	t.Parallel()
 	s := startJobs(t, 2, 40)
-	j, err := s.asked[0].StartJob(t.Context(), client.NewJob{Kind: client.JobRerun, Reason: "repaired", Filter: client.BulkFilter{Route: "hook"}, Rate: 10})
+	j, err := s.asked[0].StartJob(t.Context(),
+		client.NewJob{Kind: client.JobRerun, Reason: "repaired", Filter: client.BulkFilter{Route: "hook"}, Rate: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

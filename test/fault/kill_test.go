@@ -25,7 +25,8 @@ const (
 	settled               // the outcome is recorded: copies get the answer
 )
 
-// step is a moment in the life of a delivery. arrange is called before the delivery is sent, and returns what is closed at the moment.
+// step is a moment in the life of a delivery. arrange is called before the delivery is sent, and
+// returns what is closed at the moment.
 type step struct {
 	name    string
 	fate    fate
@@ -34,7 +35,8 @@ type step struct {
 	after   func(*stage) // while the copy has been answered and the session is still there; may be nil
 }
 
-// stage is two replicas on one etcd: the victim reaches it through a wire, the healthy one directly.
+// stage is two replicas on one etcd: the victim reaches it through a wire, the healthy one
+// directly.
 type stage struct {
 	t       *testing.T
 	etcd    *etcdtest.Etcd
@@ -61,8 +63,9 @@ func arranged(t *testing.T, etcd *etcdtest.Etcd, policy string) *stage {
 	s := &stage{
 		t: t, etcd: etcd, wire: etcdtest.NewWire(t, etcd.Endpoint), up: cluster.NewUpstream(t),
 		journal: cluster.NewJournal(t, etcd.Client, prefix), sender: cluster.NewSender(),
-		delivery: cluster.Delivery{Route: "hook", Workflow: "the-workflow-of-" + policy, Event: "the-event-of-" + policy},
-		answer:   make(chan cluster.Answer, 1),
+		delivery: cluster.Delivery{Route: "hook", Workflow: "the-workflow-of-" + policy, Event: "the-event-of-" +
+			policy},
+		answer: make(chan cluster.Answer, 1),
 	}
 	s.config = cluster.Config{
 		Endpoints: []string{s.wire.Endpoint}, Prefix: prefix, Upstream: s.up.Addr, SessionTTL: ttl,
@@ -116,8 +119,9 @@ func (s *stage) neighbour(event string) cluster.Answer {
 // marker is in every request to etcd that is about the delivery.
 func (s *stage) marker() string { return s.delivery.Workflow }
 
-// settles is in the one request to etcd that records a success: it is a part of each Receipt, which the record has as it is. The workflow is also in
-// reads, and where the answer to one of them gets lost, so does the lease of the record after it.
+// settles is in the one request to etcd that records a success: it is a part of each Receipt, which
+// the record has as it is. The workflow is also in reads, and where the answer to one of them gets
+// lost, so does the lease of the record after it.
 const settles = " was done by "
 
 // claimed waits until the delivery has the lock.
@@ -132,7 +136,8 @@ func (s *stage) sessionEnded() cluster.Change {
 	})
 }
 
-// scripted makes the upstream follow script for the delivery; the moment is when script calls its second argument.
+// scripted makes the upstream follow script for the delivery; the moment is when script calls its
+// second argument.
 func scripted(script func(s *stage, x *cluster.Exchange, now func())) func(*stage) <-chan struct{} {
 	return func(s *stage) <-chan struct{} {
 		moment := make(chan struct{})
@@ -169,7 +174,9 @@ func when(wait func()) <-chan struct{} {
 const answerHalf = "HTTP/1.1 200 Said\r\nContent-Length: 100000\r\n\r\n"
 
 var steps = []step{
-	{name: "before its claim reached etcd", fate: unclaimed, arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.marker()) }},
+	{name: "before its claim reached etcd", fate: unclaimed, arrange: func(s *stage) <-chan struct{} {
+		return s.wire.SwallowRequest(s.marker())
+	}},
 	{name: "before its claim reached etcd, where it arrives later", fate: unclaimed,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.HoldRequest(s.marker()) },
 		after: func(s *stage) {
@@ -246,7 +253,9 @@ var steps = []step{
 			})
 			return when(func() { s.journal.Await("the record", cluster.RecordOf(s.delivery.Event)) })
 		}},
-	{name: "after its sender had the answer", fate: settled, arrange: func(s *stage) <-chan struct{} { return when(func() { s.sent() }) }},
+	{name: "after its sender had the answer", fate: settled, arrange: func(s *stage) <-chan struct{} {
+		return when(func() { s.sent() })
+	}},
 }
 
 // facts are a row of the table. They are the same in each run.
@@ -319,7 +328,8 @@ func killAt(t *testing.T, etcd *etcdtest.Etcd, st step, policy string, row *fact
 	return m
 }
 
-// checkUnclaimed: the event burned nothing; it ran at the other replica as if it were new, and at no other place.
+// checkUnclaimed: the event burned nothing; it ran at the other replica as if it were new, and at
+// no other place.
 func (s *stage) checkUnclaimed(held map[string]cluster.Value, copied cluster.Answer) {
 	s.t.Helper()
 	if len(held) != 0 {
@@ -333,7 +343,8 @@ func (s *stage) checkUnclaimed(held map[string]cluster.Value, copied cluster.Ans
 	}
 }
 
-// checkDoubtful: the lock stays until the session has ended, and no longer than promised; then the outcome is unknown.
+// checkDoubtful: the lock stays until the session has ended, and no longer than promised; then the
+// outcome is unknown.
 func (s *stage) checkDoubtful(died time.Time, copied cluster.Answer) time.Duration {
 	s.t.Helper()
 	if copied.Code != "execution_in_flight" || copied.Executed != "no" {
@@ -342,7 +353,8 @@ func (s *stage) checkDoubtful(died time.Time, copied cluster.Answer) time.Durati
 	lock := s.claimed()
 	freed := s.journal.Await("the lock is freed", cluster.FreedAfter(lock))
 	record := s.journal.Await("the record", cluster.RecordOf(s.delivery.Event))
-	if record.Value.Ended() != "FAILED unknown" || record.Value.Execution != lock.Value.Execution || record.Revision != freed.Revision {
+	if record.Value.Ended() != "FAILED unknown" || record.Value.Execution != lock.Value.Execution ||
+		record.Revision != freed.Revision {
 		s.t.Errorf("lock freed at revision %d, record at %d: %+v", freed.Revision, record.Revision, record.Value)
 	}
 	stayed := freed.At.Sub(died)

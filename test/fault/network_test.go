@@ -15,7 +15,8 @@ func TestACableIsPulledBetweenAReplicaAndEtcd(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	up := cluster.NewUpstream(t)
 	journal := cluster.NewJournal(t, etcd.Client, "/hooklock")
-	island := cluster.NewIsland(t, programs, cluster.Config{Endpoints: []string{etcd.Endpoint}, Upstream: up.Addr, SessionTTL: ttl})
+	island := cluster.NewIsland(t, programs, cluster.Config{Endpoints: []string{etcd.Endpoint}, Upstream: up.Addr,
+		SessionTTL: ttl})
 	cluster.AwaitMore(t, island.Stderr, 0, `"session.opened"`)
 	running, closed := make(chan struct{}), make(chan struct{})
 	up.Next(func(x *cluster.Exchange) bool {
@@ -38,10 +39,13 @@ func TestACableIsPulledBetweenAReplicaAndEtcd(t *testing.T) {
 	if a := <-answer; a.Code != "lock_lost" || a.Executed != "unknown" {
 		t.Errorf("its sender got %v (executed: %s)", a, a.Executed)
 	}
-	journal.Await("the end of the session", func(c cluster.Change) bool { return c.Deleted && len(c.Key) > 9 && c.Key[:9] == "sessions/" })
+	journal.Await("the end of the session", func(c cluster.Change) bool {
+		return c.Deleted && len(c.Key) > 9 && c.Key[:9] == "sessions/"
+	})
 	refused := d
 	refused.Event, refused.Workflow = "refused", "another"
-	if a := sender.Send(context.Background(), island.Door, refused); a.Code != "store_unavailable" || a.Executed != "no" {
+	if a := sender.Send(context.Background(), island.Door, refused); a.Code != "store_unavailable" ||
+		a.Executed != "no" {
 		t.Errorf("a delivery without etcd got %v", a)
 	}
 	plugged := time.Now()

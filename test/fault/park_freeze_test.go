@@ -38,16 +38,18 @@ var lostSteps = []lostStep{
 		arrange: answered(200, 0, func(s *stage) <-chan struct{} { return s.wire.HoldRequest(settles) })},
 	{name: "frozen when a try failed, and the next one is 3 s off", upstream: once, late: "none",
 		arrange: answered(503, 3, func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
-	{name: "cut off from etcd when a try was read whole, no answer yet", cut: true, upstream: once + "; the call was closed before the next one", late: "none",
+	{name: "cut off from etcd when a try was read whole, no answer yet", cut: true,
+		upstream: once + "; the call was closed before the next one", late: "none",
 		arrange: scripted(func(_ *stage, x *cluster.Exchange, now func()) { _ = x.ReadBody(); now() })},
 }
 
 func TestAParkWorkerThatIsFrozenOrCutOffLeavesTheEventToTheNextOne(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "parked-frozen", "The process is | Upstream saw | A late effect", lostSteps, func(t *testing.T, st lostStep) string {
-		loseCarrier(t, etcd, st)
-		return cells(st.name, st.upstream, st.late)
-	})
+	tabled(t, "parked-frozen", "The process is | Upstream saw | A late effect", lostSteps,
+		func(t *testing.T, st lostStep) string {
+			loseCarrier(t, etcd, st)
+			return cells(st.name, st.upstream, st.late)
+		})
 }
 
 func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
@@ -91,7 +93,9 @@ func loseCarrier(t *testing.T, etcd *etcdtest.Etcd, st lostStep) {
 	s.checkCarrierHolds()
 	close(finish)
 	for _, event := range []string{s.delivery.Event, "later-event"} {
-		s.journal.Await("the end of "+event, func(c cluster.Change) bool { return cluster.RecordOf(event)(c) && c.Value.Status == "SUCCESS" })
+		s.journal.Await("the end of "+event, func(c cluster.Change) bool {
+			return cluster.RecordOf(event)(c) && c.Value.Status == "SUCCESS"
+		})
 	}
 	s.checkLost(st, len(before))
 	s.checkNothingParked()
@@ -112,7 +116,8 @@ func (s *stage) checkCarrierHolds() {
 	s.t.Error("the event has no lock while it is tried")
 }
 
-// checkLost: the event was sent once more, under a larger token; whatever the old carrier still did was refused, or is no call.
+// checkLost: the event was sent once more, under a larger token; whatever the old carrier still did
+// was refused, or is no call.
 func (s *stage) checkLost(st lostStep, before int) {
 	s.t.Helper()
 	runs := s.up.Of(s.delivery.Event)

@@ -29,10 +29,12 @@ const (
 
 // parkedStep is a moment in the life of an event that is parked.
 type parkedStep struct {
-	name    string
-	fate    parkedFate
-	park    string // the route's settings; the sender's patience is in it
-	behind  bool   // another event of the workflow, at the healthy replica, has the lock. Otherwise that replica starts after the death
+	name string
+	fate parkedFate
+	park string // the route's settings; the sender's patience is in it
+	// another event of the workflow, at the healthy replica, has the lock. Otherwise that replica
+	// starts after the death
+	behind  bool
 	arrange func(*stage) <-chan struct{}
 	setup   func(*stage)
 	pause   time.Duration // the upstream asked for it before the death: the next process waits as long
@@ -57,13 +59,15 @@ const (
 )
 
 var parkedSteps = []parkedStep{
-	{name: "behind another event, while its bytes are written to the folder", fate: notAccepted, park: patient, behind: true, setup: inFolder,
+	{name: "behind another event, while its bytes are written to the folder", fate: notAccepted, park: patient,
+		behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} {
 			s.delivery.Body = make([]byte, 7<<20)
 			s.wire.SwallowRequest(s.parks()) // should the death come too late for a fast disk
 			return created(s.t, s.folder)
 		}},
-	{name: "its bytes are in the folder, its entry did not reach etcd", fate: notAccepted, park: patient, behind: true, setup: inFolder,
+	{name: "its bytes are in the folder, its entry did not reach etcd", fate: notAccepted, park: patient, behind: true,
+		setup:   inFolder,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(s.parks()) }},
 	{name: "its entry is committed, etcd's answer lost", fate: inLine, park: patient, behind: true, setup: inFolder,
 		arrange: func(s *stage) <-chan struct{} {
@@ -117,7 +121,9 @@ var parkedSteps = []parkedStep{
 	{name: "a try failed, which did not reach etcd", fate: inLine, park: absent,
 		arrange: answered(503, 600, func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(fails) })},
 	{name: "a try failed, the next one is later", fate: inLine, park: absent, pause: asked,
-		arrange: answered(503, int(asked.Seconds()), func(s *stage) <-chan struct{} { return when(func() { s.rests(1) }) })},
+		arrange: answered(503, int(asked.Seconds()), func(s *stage) <-chan struct{} {
+			return when(func() { s.rests(1) })
+		})},
 	{name: "its takeover did not reach etcd", fate: inLine, park: absent, setup: inheriting,
 		arrange: func(s *stage) <-chan struct{} { return s.wire.SwallowRequest(locksNow) }},
 	{name: "its takeover is in etcd, etcd's answer lost", fate: inLine, park: absent, setup: inheriting,
@@ -135,7 +141,8 @@ func inFolder(s *stage) {
 	s.config.ParkStore = fmt.Sprintf("{single_member: true, inline: 0B, dir: %q}", s.folder)
 }
 
-// inheriting lets another process accept the event and die while it tries it, before the victim starts.
+// inheriting lets another process accept the event and die while it tries it, before the victim
+// starts.
 func inheriting(s *stage) {
 	first := s.config
 	first.Endpoints = []string{s.etcd.Endpoint}
@@ -149,8 +156,8 @@ func readAndHang(x *cluster.Exchange) bool {
 	return false
 }
 
-// answered lets the upstream answer the first try; the moment is what arrange returns, which is called before the answer. pause is
-// what it asks for, in seconds.
+// answered lets the upstream answer the first try; the moment is what arrange returns, which is
+// called before the answer. pause is what it asks for, in seconds.
 func answered(status, pause int, arrange func(*stage) <-chan struct{}) func(*stage) <-chan struct{} {
 	return func(s *stage) <-chan struct{} {
 		moment := make(chan struct{})
@@ -191,7 +198,9 @@ func created(t *testing.T, folder string) <-chan struct{} {
 
 // kept waits until the event is accepted.
 func (s *stage) kept() {
-	s.journal.Await("the request is kept", func(c cluster.Change) bool { return strings.HasPrefix(c.Key, "requests/") && !c.Deleted })
+	s.journal.Await("the request is kept", func(c cluster.Change) bool {
+		return strings.HasPrefix(c.Key, "requests/") && !c.Deleted
+	})
 }
 
 // tries waits for the write that begins or ends the n-th try of the event.
@@ -216,17 +225,19 @@ type parkedFacts struct{ sender, left, upstream, copyAtOnce, calls string }
 
 func TestAProcessKilledAtAnyStepOfParkLosesNothingThatWasAccepted(t *testing.T) {
 	etcd := etcdtest.Start(t)
-	tabled(t, "parked", "Killed when | Sender saw | Left in etcd | Upstream saw | A copy at once | Then", parkedSteps, func(t *testing.T, st parkedStep) string {
-		r := killParked(t, etcd, st)
-		return cells(st.name, r.sender, r.left, r.upstream, r.copyAtOnce, r.calls)
-	})
+	tabled(t, "parked", "Killed when | Sender saw | Left in etcd | Upstream saw | A copy at once | Then", parkedSteps,
+		func(t *testing.T, st parkedStep) string {
+			r := killParked(t, etcd, st)
+			return cells(st.name, r.sender, r.left, r.upstream, r.copyAtOnce, r.calls)
+		})
 }
 
 // newParkedStage starts who is there when the event comes.
 func newParkedStage(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) *stage {
 	t.Helper()
 	s := arranged(t, etcd, "park")
-	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}, idempotency: {on_unknown: retry}, park: {enabled: true, "+st.park+"}")
+	s.config.Routes = cluster.Route("hook",
+		"lock: {release_delay: 0s}, idempotency: {on_unknown: retry}, park: {enabled: true, "+st.park+"}")
 	if st.setup != nil {
 		st.setup(s)
 	}
@@ -286,7 +297,9 @@ func killParked(t *testing.T, etcd *etcdtest.Etcd, st parkedStep) (row parkedFac
 		_ = s.copy()
 	}
 	for _, event := range []string{s.delivery.Event, "later-event"} {
-		s.journal.Await("the end of "+event, func(c cluster.Change) bool { return cluster.RecordOf(event)(c) && c.Value.Status == "SUCCESS" })
+		s.journal.Await("the end of "+event, func(c cluster.Change) bool {
+			return cluster.RecordOf(event)(c) && c.Value.Status == "SUCCESS"
+		})
 	}
 	s.checkParkedRuns(st.fate, before+len(seen))
 	if runs := s.up.Of(s.delivery.Event); st.pause > 0 {
@@ -316,7 +329,8 @@ func (s *stage) occupy() (finish func()) {
 	}
 }
 
-// inherit lets the event be accepted and tried by the process before the victim; it returns how often the upstream was called then.
+// inherit lets the event be accepted and tried by the process before the victim; it returns how
+// often the upstream was called then.
 func (s *stage) inherit() int {
 	s.t.Helper()
 	if s.before == nil {
@@ -338,7 +352,8 @@ func (s *stage) inherit() int {
 func (s *stage) whereItIs() string {
 	s.t.Helper()
 	var found []string
-	for kind, name := range map[string]string{"queue/": "its entry", "locks/": "its lock", protocol.KindRecords: "its record"} {
+	for kind, name := range map[string]string{"queue/": "its entry", "locks/": "its lock",
+		protocol.KindRecords: "its record"} {
 		for key, v := range s.journal.Left(kind) {
 			if v.EventID != s.delivery.Event {
 				continue
@@ -397,7 +412,8 @@ func (s *stage) checkCopy(f parkedFate, copied cluster.Answer) {
 	}
 }
 
-// checkParkedRuns: it ran, before every later event, each time under a larger token, and as one execution.
+// checkParkedRuns: it ran, before every later event, each time under a larger token, and as one
+// execution.
 func (s *stage) checkParkedRuns(f parkedFate, before int) {
 	s.t.Helper()
 	runs := s.up.Of(s.delivery.Event)
@@ -417,7 +433,8 @@ func (s *stage) checkParkedRuns(f parkedFate, before int) {
 		order = append(order, e.Event)
 	}
 	own, later := slices.Index(order, s.delivery.Event), slices.Index(order, "later-event")
-	if f != notKnown && later < own || own < 0 || later < 0 || slices.Contains(order[later+1:], s.delivery.Event) && f != notKnown {
+	if f != notKnown && later < own || own < 0 || later < 0 ||
+		slices.Contains(order[later+1:], s.delivery.Event) && f != notKnown {
 		s.t.Errorf("the events took effect in the order %v", order)
 	}
 	if i := slices.Index(order, "earlier-event"); i > 0 {
@@ -437,7 +454,8 @@ func (s *stage) checkNothingParked() {
 	}
 }
 
-// checkFolder: no bytes are left of what was accepted. Those of a delivery that was not, such as a copy, belong to nothing: they are swept in an hour.
+// checkFolder: no bytes are left of what was accepted. Those of a delivery that was not, such as a
+// copy, belong to nothing: they are swept in an hour.
 func (s *stage) checkFolder() {
 	s.t.Helper()
 	if s.folder == "" {

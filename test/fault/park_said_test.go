@@ -47,7 +47,8 @@ func killSaid(t *testing.T, etcd *etcdtest.Etcd, st saidStep) (row string) {
 	if st.letter {
 		of, policy = "a dead letter", ", on_failure: skip"
 	}
-	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}, park: {enabled: true, after: 0s, attempts: 1"+policy+"}")
+	s.config.Routes = cluster.Route("hook", "lock: {release_delay: 0s}, park: {enabled: true, after: 0s, attempts: 1"+
+		policy+"}")
 	healthyData := filepath.Join(t.TempDir(), "data")
 	s.config.DataDir = healthyData
 	s.startHealthy()
@@ -130,7 +131,8 @@ func say(t *testing.T, r *cluster.Replica, data, id, verb string) string {
 		t.Error(err)
 		return ""
 	}
-	q, err := http.NewRequest(http.MethodPost, "http://"+r.Admin+"/v1/executions/"+id+"/"+verb, strings.NewReader(`{"reason":"a person says so"}`))
+	q, err := http.NewRequest(http.MethodPost, "http://"+r.Admin+"/v1/executions/"+id+"/"+verb,
+		strings.NewReader(`{"reason":"a person says so"}`))
 	if err != nil {
 		t.Error(err)
 		return ""

@@ -12,7 +12,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// A request whose store does not take it is answered as if its route did not park: run where it may run, and refused as any delivery where it may not.
+// A request whose store does not take it is answered as if its route did not park: run where it may
+// run, and refused as any delivery where it may not.
 func TestARequestThatItsStoreDoesNotTakeIsAnsweredAsWithoutPark(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "requests")
@@ -35,8 +36,10 @@ func TestARequestThatItsStoreDoesNotTakeIsAnsweredAsWithoutPark(t *testing.T) {
 		if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		unkept(t, fmt.Sprintf("{single_member: true, s3: {endpoint: 'http://%s', bucket: requests, region: us-east-1, access_key_file: %s, secret_key_file: %s}}",
-			silent.Addr(), key, key), func() {})
+		unkept(t,
+			fmt.Sprintf(
+				"{single_member: true, s3: {endpoint: 'http://%s', bucket: requests, region: us-east-1, access_key_file: %s, secret_key_file: %s}}",
+				silent.Addr(), key, key), func() {})
 	})
 }
 
@@ -52,7 +55,8 @@ func unkept(t *testing.T, store string, away func()) {
 	away()
 	sender, large := cluster.NewSender(), make([]byte, 64<<10)
 	begin := func(route, event string) <-chan cluster.Answer {
-		return sender.Begin(context.Background(), r.Door, cluster.Delivery{Route: route, Workflow: "w", Event: event, Body: large})
+		return sender.Begin(context.Background(), r.Door,
+			cluster.Delivery{Route: route, Workflow: "w", Event: event, Body: large})
 	}
 	if got := testkit.Receive(t, "an answer", begin("now", "at once")); !got.Settled() {
 		t.Errorf("what is parked at once gets %v: %s", got, got.Body)

@@ -173,7 +173,9 @@ func TestAProcessWithoutAFileOfItsOwnSaysSoOnce(t *testing.T) {
 		{"not configured", "-", "data_dir is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := cluster.Config{Endpoints: []string{etcd.Endpoint}, Prefix: "/" + strings.ReplaceAll(c.name, " ", "-"), Upstream: cluster.NewUpstream(t).Addr, DataDir: c.dir}
+			config := cluster.Config{Endpoints: []string{etcd.Endpoint},
+				Prefix: "/" + strings.ReplaceAll(c.name, " ", "-"), Upstream: cluster.NewUpstream(t).Addr,
+				DataDir: c.dir}
 			r := cluster.StartReplica(t, programs, config)
 			line := r.AwaitLine(t, r.Stderr, `"session.file_unusable"`)
 			if !strings.Contains(line, c.says) {

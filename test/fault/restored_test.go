@@ -13,8 +13,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// An etcd goes back to an earlier copy of its data, with its revisions, under processes that go on: so soon that none of their leases runs out.
-// Nothing is promised for what it has forgotten, but it is said, and whatever it makes of that, it does at once: nobody waits for what is not there.
+// An etcd goes back to an earlier copy of its data, with its revisions, under processes that go on:
+// so soon that none of their leases runs out. Nothing is promised for what it has forgotten, but it
+// is said, and whatever it makes of that, it does at once: nobody waits for what is not there.
 func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -22,14 +23,17 @@ func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *tes
 	data, earlier := filepath.Join(dir, "m0"), filepath.Join(dir, "earlier")
 	up := cluster.NewUpstream(t)
 	config := cluster.Config{
-		Endpoints: []string{strings.TrimPrefix(member.Endpoint, "http://")}, Upstream: up.Addr, SessionTTL: 15 * time.Second,
-		Routes: cluster.Route("hook", "lock: {release_delay: 0s}") + cluster.Route("queue", "lock: {strategy: wait, wait_timeout: 10m, release_delay: 0s}") +
+		Endpoints: []string{strings.TrimPrefix(member.Endpoint, "http://")}, Upstream: up.Addr,
+		SessionTTL: 15 * time.Second,
+		Routes: cluster.Route("hook", "lock: {release_delay: 0s}") +
+			cluster.Route("queue", "lock: {strategy: wait, wait_timeout: 10m, release_delay: 0s}") +
 			cluster.Route("parked", "lock: {release_delay: 0s}, park: {enabled: true, after: 0s}"),
 	}
 	a, b := cluster.StartReplica(t, programs, config), cluster.StartReplica(t, programs, config)
 	sender := cluster.NewSender()
 	begin := func(at *cluster.Replica, route, workflow, event string) <-chan cluster.Answer {
-		return sender.Begin(context.Background(), at.Door, cluster.Delivery{Route: route, Workflow: workflow, Event: event})
+		return sender.Begin(context.Background(), at.Door,
+			cluster.Delivery{Route: route, Workflow: workflow, Event: event})
 	}
 	runs, finish := hangs(up)
 	parked := func(event string) {
@@ -60,7 +64,8 @@ func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *tes
 	parked("second")
 	forgotten := begin(a, "queue", "forgotten", "forgotten")
 	testkit.Receive(t, "a call runs", runs)
-	waiters := []<-chan cluster.Answer{begin(a, "queue", "forgotten", "waits at a"), begin(b, "queue", "forgotten", "waits at b")}
+	waiters := []<-chan cluster.Answer{begin(a, "queue", "forgotten", "waits at a"),
+		begin(b, "queue", "forgotten", "waits at b")}
 	testkit.Until(t, "both wait", func() bool { return waits(t, a) && waits(t, b) })
 
 	member.Kill()
@@ -72,7 +77,9 @@ func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *tes
 	}
 	member.Restart(t)
 	for _, r := range []*cluster.Replica{a, b} {
-		testkit.Until(t, "a replica meets it", func() bool { return (<-begin(r, "hook", "after"+r.Door, "after"+r.Door)).Settled() })
+		testkit.Until(t, "a replica meets it", func() bool {
+			return (<-begin(r, "hook", "after"+r.Door, "after"+r.Door)).Settled()
+		})
 		r.AwaitLine(t, r.Stderr, `"level":"ERROR","msg":"etcd.went_back"`)
 	}
 	for _, waiter := range waiters {
@@ -84,10 +91,13 @@ func TestAnEtcdThatGoesBackInTimeIsReportedAndNothingWaitsForWhatItForgot(t *tes
 		t.Errorf("the call whose lock is forgotten got %v", got)
 	}
 	parked("third")
-	testkit.Until(t, "the lock that came back is freed", func() bool { return (<-begin(b, "hook", "copied", "next")).Settled() })
+	testkit.Until(t, "the lock that came back is freed", func() bool {
+		return (<-begin(b, "hook", "copied", "next")).Settled()
+	})
 }
 
-// hangs lets the events "copied" and "forgotten" hang: runs is told of their calls, and each ends when finish is.
+// hangs lets the events "copied" and "forgotten" hang: runs is told of their calls, and each ends
+// when finish is.
 func hangs(up *cluster.Upstream) (runs <-chan struct{}, finish chan<- struct{}) {
 	running, end := make(chan struct{}, 10), make(chan struct{})
 	up.Always(func(x *cluster.Exchange) bool {

@@ -35,14 +35,18 @@ const soakDoc = "../../docs/proof.md"
 var soakRoutes = []string{
 	cluster.Route("fast", "lock: {release_delay: 1s}"),
 	cluster.Route("queue", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}"),
-	cluster.Route("parked", "lock: {release_delay: 0s}, park: {enabled: true, after: 300ms, max_age: 1h, attempts: 1000}"),
-	cluster.Route("parkedqueue", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, park: {enabled: true, on: [locked, slow, unreachable, unknown, failed], after: 200ms, attempts: 1000}"),
-	cluster.Route("attach", "lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, idempotency: {in_flight: attach}"),
+	cluster.Route("parked",
+		"lock: {release_delay: 0s}, park: {enabled: true, after: 300ms, max_age: 1h, attempts: 1000}"),
+	cluster.Route("parkedqueue",
+		"lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, park: {enabled: true, on: [locked, slow, unreachable, unknown, failed], after: 200ms, attempts: 1000}"),
+	cluster.Route("attach",
+		"lock: {strategy: wait, wait_timeout: 3s, release_delay: 0s}, idempotency: {in_flight: attach}"),
 }
 
 var soakNames = []string{"fast", "queue", "attach", "parked", "parkedqueue"}
 
-// TestSoak runs with -soak 10m. Nothing may be lost, run twice once it was settled, or be left behind.
+// TestSoak runs with -soak 10m. Nothing may be lost, run twice once it was settled, or be left
+// behind.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("runs with -soak 10m")
@@ -63,7 +67,8 @@ func TestSoak(t *testing.T) {
 	var traffics []*cluster.Traffic
 	var waits []func()
 	for _, route := range soakNames {
-		traffic := &cluster.Traffic{Senders: 5, Workflows: 6, Route: route, Pause: 20 * time.Millisecond, Doors: s.doors}
+		traffic := &cluster.Traffic{Senders: 5, Workflows: 6, Route: route, Pause: 20 * time.Millisecond,
+			Doors: s.doors}
 		traffics, waits = append(traffics, traffic), append(waits, traffic.Start(ctx))
 	}
 	began := time.Now()
@@ -106,7 +111,8 @@ func (s *soaking) doors() (doors []string) {
 	return doors
 }
 
-// read looks for what no fault explains: etcd loses members here, and nothing that it has committed.
+// read looks for what no fault explains: etcd loses members here, and nothing that it has
+// committed.
 func (s *soaking) read(r *cluster.Replica) {
 	for _, line := range []string{`"panic"`, `"etcd.went_back"`} {
 		if n := cluster.Count(r.Stderr, line); n > 0 {
@@ -225,8 +231,10 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 		}
 	}
 	row("deliveries", "%d", deliveries)
-	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded", all.Settled+all.Unrecorded, all.Unrecorded)
-	row("events that were accepted first (`park`)", "%d; each took effect, in the order of its sender and workflow", all.Parked)
+	row("events", "%d; each got its answer in the end, %d of them before its outcome was recorded",
+		all.Settled+all.Unrecorded, all.Unrecorded)
+	row("events that were accepted first (`park`)", "%d; each took effect, in the order of its sender and workflow",
+		all.Parked)
 	kinds := map[int][]string{}
 	var counts []int
 	for what, n := range answers {
@@ -243,17 +251,21 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 	row("answers", "%s", strings.Join(list, ", "))
 	overlaps, stale := s.up.Overlaps()
 	row("effects at the upstream", "%d", len(s.up.Effects()))
-	row("events that took effect more than once: nobody knew of the first attempt (`on_unknown: retry`)", "%d", all.Repeated)
+	row("events that took effect more than once: nobody knew of the first attempt (`on_unknown: retry`)", "%d",
+		all.Repeated)
 	row("events that ran again after they were settled", "%d", all.Reran)
-	row("calls of one workflow that overlapped at the upstream", "%d; effects refused for their token %d; calls that came after a newer holder's %d", len(overlaps), stale, s.up.Late())
+	row("calls of one workflow that overlapped at the upstream",
+		"%d; effects refused for their token %d; calls that came after a newer holder's %d", len(overlaps), stale,
+		s.up.Late())
 	for _, o := range overlaps {
 		s.t.Log("overlap: " + o)
 	}
 	return figures
 }
 
-// connectionsClosed waits until a process has no more files and connections than limit: those that idle are closed after a few
-// seconds. It has one to each member of etcd, where a fresh process has the first alone.
+// connectionsClosed waits until a process has no more files and connections than limit: those that
+// idle are closed after a few seconds. It has one to each member of etcd, where a fresh process has
+// the first alone.
 func (s *soaking) connectionsClosed(r *cluster.Replica, limit int) {
 	s.t.Helper()
 	late := time.After(cluster.Patience)
@@ -267,7 +279,8 @@ func (s *soaking) connectionsClosed(r *cluster.Replica, limit int) {
 		select {
 		case <-tick.C:
 		case <-late:
-			s.t.Errorf("%d files and connections are open after %v in quiet:\n%s", n, cluster.Patience, openFiles(r.Pid()))
+			s.t.Errorf("%d files and connections are open after %v in quiet:\n%s", n, cluster.Patience,
+				openFiles(r.Pid()))
 			return
 		}
 	}
@@ -283,10 +296,13 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 	for _, kind := range []string{"locks/", "queue/", "holds/", "parked/", "requests/", "ages/"} {
 		testkit.Until(s.t, "nothing is left below "+kind, func() bool { return len(journal.Left(kind)) == 0 })
 	}
-	testkit.Until(s.t, "the sessions are those of the processes that live", func() bool { return len(journal.Left("sessions/")) == len(s.replicas) })
+	testkit.Until(s.t, "the sessions are those of the processes that live", func() bool {
+		return len(journal.Left("sessions/")) == len(s.replicas)
+	})
 	fresh := s.start(0)
 	for _, route := range soakNames {
-		a := cluster.NewSender().Send(context.Background(), fresh.Door, cluster.Delivery{Route: route, Workflow: "fresh", Event: "fresh-" + route})
+		a := cluster.NewSender().Send(context.Background(), fresh.Door,
+			cluster.Delivery{Route: route, Workflow: "fresh", Event: "fresh-" + route})
 		if !a.Settled() && !a.Parked() {
 			s.t.Errorf("a new replica answers %v", a)
 		}
@@ -304,12 +320,14 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 	testkit.Until(s.t, "no session is left", func() bool { return len(journal.Left("sessions/")) == 0 })
 	all, empty := s.etcd.Leases()
 	records := len(journal.Left(protocol.KindRecords))
-	row("left in etcd", "0 locks, 0 waiting, 0 holds, 0 sessions; %d records on %d leases, %d leases without a record", records, all-empty, empty)
+	row("left in etcd", "0 locks, 0 waiting, 0 holds, 0 sessions; %d records on %d leases, %d leases without a record",
+		records, all-empty, empty)
 	return figures
 }
 
-// checkGoroutines ends all processes and compares what ran in them. Those that went through the faults have connections to all
-// members of etcd; a goroutine of which there are many more than that explains is one that does not end.
+// checkGoroutines ends all processes and compares what ran in them. Those that went through the
+// faults have connections to all members of etcd; a goroutine of which there are many more than
+// that explains is one that does not end.
 func (s *soaking) checkGoroutines(fresh *cluster.Replica) (least, most int) {
 	s.t.Helper()
 	s.lasting(21*time.Second, 22*time.Second) // fasthttp lets idle workers go after 10 s, and looks every 10 s

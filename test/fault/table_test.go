@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// The generated sections of a document stand between these lines; a section of measurements is written, and never compared.
+// The generated sections of a document stand between these lines; a section of measurements is
+// written, and never compared.
 const (
 	beginMark = "<!-- generated: %s -->\n"
 	endMark   = "<!-- end: %s -->\n"
 )
 
-// section compares a generated section of a document with what the tests saw, or writes it with -update.
+// section compares a generated section of a document with what the tests saw, or writes it with
+// -update.
 func section(t *testing.T, path, name, text string, compare bool) {
 	t.Helper()
 	whole, err := os.ReadFile(path)
@@ -34,11 +36,13 @@ func section(t *testing.T, path, name, text string, compare bool) {
 			t.Fatalf("write the document: %v", err)
 		}
 	case compare && old != text:
-		t.Errorf("%s, section %q, does not say what happens; run: go test ./test/fault -run Kill -update\nit says:\n%s\nseen:\n%s", path, name, old, text)
+		t.Errorf(
+			"%s, section %q, does not say what happens; run: go test ./test/fault -run Kill -update\nit says:\n%s\nseen:\n%s", path, name, old, text)
 	}
 }
 
-// tabled takes each step beside the others, and compares the rows that come of them with a section of the table.
+// tabled takes each step beside the others, and compares the rows that come of them with a section
+// of the table.
 func tabled[S any](t *testing.T, name, head string, steps []S, step func(*testing.T, S) (row string)) {
 	t.Helper()
 	rows := make([]string, len(steps))
@@ -69,7 +73,8 @@ func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {
 	t.Helper()
 	var table strings.Builder
 	var freed []time.Duration
-	table.WriteString("| | Killed when | Sender saw | Upstream saw | Its lock | A copy at once | Record | A copy later, `retry` | A copy later, `block` |\n")
+	table.WriteString(
+		"| | Killed when | Sender saw | Upstream saw | Its lock | A copy at once | Record | A copy later, `retry` | A copy later, `block` |\n")
 	table.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i, st := range steps {
 		retry, block := *rows[i]["retry"], *rows[i]["block"]
@@ -79,11 +84,13 @@ func checkKillTable(t *testing.T, rows []map[string]*facts, times []measured) {
 			t.Errorf("step %d: on_unknown changed more than it says: %+v, %+v", i+1, retry, block)
 		}
 		fmt.Fprintf(&table, "| %d | %s | %s | %s | %s | %s | %s | %s | %s |\n",
-			i+1, st.name, retry.sender, retry.upstream, retry.lock, retry.copyAtOnce, retry.record, retry.copyLater, later)
+			i+1, st.name, retry.sender, retry.upstream, retry.lock, retry.copyAtOnce, retry.record, retry.copyLater,
+			later)
 		if times[i].lockFree > 0 {
 			freed = append(freed, times[i].lockFree)
 		}
 	}
 	section(t, killTable, "killed", table.String(), true)
-	section(t, killTable, "times", fmt.Sprintf("%.1f to %.1f s.\n", slices.Min(freed).Seconds(), slices.Max(freed).Seconds()), false)
+	section(t, killTable, "times",
+		fmt.Sprintf("%.1f to %.1f s.\n", slices.Min(freed).Seconds(), slices.Max(freed).Seconds()), false)
 }

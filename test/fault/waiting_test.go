@@ -10,8 +10,8 @@ import (
 	"hooklock/test/fault/cluster"
 )
 
-// A process dies while its delivery waits in the queue, behind an event that runs at the other replica. Copies of the waiting event
-// are sent to that one.
+// A process dies while its delivery waits in the queue, behind an event that runs at the other
+// replica. Copies of the waiting event are sent to that one.
 func TestAProcessKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for name, c := range map[string]struct{ inFlight, code, executed string }{
@@ -21,7 +21,9 @@ func TestAProcessKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, etcd, "retry", func(s *stage) {
-				s.config.Routes = cluster.Route("hook", "lock: {strategy: wait, wait_timeout: 20s, release_delay: 0s}, idempotency: {in_flight: "+c.inFlight+"}")
+				s.config.Routes = cluster.Route("hook",
+					"lock: {strategy: wait, wait_timeout: 20s, release_delay: 0s}, idempotency: {in_flight: "+
+						c.inFlight+"}")
 			})
 			running, finish := make(chan struct{}), make(chan struct{})
 			s.up.Next(func(x *cluster.Exchange) bool {
@@ -35,14 +37,18 @@ func TestAProcessKilledWhileItWaitsLeavesTheQueue(t *testing.T) {
 			holding := s.sender.Begin(context.Background(), s.healthy.Door, first)
 			await(t, "the first event runs", running)
 			s.send()
-			place := s.journal.Await("the place in the queue", func(c cluster.Change) bool { return strings.HasPrefix(c.Key, "queue/") && !c.Deleted })
+			place := s.journal.Await("the place in the queue", func(c cluster.Change) bool {
+				return strings.HasPrefix(c.Key, "queue/") && !c.Deleted
+			})
 			copied := s.sender.Begin(context.Background(), s.healthy.Door, s.delivery)
 			if c.inFlight == "conflict" { // one that attaches does so before the place is given up, which takes seconds
 				checkCopy(t, <-copied, c.code, c.executed)
 			}
 			died := time.Now()
 			s.victim.Kill()
-			gone := s.journal.Await("the place is given up", func(c cluster.Change) bool { return c.Key == place.Key && c.Deleted })
+			gone := s.journal.Await("the place is given up", func(c cluster.Change) bool {
+				return c.Key == place.Key && c.Deleted
+			})
 			if stayed := gone.At.Sub(died); stayed > ttl+2*time.Second {
 				t.Errorf("the dead process kept its place for %v; promised are %v", stayed, ttl+2*time.Second)
 			}

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 40 * time.Second
 
-// stores opens n stores that each reach one etcd over two wires; the returned wires are those of all stores.
+// stores opens n stores that each reach one etcd over two wires; the returned wires are those of
+// all stores.
 func stores(t *testing.T, e *etcdtest.Etcd, n int, ttl time.Duration) (ledgers []idem.Ledger, wires []*etcdtest.Wire) {
 	t.Helper()
 	for range n {
@@ -55,7 +56,8 @@ func length(long time.Duration) time.Duration {
 }
 
 // run lets clients work through faults for d.
-func run(t *testing.T, wires []*etcdtest.Wire, d time.Duration, work func(context.Context) *history.History) *history.History {
+func run(t *testing.T, wires []*etcdtest.Wire, d time.Duration,
+	work func(context.Context) *history.History) *history.History {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -84,8 +86,9 @@ func TestEveryAnswerFitsOneOrderWhileAnswersAndRequestsAreLost(t *testing.T) {
 	}
 }
 
-// judged takes histories until one can be judged. On a machine that has far too much to do most answers come too late, and a history says nothing, or the
-// orders that would explain it are too many: the next one is twice as long.
+// judged takes histories until one can be judged. On a machine that has far too much to do most
+// answers come too late, and a history says nothing, or the orders that would explain it are too
+// many: the next one is twice as long.
 func judged(t *testing.T, long time.Duration, judge func(time.Duration) history.Verdict) {
 	t.Helper()
 	for d := length(long); d <= 8*long; d *= 2 {
@@ -117,7 +120,8 @@ func faulty(t *testing.T, load history.Load, d time.Duration) history.Verdict {
 	return h.CheckExclusion(20 * time.Second)
 }
 
-// A session that is lost is not in the model of exclusion: its locks are taken over. What stays is the order of the tokens.
+// A session that is lost is not in the model of exclusion: its locks are taken over. What stays is
+// the order of the tokens.
 func TestTokensGrowAndNoOldHolderEndsAnythingWhileSessionsAreLost(t *testing.T) {
 	e := etcdtest.Start(t)
 	ledgers, wires := stores(t, e, 3, 2*time.Second)

@@ -52,7 +52,8 @@ type state struct {
 	revision int64
 }
 
-// exclusion is the model of a ledger whose sessions live: at most one holder, growing tokens, the record of the last end.
+// exclusion is the model of a ledger whose sessions live: at most one holder, growing tokens, the
+// record of the last end.
 var exclusion = model(func(s state, in input, out output) []state {
 	switch {
 	case out.unknown:
@@ -123,8 +124,9 @@ func refused(s state, in input, out output) []state {
 	return []state{s}
 }
 
-// order is the model of a ledger whose sessions may be lost at any time: locks are taken over. Tokens grow with each holder, and
-// nobody ends an execution with success after a newer holder has begun.
+// order is the model of a ledger whose sessions may be lost at any time: locks are taken over.
+// Tokens grow with each holder, and nobody ends an execution with success after a newer holder has
+// begun.
 var order = model(func(s state, in input, out output) []state {
 	switch {
 	case out.unknown || !out.done:
@@ -143,7 +145,8 @@ func model(step func(state, input, output) []state) porcupine.Model {
 	return modelOf(func(in input) string { return in.workflow }, step)
 }
 
-// modelOf makes a model of what step says of a state, an operation and its answer; workflows are independent of each other.
+// modelOf makes a model of what step says of a state, an operation and its answer; workflows are
+// independent of each other.
 func modelOf[S comparable, I, O any](workflow func(I) string, step func(S, I, O) []S) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Partition: func(ops []porcupine.Operation) [][]porcupine.Operation { return byWorkflow(ops, workflow) },
@@ -192,7 +195,8 @@ func (h *History) CheckExclusion(limit time.Duration) Verdict { return h.check(e
 // CheckOrder says whether a ledger whose sessions were lost could have answered like this.
 func (h *History) CheckOrder(limit time.Duration) Verdict { return h.check(order, limit) }
 
-// CheckParked says whether a ledger whose sessions lived could have answered like this about what is parked.
+// CheckParked says whether a ledger whose sessions lived could have answered like this about what
+// is parked.
 func (h *History) CheckParked(limit time.Duration) Verdict { return h.check(parkedLine, limit) }
 
 func (h *History) check(m porcupine.Model, limit time.Duration) Verdict {

@@ -14,13 +14,16 @@ import (
 	"hooklock/test/testkit"
 )
 
-// The fence has to see that the session is gone, although the session was over for another reason before.
+// The fence has to see that the session is gone, although the session was over for another reason
+// before.
 func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive(t *testing.T) {
 	e := etcdtest.Start(t)
 	w := etcdtest.NewWire(t, e.Endpoint)
 	changes := make(chan etcdlock.SessionEvent, 16)
 	s, err := etcdlock.Open(etcdlock.Options{
-		Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second, OnSession: func(e etcdlock.SessionEvent) { changes <- e },
+		Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second, OnSession: func(e etcdlock.SessionEvent) {
+			changes <- e
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +34,8 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 	defer cancel()
 	l := idem.Lock{
 		Entry: idem.Entry{
-			Execution: idem.NewExecutionID("the-workflow", "k", [4]byte{}), Scope: idem.Scope{Workflow: "the-workflow", Key: "k"},
+			Execution: idem.NewExecutionID("the-workflow", "k", [4]byte{}),
+			Scope:     idem.Scope{Workflow: "the-workflow", Key: "k"},
 			StartedAt: time.Now(), Retention: time.Hour,
 		},
 	}
@@ -43,7 +47,8 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 		t.Fatalf("%+v", lost)
 	}
 	testkit.Until(t, "etcd ends the session", func() bool {
-		left, err := e.Client.Get(context.Background(), "/hooklock/v1/sessions/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		left, err := e.Client.Get(context.Background(), "/hooklock/v1/sessions/", clientv3.WithPrefix(),
+			clientv3.WithCountOnly())
 		return err == nil && left.Count == 0
 	})
 	w.Reset()
@@ -56,7 +61,8 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 		t.Error(err)
 	}
 	t.Logf("closing took %v", time.Since(began))
-	if left, err := e.Client.Get(context.Background(), "/hooklock/v1/locks/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || left.Count != 0 {
+	if left, err := e.Client.Get(context.Background(), "/hooklock/v1/locks/", clientv3.WithPrefix(),
+		clientv3.WithCountOnly()); err != nil || left.Count != 0 {
 		t.Errorf("%d locks are left, %v", left.Count, err)
 	}
 }

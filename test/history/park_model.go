@@ -43,8 +43,9 @@ type line struct {
 	parked  bool
 	token   int64  // the largest that was handed out
 	again   string // those that somebody has let run again
-	// late: who has been accepted perhaps, and perhaps not yet: a request without an answer may arrive at any later time. The checker would
-	// find that by itself, but only after all other orders of what came in between.
+	// late: who has been accepted perhaps, and perhaps not yet: a request without an answer may
+	// arrive at any later time. The checker would find that by itself, but only after all other
+	// orders of what came in between.
 	late string
 }
 
@@ -63,8 +64,9 @@ func (s line) by() []line {
 	return all
 }
 
-// order of what is parked: the first of a line runs first, under one carrier at a time, each try under a larger token than all before, and what has
-// ended does not come back, but as another execution where a person says so, once for each. Sessions live.
+// order of what is parked: the first of a line runs first, under one carrier at a time, each try
+// under a larger token than all before, and what has ended does not come back, but as another
+// execution where a person says so, once for each. Sessions live.
 var parkedLine = modelOf(func(in step) string { return in.workflow }, func(s line, in step, out came) []line {
 	if in.kind == enqueuing && out.unknown {
 		s.late += string(in.execution) + ","
@@ -168,7 +170,8 @@ func (s line) apply(in step) *line {
 	return &s
 }
 
-// take gives a line a carrier. Without an answer nobody knows of which execution, and it is put down again.
+// take gives a line a carrier. Without an answer nobody knows of which execution, and it is put
+// down again.
 func (s line) take(in step) *line {
 	first, rest, _ := strings.Cut(s.queue, ",")
 	switch {
@@ -191,5 +194,6 @@ func (in step) mayBe(name string) bool {
 	return in.execution == "" || name == string(in.execution) || name == unnamed(in.execution)
 }
 
-// unnamed stands for an execution of the event of id that nobody has heard the name of: an ID ends in random bits, and begins with its event.
+// unnamed stands for an execution of the event of id that nobody has heard the name of: an ID ends
+// in random bits, and begins with its event.
 func unnamed(id idem.ExecutionID) string { return "?" + string(id[:min(len(id)-1, len("exec_")+25)]) }

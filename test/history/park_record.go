@@ -21,7 +21,8 @@ type ParkLedger interface {
 	Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
 }
 
-// RunParked lets clients accept events, carry them and end them until ctx ends. Load says how many; all of them park.
+// RunParked lets clients accept events, carry them and end them until ctx ends. Load says how many;
+// all of them park.
 func RunParked(ctx context.Context, load Load) *History {
 	h := &History{start: time.Now()}
 	shared, letters := &acceptances{}, &acceptances{}
@@ -29,8 +30,9 @@ func RunParked(ctx context.Context, load Load) *History {
 	for i := range load.Clients {
 		ledger := load.Ledgers[i%len(load.Ledgers)]
 		c := &parker{
-			client: &client{h: h, id: i, load: &load, ledger: ledger, random: rand.New(rand.NewPCG(uint64(i), 2)), known: map[int]int64{}},
-			parks:  ledger.(ParkLedger), accepted: shared, letters: letters, behind: map[int]int64{},
+			client: &client{h: h, id: i, load: &load, ledger: ledger, random: rand.New(rand.NewPCG(uint64(i), 2)),
+				known: map[int]int64{}},
+			parks: ledger.(ParkLedger), accepted: shared, letters: letters, behind: map[int]int64{},
 		}
 		wg.Go(func() {
 			for ctx.Err() == nil {
@@ -76,8 +78,9 @@ func (a *acceptances) any(random *rand.Rand) (s step, ok bool) {
 	return a.last[random.IntN(len(a.last))], true
 }
 
-// longest is how many wait in a line that more are accepted in. In which order two came that came together, is seen when they run: behind a long line
-// that is late, and the checker then goes through all orders of what came in between.
+// longest is how many wait in a line that more are accepted in. In which order two came that came
+// together, is seen when they run: behind a long line that is late, and the checker then goes
+// through all orders of what came in between.
 const longest = 4
 
 func (c *parker) once() bool {
@@ -102,7 +105,8 @@ func (c *parker) once() bool {
 // event is a new execution of an event that nobody else has.
 func (c *parker) event(n int) (idem.Lock, step, idem.Kept) {
 	l := c.lock(n, 1000+int(c.h.seq.Add(1)))
-	return l, step{workflow: l.Scope.Workflow, execution: l.Execution}, idem.Kept{Value: []byte("request"), Bytes: 7, MaxAge: time.Hour}
+	return l, step{workflow: l.Scope.Workflow, execution: l.Execution},
+		idem.Kept{Value: []byte("request"), Bytes: 7, MaxAge: time.Hour}
 }
 
 // accept parks a delivery at the end of its line.
@@ -171,7 +175,8 @@ func (c *parker) acceptRunning(ctx context.Context, n int) bool {
 	c.add(call, in, came{done: true, token: held.Lock().Token})
 	in.kind = parking
 	call = c.h.now()
-	err = held.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkSlow, Bytes: kept.Bytes, Tries: 1, Trying: true}, kept)
+	err = held.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkSlow, Bytes: kept.Bytes, Tries: 1, Trying: true},
+		kept)
 	c.add(call, in, seenOf(err))
 	if err != nil {
 		c.settle(in, held)
@@ -330,5 +335,6 @@ func (c *parker) add(call int64, in step, out came) {
 	case !out.done && !out.cancelled:
 		h.counts.Lost++
 	}
-	h.operations = append(h.operations, porcupine.Operation{ClientId: who, Input: in, Call: call, Output: out, Return: back})
+	h.operations = append(h.operations, porcupine.Operation{ClientId: who, Input: in, Call: call, Output: out,
+		Return: back})
 }

@@ -22,8 +22,8 @@ type Load struct {
 	Workflows int
 	// Hot: a third of all operations goes to the first two workflows.
 	Hot bool
-	// Records: half of the executions end with a record. Without it they all end with a release, and no record can keep a claim
-	// out that comes too late.
+	// Records: half of the executions end with a record. Without it they all end with a release,
+	// and no record can keep a claim out that comes too late.
 	Records bool
 	// Waiting: a third of all executions wait for their turn.
 	Waiting bool
@@ -108,7 +108,8 @@ func rest(ctx context.Context) {
 	}
 }
 
-// once claims a lock and, if it gets it, ends the execution. It reports whether there was an answer.
+// once claims a lock and, if it gets it, ends the execution. It reports whether there was an
+// answer.
 func (c *client) once() bool {
 	n := c.random.IntN(c.load.Workflows)
 	if c.load.Hot && c.random.IntN(3) == 0 {
@@ -224,8 +225,10 @@ func (c *client) lock(n, event int) idem.Lock {
 	id := c.h.seq.Add(1)
 	return idem.Lock{
 		Entry: idem.Entry{
-			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}),
-			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", Attempt: 1, StartedAt: time.Now(), Retention: time.Hour,
+			Execution: idem.NewExecutionID(workflow, key,
+				[4]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}),
+			Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "r", Attempt: 1, StartedAt: time.Now(),
+			Retention: time.Hour,
 		},
 	}
 }
@@ -260,5 +263,6 @@ func (h *History) add(client int, call int64, in input, out output) {
 	case !out.done:
 		h.counts.Lost++
 	}
-	h.operations = append(h.operations, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: back})
+	h.operations = append(h.operations, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out,
+		Return: back})
 }

@@ -19,7 +19,8 @@ import (
 	"hooklock/test/fault/cluster"
 )
 
-// tenure is when an execution had its slot for certain: from the answer to its claim until its end was asked for.
+// tenure is when an execution had its slot for certain: from the answer to its claim until its end
+// was asked for.
 type tenure struct{ from, to time.Time }
 
 // tenures are what clients note of theirs.
@@ -66,15 +67,18 @@ func (h *tenures) most() (most int) {
 	return most
 }
 
-// slotClient claims, or waits, and ends what it got, until ctx ends. A mortal one leaves everything as it is then.
+// slotClient claims, or waits, and ends what it got, until ctx ends. A mortal one leaves everything
+// as it is then.
 func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mortal bool) {
 	random := rand.New(rand.NewPCG(uint64(id), 7))
 	for n := 0; ctx.Err() == nil; n++ {
 		workflow := fmt.Sprintf("w%d-%d", id, n)
 		key, _ := idem.RandomKey(crand.Reader)
 		l := idem.Lock{Entry: idem.Entry{
-			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(random.IntN(256)), byte(random.IntN(256)), byte(n), byte(id)}), Scope: idem.Scope{Workflow: workflow, Key: key},
-			Attempt: 1, StartedAt: time.Now(), Retention: time.Minute, Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}},
+			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(random.IntN(256)), byte(random.IntN(256)),
+				byte(n), byte(id)}), Scope: idem.Scope{Workflow: workflow, Key: key},
+			Attempt: 1, StartedAt: time.Now(), Retention: time.Minute,
+			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}},
 		}}
 		patient, done := context.WithTimeout(ctx, 1500*time.Millisecond)
 		var held idem.Held
@@ -117,7 +121,8 @@ func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mor
 	}
 }
 
-// TestNeverMoreHaveASlotThanTheLargestLimitSays: replicas with limits that differ and change, lost answers and requests, and processes that die.
+// TestNeverMoreHaveASlotThanTheLargestLimitSays: replicas with limits that differ and change, lost
+// answers and requests, and processes that die.
 func TestNeverMoreHaveASlotThanTheLargestLimitSays(t *testing.T) {
 	const largest = 4
 	e := etcdtest.Start(t)
@@ -170,7 +175,10 @@ func TestNeverMoreHaveASlotThanTheLargestLimitSays(t *testing.T) {
 func liveAndDie(ctx context.Context, t *testing.T, e *etcdtest.Etcd, most, id int, h *tenures) {
 	t.Helper()
 	w := etcdtest.NewWire(t, e.Endpoint)
-	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second, Limit: func(string, idem.Slot) int { return most }})
+	s, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{w.Endpoint}, SessionTTL: 2 * time.Second,
+		Limit: func(string, idem.Slot) int {
+			return most
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +227,8 @@ func pass(ctx context.Context, d time.Duration) {
 }
 
 // limitedReplicas are stores with a limit each, over two wires each.
-func limitedReplicas(t *testing.T, e *etcdtest.Etcd, limits []atomic.Int64) (stores []*etcdlock.Store, wires []*etcdtest.Wire) {
+func limitedReplicas(t *testing.T, e *etcdtest.Etcd, limits []atomic.Int64) (stores []*etcdlock.Store,
+	wires []*etcdtest.Wire) {
 	t.Helper()
 	for i := range limits {
 		a, b := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)

@@ -1,10 +1,12 @@
-// Command peers is a service that runs each event once and each workflow one at a time without Hooklock, in the ways that one would else
-// choose: `make bench-peers` (test/bench) compares them. It is a module of its own, so that what it brings along is no part of Hooklock's.
+// Command peers is a service that runs each event once and each workflow one at a time without
+// Hooklock, in the ways that one would else choose: `make bench-peers` (test/bench) compares them.
+// It is a module of its own, so that what it brings along is no part of Hooklock's.
 //
 //	peers -as postgres -store 'postgres://bench@127.0.0.1:5432/postgres' -commits 2
 //
-// Each way lives in the service itself, as a library would, so it costs no hop. It prints the address where it takes deliveries: POST
-// /hooks/<workflow> with an Idempotency-Key, answered when the outcome is committed.
+// Each way lives in the service itself, as a library would, so it costs no hop. It prints the
+// address where it takes deliveries: POST /hooks/<workflow> with an Idempotency-Key, answered when
+// the outcome is committed.
 package main
 
 import (
@@ -51,8 +53,10 @@ func main() {
 
 func run(ctx context.Context) error {
 	as := flag.String("as", "", "postgres, redis, mutex (of etcd) or restate")
-	store := flag.String("store", "", "where it is: a URL of postgres or restate's admin API, host:port of redis or etcd")
-	commits := flag.Int("commits", 2, "of -as postgres: 1 keeps the work in the transaction of the record, 2 writes down before it that the event begins")
+	store := flag.String("store", "", "where it is: a URL of postgres or restate's admin API, host:port of redis or "+
+		"etcd")
+	commits := flag.Int("commits", 2, "of -as postgres: 1 keeps the work in the transaction of the record, 2 writes "+
+		"down before it that the event begins")
 	flag.Parse()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -81,7 +85,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// service is what is guarded. It sees to it that a workflow is alone, or the guard's figures mean nothing.
+// service is what is guarded. It sees to it that a workflow is alone, or the guard's figures mean
+// nothing.
 type service struct {
 	guard   guard
 	running sync.Map // by workflow

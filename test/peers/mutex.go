@@ -8,10 +8,12 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// mutex is etcd's own lock as its client has it, and a record that is written only while the lock is held.
+// mutex is etcd's own lock as its client has it, and a record that is written only while the lock
+// is held.
 type mutex struct {
 	client *clientv3.Client
-	// A Mutex's key is its session's lease: two callers with one session would be the same holder, and both would run. So each has its own.
+	// A Mutex's key is its session's lease: two callers with one session would be the same holder,
+	// and both would run. So each has its own.
 	idle chan *concurrency.Session
 }
 

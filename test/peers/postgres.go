@@ -12,11 +12,12 @@ import (
 // postgres keeps events in a table, and a workflow's lock as an advisory one.
 type postgres struct{ pool *pgxpool.Pool }
 
-// postgresOnce runs the work inside the transaction that records it: one commit. If the process dies in between, nothing says that the work began.
+// postgresOnce runs the work inside the transaction that records it: one commit. If the process
+// dies in between, nothing says that the work began.
 type postgresOnce struct{ postgres }
 
-// postgresTwice commits that the event begins, runs it, and commits how it ended, as Hooklock does. The lock is the session's, so a connection
-// that breaks frees it while the work goes on.
+// postgresTwice commits that the event begins, runs it, and commits how it ended, as Hooklock does.
+// The lock is the session's, so a connection that breaks frees it while the work goes on.
 type postgresTwice struct{ postgres }
 
 // postgresSessions is enough for group commit, and below the 100 that a server takes by default.
@@ -32,8 +33,10 @@ func openPostgres(ctx context.Context, store string, commits int) (guard, error)
 		return nil, err
 	}
 	p := postgres{pool}
-	// No answer: it has begun. Two services start at a time, and IF NOT EXISTS alone does not see the other one.
-	_, err = pool.Exec(ctx, `SELECT pg_advisory_lock(1); CREATE TABLE IF NOT EXISTS events (id text PRIMARY KEY, workflow text NOT NULL, began timestamptz NOT NULL DEFAULT now(), answer bytea); SELECT pg_advisory_unlock(1)`)
+	// No answer: it has begun. Two services start at a time, and IF NOT EXISTS alone does not see
+	// the other one.
+	_, err = pool.Exec(ctx,
+		`SELECT pg_advisory_lock(1); CREATE TABLE IF NOT EXISTS events (id text PRIMARY KEY, workflow text NOT NULL, began timestamptz NOT NULL DEFAULT now(), answer bytea); SELECT pg_advisory_unlock(1)`)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -56,7 +59,8 @@ const (
 	endEvent          = `UPDATE events SET answer = $2 WHERE id = $1`
 )
 
-// run takes two round trips. Statements after that of the lock see what was committed before it was given.
+// run takes two round trips. Statements after that of the lock see what was committed before it was
+// given.
 func (p *postgresOnce) run(ctx context.Context, workflow, event string, work func() []byte) (body []byte, err error) {
 	c, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -117,7 +121,8 @@ func (p *postgresTwice) run(ctx context.Context, workflow, event string, work fu
 	} else if body == nil {
 		err = errUnknown
 	}
-	if _, unlockErr := c.Exec(ctx, unlockSession, workflow); unlockErr != nil { // after the commit: a copy has to find the answer
+	// after the commit: a copy has to find the answer
+	if _, unlockErr := c.Exec(ctx, unlockSession, workflow); unlockErr != nil {
 		_ = c.Conn().Close(ctx)
 	}
 	return body, err

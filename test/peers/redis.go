@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leased is Redis as it is mostly used for this: a lock is a key with a time to live, and only its writer deletes it. Nothing fences a
-// holder whose time is over.
+// leased is Redis as it is mostly used for this: a lock is a key with a time to live, and only its
+// writer deletes it. Nothing fences a holder whose time is over.
 type leased struct{ client *redis.Client }
 
 const (
@@ -59,7 +59,8 @@ func (l *leased) run(ctx context.Context, workflow, event string, work func() []
 			}
 			return body, err
 		}
-		// Nothing tells that a lock is free: a waiter asks again, as clients' libraries do, and more often than most of them.
+		// Nothing tells that a lock is free: a waiter asks again, as clients' libraries do, and
+		// more often than most of them.
 		select {
 		case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)):
 		case <-ctx.Done():

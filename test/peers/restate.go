@@ -32,8 +32,9 @@ func (d *delivery) InputPayload(encoding.Codec) *encoding.InputPayload {
 	return &encoding.InputPayload{Required: true, ContentType: &any}
 }
 
-// serveRestate is the service as a virtual object, whose exclusive handler runs once for each Idempotency-Key and alone for each key of the
-// object. Deliveries go to Restate's ingress: POST /events/<workflow>/handle. It registers itself with the server whose admin API is at store.
+// serveRestate is the service as a virtual object, whose exclusive handler runs once for each
+// Idempotency-Key and alone for each key of the object. Deliveries go to Restate's ingress: POST
+// /events/<workflow>/handle. It registers itself with the server whose admin API is at store.
 func serveRestate(ctx context.Context, ln net.Listener, store string) error {
 	handle := func(restate.ObjectContext, delivery) (json.RawMessage, error) { return json.RawMessage(answer), nil }
 	endpoint, err := server.NewRestate().WithLogger(slog.DiscardHandler, true).
@@ -59,7 +60,8 @@ func serveRestate(ctx context.Context, ln net.Listener, store string) error {
 }
 
 func register(ctx context.Context, store, uri string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, store+"/deployments", bytes.NewReader(fmt.Appendf(nil, `{"uri":%q}`, uri)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, store+"/deployments",
+		bytes.NewReader(fmt.Appendf(nil, `{"uri":%q}`, uri)))
 	if err != nil {
 		return err
 	}

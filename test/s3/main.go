@@ -1,5 +1,5 @@
-// Command s3 is a real S3 server on one folder, for tests: versitygw, in a module of its own, so that what it brings along is no part of
-// Hooklock's.
+// Command s3 is a real S3 server on one folder, for tests: versitygw, in a module of its own, so
+// that what it brings along is no part of Hooklock's.
 //
 //	s3 -listen 127.0.0.1:7070 -dir DIR -bucket requests      # the keys are in S3_ACCESS_KEY and S3_SECRET_KEY
 package main
@@ -56,6 +56,7 @@ func run(ctx context.Context) error {
 	return embedgw.RunVersityGW(ctx, files, &embedgw.Config{
 		RootUserAccess: os.Getenv("S3_ACCESS_KEY"), RootUserSecret: os.Getenv("S3_SECRET_KEY"), Region: "us-east-1",
 		Ports: []string{*listen}, CertFile: *certFile, KeyFile: *keyFile,
-		MaxConnections: 1000, MaxRequests: 1000, MultipartMaxParts: 10000, KeepAlive: true, Quiet: true, HealthPath: "/health",
+		MaxConnections: 1000, MaxRequests: 1000, MultipartMaxParts: 10000, KeepAlive: true, Quiet: true,
+		HealthPath: "/health",
 	})
 }

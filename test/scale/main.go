@@ -1,6 +1,7 @@
-// Command scale simulates more than one etcd cluster: workflows share nothing, so each of them can live in a cluster of its own, chosen by
-// rendezvous hashing of its name. It shows how even the load is, what moves when a cluster is added, and what the loss of one means.
-// docs/scale.md has the first of its tables.
+// Command scale simulates more than one etcd cluster: workflows share nothing, so each of them can
+// live in a cluster of its own, chosen by rendezvous hashing of its name. It shows how even the
+// load is, what moves when a cluster is added, and what the loss of one means. docs/scale.md has
+// the first of its tables.
 //
 //	go run ./test/scale
 //

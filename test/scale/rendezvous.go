@@ -8,7 +8,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// cluster is one etcd cluster and the Hooklocks in front of it. Weight is what it carries beside the others; 1 is normal.
+// cluster is one etcd cluster and the Hooklocks in front of it. Weight is what it carries beside
+// the others; 1 is normal.
 type cluster struct {
 	name   string
 	weight float64
@@ -22,8 +23,9 @@ func clusters(n int) []cluster {
 	return all
 }
 
-// place is the index of the cluster of a workflow: the one with the highest score (Thaler and Ravishankar, "A Name-Based Mapping Scheme for
-// Rendezvous", 1996). The score -weight/ln(hash) gives each cluster its share by weight, and a cluster that joins or leaves changes the place of
+// place is the index of the cluster of a workflow: the one with the highest score (Thaler and
+// Ravishankar, "A Name-Based Mapping Scheme for Rendezvous", 1996). The score -weight/ln(hash)
+// gives each cluster its share by weight, and a cluster that joins or leaves changes the place of
 // nobody but its own (Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", 2005).
 func place(workflow string, among []cluster) int {
 	best, highest := -1, math.Inf(-1)
@@ -51,8 +53,9 @@ type workflow struct {
 	load float64
 }
 
-// accounts are workflows whose load falls with their rank, as that of customers does: the r-th has 1/r^skew of the first. skew 0: all alike.
-// The order is shuffled with a fixed seed, so that each run has the same.
+// accounts are workflows whose load falls with their rank, as that of customers does: the r-th has
+// 1/r^skew of the first. skew 0: all alike. The order is shuffled with a fixed seed, so that each
+// run has the same.
 func accounts(n int, skew float64) []workflow {
 	all := make([]workflow, n)
 	sum := 0.0

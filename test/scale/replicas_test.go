@@ -27,12 +27,14 @@ routes:
 `, t.TempDir(), upstream, strings.Join(testkit.Endpoints(members), `", "`))
 }
 
-// Four replicas share one cluster of three members, of which one dies on the way. Senders deliver each event through several replicas at once,
-// and again until it was taken.
+// Four replicas share one cluster of three members, of which one dies on the way. Senders deliver
+// each event through several replicas at once, and again until it was taken.
 func TestFourReplicasOnThreeMembersRunEachEventOnceAndEachWorkflowAlone(t *testing.T) {
 	const workflows, events, copies = 6, 12, 3
 	members := testkit.StartEtcd(t, etcdProgram, 3)
-	up := testkit.NewUpstream(t, func(r *testkit.Received) string { return testkit.OK(r.Header.Get("Idempotency-Key")) })
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		return testkit.OK(r.Header.Get("Idempotency-Key"))
+	})
 	var replicas [4]*testkit.Hooklock
 	for i := range replicas {
 		replicas[i] = testkit.Serve(t, hooklockProgram, sidecar(t, up.URL, members))
@@ -44,7 +46,8 @@ func TestFourReplicasOnThreeMembersRunEachEventOnceAndEachWorkflowAlone(t *testi
 	for w := range workflows {
 		for e := range events {
 			for c := range copies {
-				path, id := fmt.Sprintf("/%s/w%d", [2]string{"fail-fast", "wait"}[e%2], w), fmt.Sprintf("event-%d-%d", w, e)
+				path, id := fmt.Sprintf("/%s/w%d", [2]string{"fail-fast", "wait"}[e%2], w),
+					fmt.Sprintf("event-%d-%d", w, e)
 				senders.Go(func() {
 					if err := deliver(t, replicas[(w+e+c)%len(replicas)].Addr, path, id); err != nil {
 						failures <- err

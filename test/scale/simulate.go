@@ -28,7 +28,8 @@ func loads(flows []workflow, among []cluster) []float64 {
 }
 
 func reportLoad(w io.Writer) error {
-	if _, err := fmt.Fprint(w, "How much the busiest cluster has, beside the mean:\n\n| Workflows | the busiest one alone, of all | 2 clusters | 4 | 8 |\n| --- | --- | --- | --- | --- |\n"); err != nil {
+	if _, err := fmt.Fprint(w, "How much the busiest cluster has, beside the mean:\n\n| Workflows | the busiest one "+
+		"alone, of all | 2 clusters | 4 | 8 |\n| --- | --- | --- | --- | --- |\n"); err != nil {
 		return err
 	}
 	for _, p := range populations {
@@ -62,25 +63,31 @@ func moved(flows []workflow, before, after []cluster, by func(string, []cluster)
 }
 
 func reportGrowth(w io.Writer) error {
-	if _, err := fmt.Fprint(w, "\nHow many of the workflows move when a cluster is added (100 000 accounts, all alike):\n\n| | rendezvous hash | the share of the new one | hash modulo clusters |\n| --- | --- | --- | --- |\n"); err != nil {
+	if _, err := fmt.Fprint(w, "\nHow many of the workflows move when a cluster is added (100 000 accounts, all "+
+		"alike):\n\n| | rendezvous hash | the share of the new one | hash modulo clusters |\n| --- | --- | --- | "+
+		"--- |\n"); err != nil {
 		return err
 	}
 	flows := accounts(100_000, 0)
 	for _, n := range []int{1, 2, 4, 8} {
 		before, after := clusters(n), clusters(n+1)
 		if _, err := fmt.Fprintf(w, "| %d → %d | %.1f %% | %.1f %% | %.1f %% |\n", n, n+1,
-			100*moved(flows, before, after, place), 100/float64(n+1), 100*moved(flows, before, after, modulo)); err != nil {
+			100*moved(flows, before, after, place), 100/float64(n+1),
+			100*moved(flows, before, after, modulo)); err != nil {
 			return err
 		}
 	}
 	double := clusters(5)
 	double[4].weight = 2
-	_, err := fmt.Fprintf(w, "| 4 → 5, the new one twice as large | %.1f %% | %.1f %% | |\n", 100*moved(flows, clusters(4), double, place), 100*2.0/6)
+	_, err := fmt.Fprintf(w, "| 4 → 5, the new one twice as large | %.1f %% | %.1f %% | |\n",
+		100*moved(flows, clusters(4), double, place), 100*2.0/6)
 	return err
 }
 
 func reportLoss(w io.Writer) error {
-	if _, err := fmt.Fprint(w, "\nWhat the loss of one cluster means (100 000 accounts, the r-th with 1/r^0.8 of the first):\n\n| Clusters | deliveries that get 503 meanwhile | of the others, moved | if they were sent elsewhere: the busiest one then has |\n| --- | --- | --- | --- |\n"); err != nil {
+	if _, err := fmt.Fprint(w, "\nWhat the loss of one cluster means (100 000 accounts, the r-th with 1/r^0.8 of "+
+		"the first):\n\n| Clusters | deliveries that get 503 meanwhile | of the others, moved | if they were sent "+
+		"elsewhere: the busiest one then has |\n| --- | --- | --- | --- |\n"); err != nil {
 		return err
 	}
 	flows := accounts(100_000, 0.8)
@@ -95,7 +102,8 @@ func reportLoss(w io.Writer) error {
 			}
 		}
 		grown := slices.Max(loads(flows, rest)) / slices.Max(before[1:])
-		if _, err := fmt.Fprintf(w, "| %d | %.1f %% | %.1f %% | %.2f times as much |\n", n, 100*before[0], 100*moved(others, all, rest, place), grown); err != nil {
+		if _, err := fmt.Fprintf(w, "| %d | %.1f %% | %.1f %% | %.2f times as much |\n", n, 100*before[0],
+			100*moved(others, all, rest, place), grown); err != nil {
 			return err
 		}
 	}

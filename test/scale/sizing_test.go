@@ -35,7 +35,8 @@ func measure(t *testing.T, m *testkit.Member, client *clientv3.Client) sizes {
 		t.Fatal(err)
 	}
 	s := sizes{file: status.DbSize, inUse: status.DbSizeInUse, revision: status.Header.Revision}
-	// Its own memory: the database file is mapped, too, and the kernel takes those pages back when it needs them.
+	// Its own memory: the database file is mapped, too, and the kernel takes those pages back when
+	// it needs them.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.Pid()))
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +50,9 @@ func measure(t *testing.T, m *testkit.Member, client *clientv3.Client) sizes {
 	return s
 }
 
-// TestSizing measures what a delivery costs etcd: docs/etcd.md has its figures. One member, one Hooklock, every delivery an event and a workflow
-// of its own, with an answer of 300 bytes that is kept.
+// TestSizing measures what a delivery costs etcd: docs/etcd.md has its figures. One member, one
+// Hooklock, every delivery an event and a workflow of its own, with an answer of 300 bytes that is
+// kept.
 //
 //	go test ./test/scale -run Sizing -v -deliveries 100000
 func TestSizing(t *testing.T) {
@@ -60,7 +62,8 @@ func TestSizing(t *testing.T) {
 	m := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	answer := testkit.OK(strings.Repeat("x", 300))
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return answer })
-	h := testkit.Serve(t, hooklockProgram, strings.Replace(sidecar(t, up.URL, []*testkit.Member{m}), "level: info", "level: info, format: json", 1))
+	h := testkit.Serve(t, hooklockProgram, strings.Replace(sidecar(t, up.URL, []*testkit.Member{m}), "level: info",
+		"level: info, format: json", 1))
 	client := etcdtest.Dial(t, strings.TrimPrefix(m.Endpoint, "http://"))
 	before := measure(t, m, client)
 	began := time.Now()
@@ -84,15 +87,19 @@ func TestSizing(t *testing.T) {
 	left := measure(t, m, client)
 
 	n := int64(*deliveries)
-	history, record, memory := (loaded.inUse-before.inUse)/n, (left.inUse-before.inUse)/n, (loaded.memory-before.memory)/n
-	t.Logf("deliveries                          %d in %v, %.0f a second", n, took.Round(time.Millisecond), float64(n)/took.Seconds())
+	history, record, memory := (loaded.inUse-before.inUse)/n, (left.inUse-before.inUse)/n,
+		(loaded.memory-before.memory)/n
+	t.Logf("deliveries                          %d in %v, %.0f a second", n, took.Round(time.Millisecond),
+		float64(n)/took.Seconds())
 	t.Logf("revisions a delivery                %.2f", float64(loaded.revision-before.revision)/float64(n))
 	t.Logf("disk a delivery, until compaction   %d bytes", history)
 	t.Logf("disk a record, afterwards           %d bytes", record)
-	t.Logf("file after the load, and compacted  %.1f MiB, %.1f MiB of them in use", mib(compacted.file), mib(compacted.inUse))
+	t.Logf("file after the load, and compacted  %.1f MiB, %.1f MiB of them in use", mib(compacted.file),
+		mib(compacted.inUse))
 	t.Logf("file after defragmentation          %.1f MiB", mib(left.file))
 	t.Logf("memory a record (etcd's RssAnon)    %d bytes", memory)
-	t.Logf("compaction, defragmentation         %v, %v", compaction.Round(time.Millisecond), defragmentation.Round(time.Millisecond))
+	t.Logf("compaction, defragmentation         %v, %v", compaction.Round(time.Millisecond),
+		defragmentation.Round(time.Millisecond))
 	// What docs/etcd.md calculates with, with room for how small a test's load is.
 	if history > 8<<10 || record > 3<<10 {
 		t.Errorf("a delivery takes %d bytes, and leaves %d: more than docs/etcd.md calculates with", history, record)
@@ -115,7 +122,8 @@ func load(t *testing.T, addr string, n int) {
 					_ = conn.Close()
 					conn = testkit.Dial(t, addr)
 				}
-				conn.Say(testkit.Request(fmt.Sprintf("/fail-fast/account-%d", i), `{"id":"evt"}`, fmt.Sprintf("Idempotency-Key: evt_%016d", i)))
+				conn.Say(testkit.Request(fmt.Sprintf("/fail-fast/account-%d", i), `{"id":"evt"}`,
+					fmt.Sprintf("Idempotency-Key: evt_%016d", i)))
 				if a, err := conn.TryAnswer("POST"); err != nil || a.Status != 200 {
 					wrong <- fmt.Sprintf("delivery %d: %v, %v", i, a, err)
 					return

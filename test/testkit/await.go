@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Patience is how long anything here waits for what must come, before it fails the test. It is long because tests share their machine;
-// no test may be so slow that it needs it.
+// Patience is how long anything here waits for what must come, before it fails the test. It is long
+// because tests share their machine; no test may be so slow that it needs it.
 const Patience = time.Minute
 
-// Until asks check again and again until it says yes. It is for what has no event to wait for; the test fails, saying what was
-// awaited, when Patience is over.
+// Until asks check again and again until it says yes. It is for what has no event to wait for; the
+// test fails, saying what was awaited, when Patience is over.
 func Until(tb testing.TB, what string, check func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -12,8 +12,8 @@ const (
 	EtcdPackage     = "go.etcd.io/etcd/server/v3" // the member that users run, from the module that is linked in anyway
 )
 
-// Build builds a main package into dir, with the race detector where race is set, and returns the path of the program. It is meant for
-// TestMain: once per run, into a folder that TestMain removes.
+// Build builds a main package into dir, with the race detector where race is set, and returns the
+// path of the program. It is meant for TestMain: once per run, into a folder that TestMain removes.
 func Build(dir, name, pkg string, race bool) (string, error) {
 	program := filepath.Join(dir, name)
 	args := []string{"build", "-buildvcs=false", "-o", program} // see Makefile

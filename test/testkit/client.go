@@ -50,7 +50,8 @@ type Conn struct {
 	raw bytes.Buffer // what came since the last answer
 }
 
-// Dial connects to addr; the connection ends with the test. Everything on it has a deadline of Patience from now on.
+// Dial connects to addr; the connection ends with the test. Everything on it has a deadline of
+// Patience from now on.
 func Dial(tb testing.TB, addr string) *Conn {
 	tb.Helper()
 	nc, err := net.DialTimeout("tcp", addr, Patience)
@@ -69,13 +70,15 @@ func NewConn(tb testing.TB, nc net.Conn) *Conn {
 	return c
 }
 
-// Say writes raw bytes. An error fails nothing: a server may answer and close before it has read everything.
+// Say writes raw bytes. An error fails nothing: a server may answer and close before it has read
+// everything.
 func (c *Conn) Say(s string) { _, _ = io.WriteString(c.Conn, s) }
 
 // Reader reads what comes.
 func (c *Conn) Reader() *bufio.Reader { return c.br }
 
-// Answer reads one answer to a request with this method. An answer without a whole head fails the test.
+// Answer reads one answer to a request with this method. An answer without a whole head fails the
+// test.
 func (c *Conn) Answer(method string) *Answer {
 	c.tb.Helper()
 	a, err := c.TryAnswer(method)
@@ -109,7 +112,8 @@ func Exchange(tb testing.TB, addr, request string) *Answer {
 	return c.Answer(method)
 }
 
-// Request is a POST of body to target as raw bytes; lines are header lines such as "Idempotency-Key: k".
+// Request is a POST of body to target as raw bytes; lines are header lines such as
+// "Idempotency-Key: k".
 func Request(target, body string, lines ...string) string {
 	return RequestWith("POST", target, body, lines...)
 }
@@ -134,7 +138,8 @@ func Post(tb testing.TB, addr, target, body string, lines ...string) *Answer {
 	return Exchange(tb, addr, Request(target, body, lines...))
 }
 
-// GoPost is Post in the background. The test may not end before it has received the answer; nil means that none came.
+// GoPost is Post in the background. The test may not end before it has received the answer; nil
+// means that none came.
 func GoPost(tb testing.TB, addr, target, body string, lines ...string) <-chan *Answer {
 	tb.Helper()
 	answer := make(chan *Answer, 1)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Member is one etcd member in a process of its own. It can be killed, started again on its data, and held still.
+// Member is one etcd member in a process of its own. It can be killed, started again on its data,
+// and held still.
 type Member struct {
 	*Process
 	// Endpoint is its client URL.
@@ -31,14 +32,16 @@ func MemberAddresses(tb testing.TB, n int) []MemberAddress {
 	return all
 }
 
-// StartEtcd starts a cluster of n members for tb, with their data under a temporary folder, and waits until each of them answers.
-// It does not sync to disk: do not use it to test a power cut. program is what Build made of EtcdPackage.
+// StartEtcd starts a cluster of n members for tb, with their data under a temporary folder, and
+// waits until each of them answers. It does not sync to disk: do not use it to test a power cut.
+// program is what Build made of EtcdPackage.
 func StartEtcd(tb testing.TB, program string, n int) []*Member {
 	tb.Helper()
 	return StartEtcdIn(tb, program, tb.TempDir(), MemberAddresses(tb, n))
 }
 
-// StartEtcdIn is StartEtcd with members at given addresses. The data of each is in a folder with its name below dir; what is there is used.
+// StartEtcdIn is StartEtcd with members at given addresses. The data of each is in a folder with
+// its name below dir; what is there is used.
 func StartEtcdIn(tb testing.TB, program, dir string, at []MemberAddress) []*Member {
 	tb.Helper()
 	var peers []string
@@ -93,7 +96,8 @@ func (m *Member) AwaitHealthy(tb testing.TB) {
 	})
 }
 
-// Restart starts a killed member again, on the data that it left. It does not wait until it is healthy.
+// Restart starts a killed member again, on the data that it left. It does not wait until it is
+// healthy.
 func (m *Member) Restart(tb testing.TB) {
 	tb.Helper()
 	m.Kill()

@@ -16,8 +16,8 @@ type Hooklock struct {
 	Config string
 }
 
-// Serve writes config as sidecar.yaml into a folder of its own, starts program with it, and waits until it is ready for deliveries. The
-// configuration must log JSON at level info; ports may be 0.
+// Serve writes config as sidecar.yaml into a folder of its own, starts program with it, and waits
+// until it is ready for deliveries. The configuration must log JSON at level info; ports may be 0.
 func Serve(tb testing.TB, program, config string, env ...string) *Hooklock {
 	tb.Helper()
 	h := StartServe(tb, program, config, env...)
@@ -25,7 +25,8 @@ func Serve(tb testing.TB, program, config string, env ...string) *Hooklock {
 	return h
 }
 
-// StartServe is Serve without the wait: for a process that is expected to fail, or to wait for its etcd.
+// StartServe is Serve without the wait: for a process that is expected to fail, or to wait for its
+// etcd.
 func StartServe(tb testing.TB, program, config string, env ...string) *Hooklock {
 	tb.Helper()
 	return StartServeTo(tb, nil, program, config, env...)
@@ -39,7 +40,8 @@ func StartServeTo(tb testing.TB, stderr *os.File, program, config string, env ..
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	p := Start(tb, Command{Program: program, Args: []string{"serve", "--config", path}, Dir: dir, Env: env, Stderr: stderr})
+	p := Start(tb, Command{Program: program, Args: []string{"serve", "--config", path}, Dir: dir, Env: env,
+		Stderr: stderr})
 	return &Hooklock{Process: p, Config: path}
 }
 

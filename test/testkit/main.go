@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, for its TestMain: build puts what they share into dir, which is removed after them. A goroutine that is
-// left behind is a failure. Main does not return.
+// Main runs the tests of a package, for its TestMain: build puts what they share into dir, which is
+// removed after them. A goroutine that is left behind is a failure. Main does not return.
 func Main(m goleak.TestingM, build func(dir string) error) { os.Exit(runIn(m, build)) }
 
 func runIn(m goleak.TestingM, build func(dir string) error) int {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Night is a hooklock during a night on call: on its routes, some of which check signatures, an event has ended in each way.
+// Night is a hooklock during a night on call: on its routes, some of which check signatures, an
+// event has ended in each way.
 //
 //	stripe  evt_1QGood succeeded, evt_1QFailed got 500, evt_1QUnknown got no answer, evt_1QSlow runs, evt_1QRefused met it; 12 wrong signatures.
 //	        The label order is SO- and the account.
@@ -25,7 +26,8 @@ import (
 //	assess  onboarding-7 is held
 type Night struct {
 	*Hooklock
-	// Slow gets the answer to evt_1QSlow, which runs until it is cancelled. A test may not end before it came.
+	// Slow gets the answer to evt_1QSlow, which runs until it is cancelled. A test may not end
+	// before it came.
 	Slow <-chan *Answer
 	// Began is when nothing had been sent yet.
 	Began time.Time
@@ -52,7 +54,8 @@ routes:
   - {name: assess, path: "/assess/{flow}", workflow: "assess/{path.flow}", hold: {on_status: [202]}}
 `
 
-// NewNight starts program with the setting etcd, sends the deliveries, and waits until everything is there.
+// NewNight starts program with the setting etcd, sends the deliveries, and waits until everything
+// is there.
 func NewNight(tb testing.TB, program, etcd string) *Night {
 	tb.Helper()
 	secret := filepath.Join(tb.TempDir(), "night.secret")
@@ -67,7 +70,8 @@ func NewNight(tb testing.TB, program, etcd string) *Night {
 	for i := range 12 {
 		n.post(tb, 401, "/stripe/cus_1", fmt.Sprintf(`{"id":"evt_forged_%d"}`, i), "Stripe-Signature: t=1,v1=00")
 	}
-	n.post(tb, 200, "/github", "{}", "X-GitHub-Hook-ID: 477210923", "X-GitHub-Event: ping", "X-GitHub-Delivery: "+NightGUID, "X-Hub-Signature-256: sha256="+nightMAC("{}"))
+	n.post(tb, 200, "/github", "{}", "X-GitHub-Hook-ID: 477210923", "X-GitHub-Event: ping", "X-GitHub-Delivery: "+
+		NightGUID, "X-Hub-Signature-256: sha256="+nightMAC("{}"))
 	body, signature := nightEvent("cus_slow", "evt_1QSlow")
 	n.Slow = GoPost(tb, n.Addr, "/stripe/cus_slow", body, signature)
 	up.AwaitReceived(tb, "/stripe/cus_slow", 1)
@@ -91,7 +95,8 @@ func answerAtNight(r *Received) string {
 		return ""
 	case strings.HasSuffix(r.Target, "/closed"):
 		return ""
-	case strings.HasPrefix(r.Target, "/orders/"), strings.HasPrefix(r.Target, "/mails/"), strings.HasSuffix(r.Target, "/broken"):
+	case strings.HasPrefix(r.Target, "/orders/"), strings.HasPrefix(r.Target, "/mails/"),
+		strings.HasSuffix(r.Target, "/broken"):
 		return Reply(500, "database is locked")
 	case strings.HasPrefix(r.Target, "/assess/"):
 		return Reply(202, "taken")

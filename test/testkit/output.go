@@ -115,7 +115,8 @@ func (r Record) Number(name string) float64 {
 func (o *Output) Records() []Record {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, line := range o.lines[len(o.records):] { // each once: tests ask again and again, some of them of a log of megabytes
+	// each once: tests ask again and again, some of them of a log of megabytes
+	for _, line := range o.lines[len(o.records):] {
 		o.records = append(o.records, record(line))
 	}
 	return slices.DeleteFunc(slices.Clone(o.records), func(r Record) bool { return r == nil })

@@ -8,17 +8,19 @@ import (
 	"testing"
 )
 
-// Ports are given out below those that the kernel takes for connections (32768 and up, ip(7)): a port from there that was free a moment
-// ago may be somebody's connection by the time a program listens on it, which has cost test runs.
+// Ports are given out below those that the kernel takes for connections (32768 and up, ip(7)): a
+// port from there that was free a moment ago may be somebody's connection by the time a program
+// listens on it, which has cost test runs.
 const (
 	firstPort = 12000
 	portSlots = 20 // processes that test at the same time begin at different places
 	slotPorts = 1000
 )
 
-// ports is where this process is in its slot. It belongs to the process because ports do: no two tests of it get the same one. The first port
-// of a slot is listened on as long as the process lives, so the slot is this process's alone: what it gives out is listened on a while later,
-// and would be free until then for somebody with the same slot.
+// ports is where this process is in its slot. It belongs to the process because ports do: no two
+// tests of it get the same one. The first port of a slot is listened on as long as the process
+// lives, so the slot is this process's alone: what it gives out is listened on a while later, and
+// would be free until then for somebody with the same slot.
 var ports struct {
 	mu   sync.Mutex
 	slot net.Listener // nil: none has been taken
@@ -36,10 +38,12 @@ func takeSlot(tb testing.TB) {
 			return
 		}
 	}
-	tb.Fatalf("%d processes test at the same time, or all ports from %d in steps of %d are taken", portSlots, firstPort, slotPorts)
+	tb.Fatalf("%d processes test at the same time, or all ports from %d in steps of %d are taken", portSlots, firstPort,
+		slotPorts)
 }
 
-// freePorts are n different loopback addresses that nobody listens on, and that nobody else in this process is given.
+// freePorts are n different loopback addresses that nobody listens on, and that nobody else in this
+// process is given.
 func freePorts(tb testing.TB, n int) []string {
 	tb.Helper()
 	ports.mu.Lock()
@@ -63,5 +67,6 @@ func freePorts(tb testing.TB, n int) []string {
 	return nil
 }
 
-// FreePort is a loopback address that nobody listens on, and that nobody else in this process is given.
+// FreePort is a loopback address that nobody listens on, and that nobody else in this process is
+// given.
 func FreePort(tb testing.TB) string { tb.Helper(); return freePorts(tb, 1)[0] }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Process is a running program. It is killed when the test ends, and by the kernel when the test process dies.
+// Process is a running program. It is killed when the test ends, and by the kernel when the test
+// process dies.
 type Process struct {
 	// Stdout and Stderr keep what it says.
 	Stdout, Stderr *Output
@@ -32,8 +33,10 @@ type Command struct {
 	Socket *os.File
 }
 
-// gorace: a race ends the process at once. At its end the race detector waits for a second, by default, in case goroutines that are left
-// report something (https://go.dev/doc/articles/race_detector); ours has none left by then, and the tests end hundreds of processes.
+// gorace: a race ends the process at once. At its end the race detector waits for a second, by
+// default, in case goroutines that are left report something
+// (https://go.dev/doc/articles/race_detector); ours has none left by then, and the tests end
+// hundreds of processes.
 const gorace = "GORACE=halt_on_error=1 atexit_sleep_ms=0"
 
 // Start starts a process for tb. The end of tb kills it, if nobody stopped it before.
@@ -84,8 +87,8 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
-// Freeze holds it still (SIGSTOP), as a machine that hangs: its connections stay open and nothing is answered. It returns when the process stands
-// still, which on a busy machine is not at once.
+// Freeze holds it still (SIGSTOP), as a machine that hangs: its connections stay open and nothing
+// is answered. It returns when the process stands still, which on a busy machine is not at once.
 func (p *Process) Freeze(tb testing.TB) {
 	tb.Helper()
 	p.Signal(tb, syscall.SIGSTOP)
@@ -122,7 +125,8 @@ func (p *Process) ExitCode(tb testing.TB) int {
 	return -1
 }
 
-// AwaitLine waits for a line on o that contains text; it fails at once when the process ends without it.
+// AwaitLine waits for a line on o that contains text; it fails at once when the process ends
+// without it.
 func (p *Process) AwaitLine(tb testing.TB, o *Output, text string) string {
 	tb.Helper()
 	line, ok := o.find(func(line string) bool { return strings.Contains(line, text) }, func() bool {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Widest is how wide a line of prose may be in a page, in characters: what a reader's eye and a diff can take.
+// Widest is how wide a line of prose may be in a page, in characters: what a reader's eye and a
+// diff can take.
 const Widest = 160
 
 var (
@@ -30,7 +31,8 @@ func prose(page string, f func(block []string), rest func(line string)) {
 		bare := strings.TrimSpace(line)
 		fence := strings.HasPrefix(bare, "```")
 		switch {
-		case fence || code || bare == "" || strings.ContainsAny(bare[:1], "|#<>") || block == nil && strings.HasPrefix(line, "    "):
+		case fence || code || bare == "" || strings.ContainsAny(bare[:1], "|#<>") ||
+			block == nil && strings.HasPrefix(line, "    "):
 			flush()
 			rest(line)
 			if fence {
@@ -46,7 +48,8 @@ func prose(page string, f func(block []string), rest func(line string)) {
 	flush()
 }
 
-// Wrap is a page of Markdown in which no line of prose is wider than Widest, unless a word is. Blocks that are narrow enough stay as they are.
+// Wrap is a page of Markdown in which no line of prose is wider than Widest, unless a word is.
+// Blocks that are narrow enough stay as they are.
 func Wrap(page string) string {
 	var lines []string
 	prose(page, func(block []string) {

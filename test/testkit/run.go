@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Run is a testing.TB that lives as long as the whole test binary, for what all tests of a package share: TestMain makes it, hands it to
-// the functions of this package, and closes it. A failure panics, because no test is there to fail.
+// Run is a testing.TB that lives as long as the whole test binary, for what all tests of a package
+// share: TestMain makes it, hands it to the functions of this package, and closes it. A failure
+// panics, because no test is there to fail.
 type Run struct {
 	testing.TB // what is not overridden below is not for a Run, and panics
 

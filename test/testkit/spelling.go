@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// Spelling is a request that some server takes for a POST to an endpoint, although it is spelled differently.
+// Spelling is a request that some server takes for a POST to an endpoint, although it is spelled
+// differently.
 type Spelling struct {
 	// Name is what deploy/test/bypass/measured.md calls it.
 	Name string
@@ -65,8 +66,10 @@ func Spellings(path string) []Spelling {
 	return all
 }
 
-// Laxities returns how measured.md names the spellings that a server reads as one endpoint: common groups of them by one name.
+// Laxities returns how measured.md names the spellings that a server reads as one endpoint: common
+// groups of them by one name.
 func Laxities(spellings []string) string {
-	return strings.NewReplacer("GET, HEAD, OPTIONS, DELETE", "any method", "encoded letter, two slashes, dot segment, dots", "normal form").
+	return strings.NewReplacer("GET, HEAD, OPTIONS, DELETE", "any method",
+		"encoded letter, two slashes, dot segment, dots", "normal form").
 		Replace(strings.Join(spellings, ", "))
 }

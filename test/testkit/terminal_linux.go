@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal makes a terminal of that size: what a person types into, and what a program is given. Both are closed with the test. It skips the
-// test where the system gives none.
+// Terminal makes a terminal of that size: what a person types into, and what a program is given.
+// Both are closed with the test. It skips the test where the system gives none.
 func Terminal(tb testing.TB, columns, lines uint16) (person, program *os.File) {
 	tb.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -33,8 +33,8 @@ type Received struct {
 	Context        interface{ Done() <-chan struct{} } // ends with the test
 }
 
-// Handler answers a request with raw bytes; an empty answer closes the connection without one. It may say things on
-// r.Conn itself. It must return when r.Context is done.
+// Handler answers a request with raw bytes; an empty answer closes the connection without one. It
+// may say things on r.Conn itself. It must return when r.Context is done.
 type Handler func(r *Received) string
 
 // NewUpstream starts an Upstream for tb.
@@ -55,7 +55,8 @@ func NewUnixUpstream(tb testing.TB, handle Handler) *Upstream {
 	return u
 }
 
-// NewTLSUpstream is NewUpstream behind TLS; its certificate is for 127.0.0.1, and what trusts it is in Upstream.TLS.
+// NewTLSUpstream is NewUpstream behind TLS; its certificate is for 127.0.0.1, and what trusts it is
+// in Upstream.TLS.
 func NewTLSUpstream(tb testing.TB, handle Handler) *Upstream {
 	tb.Helper()
 	u := newUpstream()

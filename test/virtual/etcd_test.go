@@ -19,13 +19,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// valCtxCh is the channel of etcd's client that never closes. A watch waits on it, and time stands still in a bubble where a goroutine waits on a
-// channel from outside, so each bubble needs one of its own. One bubble at a time may run in a process for that reason.
+// valCtxCh is the channel of etcd's client that never closes. A watch waits on it, and time stands
+// still in a bubble where a goroutine waits on a channel from outside, so each bubble needs one of
+// its own. One bubble at a time may run in a process for that reason.
 //
 //go:linkname valCtxCh go.etcd.io/etcd/client/v3.valCtxCh
 var valCtxCh chan struct{}
 
-// etcd is one member with everything but a listener: raft, mvcc, leases and a database. It can be stopped, and started again on its data.
+// etcd is one member with everything but a listener: raft, mvcc, leases and a database. It can be
+// stopped, and started again on its data.
 type etcd struct {
 	t   testing.TB
 	dir string
@@ -59,10 +61,14 @@ func (e *etcd) start() {
 		return
 	}
 	server, err := etcdserver.NewServer(config.ServerConfig{
-		Name: "a", ClientURLs: types.URLs{address}, PeerURLs: types.URLs{address}, DataDir: e.dir, InitialPeerURLsMap: members, InitialClusterToken: "virtual",
-		NewCluster: true, TickMs: 100, ElectionTicks: 10, InitialElectionTickAdvance: true, SnapshotCount: 10000, SnapshotCatchUpEntries: 5000, MaxSnapFiles: 5, MaxWALFiles: 5,
-		MaxTxnOps: 128, MaxRequestBytes: 1 << 20, QuotaBackendBytes: 1 << 30, UnsafeNoFsync: true, BcryptCost: 4, AuthToken: "simple", TokenTTL: 300,
-		BackendBatchInterval: 100 * time.Millisecond, WarningApplyDuration: time.Hour, WarningUnaryRequestDuration: time.Hour, MaxLearners: 1,
+		Name: "a", ClientURLs: types.URLs{address}, PeerURLs: types.URLs{address}, DataDir: e.dir,
+		InitialPeerURLsMap: members, InitialClusterToken: "virtual",
+		NewCluster: true, TickMs: 100, ElectionTicks: 10, InitialElectionTickAdvance: true, SnapshotCount: 10000,
+		SnapshotCatchUpEntries: 5000, MaxSnapFiles: 5, MaxWALFiles: 5,
+		MaxTxnOps: 128, MaxRequestBytes: 1 << 20, QuotaBackendBytes: 1 << 30, UnsafeNoFsync: true, BcryptCost: 4,
+		AuthToken: "simple", TokenTTL: 300,
+		BackendBatchInterval: 100 * time.Millisecond, WarningApplyDuration: time.Hour,
+		WarningUnaryRequestDuration: time.Hour, MaxLearners: 1,
 		Logger: zap.NewNop(), ServerFeatureGate: features.NewDefaultServerFeatureGate("a", zap.NewNop()),
 	})
 	if err != nil {
@@ -71,7 +77,8 @@ func (e *etcd) start() {
 	}
 	server.Start()
 	<-server.ReadyNotify()
-	m := &member{server: server, kv: v3rpc.NewQuotaKVServer(server), client: v3client.New(server), over: make(chan struct{})}
+	m := &member{server: server, kv: v3rpc.NewQuotaKVServer(server), client: v3client.New(server),
+		over: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.member = m

@@ -44,7 +44,8 @@ var faults = []func(*world){
 			return
 		}
 		w.say("fault", "etcd is away")
-		time.Sleep(w.between(100*time.Millisecond, pickOf(w, 3*time.Second, 3*time.Second, time.Minute, time.Minute, 20*time.Minute, time.Hour)))
+		time.Sleep(w.between(100*time.Millisecond, pickOf(w, 3*time.Second, 3*time.Second, time.Minute, time.Minute,
+			20*time.Minute, time.Hour)))
 		w.etcd.start()
 		w.say("fault", "etcd is back")
 	},
@@ -84,7 +85,8 @@ var faults = []func(*world){
 		if w.chance(100) {
 			long = 24 * time.Hour
 		}
-		time.Sleep(w.between(time.Second, pickOf(w, 10*time.Second, 10*time.Second, 10*time.Minute, 10*time.Minute, long)))
+		time.Sleep(w.between(time.Second, pickOf(w, 10*time.Second, 10*time.Second, 10*time.Minute, 10*time.Minute,
+			long)))
 		w.service.away.Store(false)
 		w.say("fault", "the service is back")
 	},
@@ -197,7 +199,8 @@ var operations = []func(context.Context, *world, *process){
 		if e := w.anyEvent(ctx, p, idem.ExecutionQuery{Status: idem.Running}); e != nil {
 			w.judge.explain(e.EventID, "released")
 			w.judge.force(e.Workflow)
-			_, err := p.store.ForceRelease(ctx, e.Workflow, e.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
+			_, err := p.store.ForceRelease(ctx, e.Workflow, e.Execution,
+				idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil)
 			w.say("operator", "release %s of %s: %v", e.Execution, e.EventID, err)
 		}
 	},

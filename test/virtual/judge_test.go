@@ -64,7 +64,8 @@ type visit struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{w: w, events: map[string]*event{}, workflows: map[string]*workflow{}, ends: map[idem.ExecutionID]idem.Status{}, last: map[string]int{}, paused: map[string]time.Time{}}
+	return &judge{w: w, events: map[string]*event{}, workflows: map[string]*workflow{},
+		ends: map[idem.ExecutionID]idem.Status{}, last: map[string]int{}, paused: map[string]time.Time{}}
 }
 
 func (j *judge) add(e *event) {
@@ -106,7 +107,8 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 		}
 	}
 	if len(w.live) >= r.most && !excused {
-		j.failLocked("workflow %s: %s of %s runs beside %s of %s, and %d may", e.workflow, l.Execution, e.id, w.live[0].execution, w.live[0].e.id, r.most)
+		j.failLocked("workflow %s: %s of %s runs beside %s of %s, and %d may", e.workflow, l.Execution, e.id,
+			w.live[0].execution, w.live[0].e.id, r.most)
 	}
 	if r.most == 1 {
 		if l.Token <= w.token && !excused {
@@ -118,8 +120,10 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 		if !e.settled.IsZero() && time.Since(e.settled) < r.policy().Retention {
 			j.failLocked("event %s runs again %v after its success was recorded", e.id, time.Since(e.settled))
 		}
-		if n := len(e.visits); n > 0 && e.visits[n-1].isUnknown(r) && time.Since(e.visits[n-1].began) < r.policy().Retention {
-			j.failLocked("event %s runs again although nobody knows how %s ended, or the service says that it did", e.id, e.visits[n-1].execution)
+		if n := len(e.visits); n > 0 && e.visits[n-1].isUnknown(r) &&
+			time.Since(e.visits[n-1].began) < r.policy().Retention {
+			j.failLocked("event %s runs again although nobody knows how %s ended, or the service says that it did",
+				e.id, e.visits[n-1].execution)
 		}
 	}
 	j.attemptsLocked(r, e, l)
@@ -157,8 +161,8 @@ func (j *judge) asked(id string) (idem.Outcome, int, error) {
 	return said, status, nil
 }
 
-// attemptsLocked checks that an event whose sender repeats it does not run once more after it failed as
-// often as it may. e begins.
+// attemptsLocked checks that an event whose sender repeats it does not run once more after it
+// failed as often as it may. e begins.
 func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
 	if !r.idempotency || r.attempts == 0 || l.Parked != nil || e.explained == byOperator {
 		return
@@ -167,7 +171,8 @@ func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
 	for _, v := range e.visits {
 		challenged := v.status == 401                                              // which is no outcome
 		notExecuted := r.onUnknown == idem.UnknownAsk && v.status == 0 && !v.works // as the service says
-		if v.over && (v.status == 0 || v.status >= 300) && !challenged && !notExecuted && time.Since(v.ended) < r.policy().Retention {
+		if v.over && (v.status == 0 || v.status >= 300) && !challenged && !notExecuted &&
+			time.Since(v.ended) < r.policy().Retention {
 			failed++
 		}
 	}
@@ -176,37 +181,45 @@ func (j *judge) attemptsLocked(r *route, e *event, l *idem.Lock) {
 	}
 }
 
-// fifoLocked checks that events that were accepted one after the other begin in that order. e begins.
+// fifoLocked checks that events that were accepted one after the other begin in that order. e
+// begins.
 func (j *judge) fifoLocked(w *workflow, r *route, e *event) {
 	if !r.fifo || len(e.visits) > 0 {
 		return
 	}
 	if before := w.lastTry; before != nil && e.acceptedAt.Before(before.sentAt) && before.explained == "" {
-		j.failLocked("workflow %s: %s, accepted at %v, begins after %s, which was sent at %v", e.workflow, e.id, j.w.at(e.acceptedAt), before.id, j.w.at(before.sentAt))
+		j.failLocked("workflow %s: %s, accepted at %v, begins after %s, which was sent at %v", e.workflow, e.id,
+			j.w.at(e.acceptedAt), before.id, j.w.at(before.sentAt))
 	}
 	w.lastTry = e
 }
 
-// orderLocked checks that no event begins that was first sent after a newer one had gone through, where the route does not want that.
+// orderLocked checks that no event begins that was first sent after a newer one had gone through,
+// where the route does not want that.
 func (j *judge) orderLocked(w *workflow, r *route, e *event) {
 	if r.order != idem.StaleSkip && r.order != idem.StaleReject {
 		return
 	}
-	if newest := w.newest; newest != nil && newest.n > e.n && newest.settled.Before(e.sentAt) && time.Since(newest.settled) < r.policy().Retention {
-		j.failLocked("workflow %s: %s (%d) begins, and %s (%d) had gone through at %v, before it was sent", e.workflow, e.id, e.n, newest.id, newest.n, j.w.at(newest.settled))
+	if newest := w.newest; newest != nil && newest.n > e.n && newest.settled.Before(e.sentAt) &&
+		time.Since(newest.settled) < r.policy().Retention {
+		j.failLocked("workflow %s: %s (%d) begins, and %s (%d) had gone through at %v, before it was sent", e.workflow,
+			e.id, e.n, newest.id, newest.n, j.w.at(newest.settled))
 	}
 }
 
-// delayLocked checks that a workflow rests after an execution of unknown outcome, which may still be at work. An operator may run that event at once. A process
-// whose session was ended early may need more than a second to hear that another one has taken its event.
+// delayLocked checks that a workflow rests after an execution of unknown outcome, which may still
+// be at work. An operator may run that event at once. A process whose session was ended early may
+// need more than a second to hear that another one has taken its event.
 func (j *judge) delayLocked(w *workflow, r *route, e *event) {
 	last := w.unknown
 	switch {
-	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second || time.Since(w.forced) < forceReaches || j.w.revoked():
+	case last == nil || r.most > 1 || time.Since(last.ended) > r.delay-time.Second ||
+		time.Since(w.forced) < forceReaches || j.w.revoked():
 	case last.e == e && e.explained == byOperator:
 		w.unknown = nil
 	default:
-		j.failLocked("workflow %s: %s begins %v after %s ended with an unknown outcome, and release_delay is %v", e.workflow, e.id, time.Since(last.ended), last.e.id, r.delay)
+		j.failLocked("workflow %s: %s begins %v after %s ended with an unknown outcome, and release_delay is %v",
+			e.workflow, e.id, time.Since(last.ended), last.e.id, r.delay)
 	}
 }
 
@@ -216,11 +229,13 @@ const byOperator = "an operator"
 // pausedLocked checks that nothing begins where a pause was acknowledged by all processes.
 func (j *judge) pausedLocked(e *event) {
 	if since, paused := j.paused[e.route]; paused {
-		j.failLocked("event %s begins, and its route is paused since %v, as every process has acknowledged", e.id, j.w.at(since))
+		j.failLocked("event %s begins, and its route is paused since %v, as every process has acknowledged", e.id,
+			j.w.at(since))
 	}
 }
 
-// pause notes that all processes have acknowledged the pause of a route, or with over that an operator is about to end it.
+// pause notes that all processes have acknowledged the pause of a route, or with over that an
+// operator is about to end it.
 func (j *judge) pause(route string, over bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -281,7 +296,8 @@ func (j *judge) accepted(e *event, id idem.ExecutionID) {
 	j.w.tasks.Go(func() { j.follow(e, id) })
 }
 
-// follow looks at an execution whose sender was told that it is accepted, until it has ended: until then it is listed, and its end is.
+// follow looks at an execution whose sender was told that it is accepted, until it has ended: until
+// then it is listed, and its end is.
 func (j *judge) follow(e *event, id idem.ExecutionID) {
 	for !j.w.leaving.Load() {
 		time.Sleep(10 * time.Minute)
@@ -321,7 +337,8 @@ func (j *judge) parkedEvent(t worker.Event) {
 		return
 	}
 	j.last[string(t.What)]++
-	if n := len(e.visits); t.What == worker.EventDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 && e.visits[n-1].status < 300 {
+	if n := len(e.visits); t.What == worker.EventDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 &&
+		e.visits[n-1].status < 300 {
 		j.settledLocked(e)
 	}
 }
@@ -335,7 +352,8 @@ func (j *judge) explain(id, why string) {
 	}
 }
 
-// forceReaches is how long what runs may go on after its lock was taken away by force; a process that is cut off hears of it when it is back.
+// forceReaches is how long what runs may go on after its lock was taken away by force; a process
+// that is cut off hears of it when it is back.
 const forceReaches = 10 * time.Minute
 
 // force notes that an operator takes the lock of a workflow away.
@@ -381,7 +399,8 @@ func (j *judge) failLocked(format string, args ...any) {
 func (j *judge) close() {
 	for _, e := range j.events {
 		if e.execution != "" && !j.listed(e, e.execution) {
-			j.w.fail("event %s was accepted at %v, and has not ended: %d tries", e.id, j.w.at(e.acceptedAt), len(e.visits))
+			j.w.fail("event %s was accepted at %v, and has not ended: %d tries", e.id, j.w.at(e.acceptedAt),
+				len(e.visits))
 		}
 	}
 	j.mu.Lock()
@@ -393,7 +412,8 @@ func (j *judge) close() {
 	}
 }
 
-// unavailable reports whether an error says that the store did not answer, and nothing of the execution.
+// unavailable reports whether an error says that the store did not answer, and nothing of the
+// execution.
 func unavailable(err error) bool {
 	return errors.Is(err, idem.ErrStoreUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// network is the way from one process to etcd and back. Requests and answers take their time, get lost, and arrive after their sender has given
-// them up.
+// network is the way from one process to etcd and back. Requests and answers take their time, get
+// lost, and arrive after their sender has given them up.
 type network struct {
 	pb.KVClient // the methods that are not used
 	w           *world
@@ -86,7 +86,8 @@ func (n *network) isDead() bool {
 	}
 }
 
-// exchange sends a request and waits for its answer, or for the end of ctx. The request goes on without its sender.
+// exchange sends a request and waits for its answer, or for the end of ctx. The request goes on
+// without its sender.
 func exchange[T any](ctx context.Context, n *network, ask func(context.Context, *member) (T, error)) (T, error) {
 	type result struct {
 		answer T
@@ -126,12 +127,17 @@ func exchange[T any](ctx context.Context, n *network, ask func(context.Context, 
 
 // Range implements pb.KVClient.
 func (n *network) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
-	return exchange(ctx, n, func(ctx context.Context, m *member) (*pb.RangeResponse, error) { return m.kv.Range(ctx, r) })
+	return exchange(ctx, n, func(ctx context.Context, m *member) (*pb.RangeResponse, error) {
+		return m.kv.Range(ctx, r)
+	})
 }
 
 // DeleteRange implements pb.KVClient.
-func (n *network) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
-	return exchange(ctx, n, func(ctx context.Context, m *member) (*pb.DeleteRangeResponse, error) { return m.kv.DeleteRange(ctx, r) })
+func (n *network) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest,
+	_ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
+	return exchange(ctx, n, func(ctx context.Context, m *member) (*pb.DeleteRangeResponse, error) {
+		return m.kv.DeleteRange(ctx, r)
+	})
 }
 
 // Txn implements pb.KVClient.
@@ -173,7 +179,8 @@ func (l *leases) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) (*clien
 	})
 }
 
-func (l *leases) TimeToLive(ctx context.Context, id clientv3.LeaseID, o ...clientv3.LeaseOption) (*clientv3.LeaseTimeToLiveResponse, error) {
+func (l *leases) TimeToLive(ctx context.Context, id clientv3.LeaseID,
+	o ...clientv3.LeaseOption) (*clientv3.LeaseTimeToLiveResponse, error) {
 	return exchange(ctx, l.n, func(ctx context.Context, m *member) (*clientv3.LeaseTimeToLiveResponse, error) {
 		return m.client.TimeToLive(ctx, id, o...)
 	})

@@ -49,14 +49,17 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	cache := guard.NewCache(0)
 	var err error
 	p.store, err = etcdlock.Open(etcdlock.Options{
-		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset, Limit: w.slots,
+		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset,
+		Limit:    w.slots,
 		OnReaped: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
 		OnSession: func(e etcdlock.SessionEvent) {
 			if !p.net.isDead() {
 				w.say(name, "session %s opened=%v %v", e.Session, e.Opened, e.Reason)
 			}
 		},
-		Clock: link.Clock{Now: now, Boot: func() time.Duration { return time.Since(began) + time.Duration(p.asleep.Load()) }},
+		Clock: link.Clock{Now: now, Boot: func() time.Duration {
+			return time.Since(began) + time.Duration(p.asleep.Load())
+		}},
 	})
 	if err != nil {
 		w.t.Error(err)
@@ -64,10 +67,14 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	}
 	p.guard = guard.New(guard.Options{
 		Ledger: p.store.Ledger, Base: p.base, Cache: cache, Now: now, MaxWaiting: func() int { return 1000 },
-		Parks: p.store.Ledger, ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10000, Bytes: 1 << 30} },
+		Parks: p.store.Ledger, ParkLimits: func() guard.ParkLimits {
+			return guard.ParkLimits{Events: 10000, Bytes: 1 << 30}
+		},
 	})
 	asker := asking.New(asking.Options{
-		Ledger: p.store.Questions(), Get: w.service.askedBy(p), Asks: func() bool { return true }, Now: now, RequestTimeout: 2 * time.Second,
+		Ledger: p.store.Questions(), Get: w.service.askedBy(p), Asks: func() bool {
+			return true
+		}, Now: now, RequestTimeout: 2 * time.Second,
 		Rule: func(route string) (*idem.AskPolicy, *asking.Rule) { return w.policy(route).Ask, &asking.Rule{} },
 		OnAnswer: func(e asking.Event) {
 			if !p.net.isDead() {
@@ -77,14 +84,17 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	})
 	p.worker = worker.New(worker.Options{
 		Ask:   asker.Once,
-		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int { return 8 }, Try: p.try, OnEvent: p.parkedEvent,
+		Guard: p.guard, Ledger: p.store.Ledger, Now: now, Policy: w.policy, Running: func() int {
+			return 8
+		}, Try: p.try, OnEvent: p.parkedEvent,
 	})
 	p.carries.Go(p.worker.Run)
 	p.carries.Go(func() { asker.Run(p.base) })
 	return p
 }
 
-// reportParkedEvent passes on what became of a parked event. What a killed process still does has no effect.
+// reportParkedEvent passes on what became of a parked event. What a killed process still does has
+// no effect.
 func (p *process) parkedEvent(t worker.Event) {
 	if p.net.isDead() {
 		return
@@ -189,7 +199,8 @@ func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, id
 	}
 }
 
-// run calls the service and settles. A sender whose timeout comes first is told that the event is accepted.
+// run calls the service and settles. A sender whose timeout comes first is told that the event is
+// accepted.
 func (p *process) run(r *idem.Request, e *event, x *guard.Execution, began time.Time) reply {
 	ended := make(chan called, 1)
 	p.calls.Go(func() { ended <- p.call(e, x) })
@@ -241,7 +252,8 @@ func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got call
 		p.w.judge.accepted(e, x.Lock().Execution)
 		return reply{idem.DecisionParked, 202, false}
 	}
-	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, got.status(), end.Recorded, end.Lost, end.Parked, end.Err)
+	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, got.status(),
+		end.Recorded, end.Lost, end.Parked, end.Err)
 	switch {
 	case p.net.isDead() || end.Parked:
 		return reply{}

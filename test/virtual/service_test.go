@@ -11,13 +11,15 @@ import (
 	"hooklock/proxy/asking"
 )
 
-// service is what Hooklock stands in front of. It works on a request until it has an answer, or until its connection is closed.
+// service is what Hooklock stands in front of. It works on a request until it has an answer, or
+// until its connection is closed.
 type service struct {
 	w    *world
 	away atomic.Bool
 }
 
-// call is one request. The execution that ends, and the process that is killed, close its connection.
+// call is one request. The execution that ends, and the process that is killed, close its
+// connection.
 func (s *service) call(p *process, e *event, x *guard.Execution) called {
 	ctx, done := context.WithTimeout(x.Context(), upstreamTimeout)
 	defer done()
@@ -73,8 +75,8 @@ func (s *service) askedBy(p *process) func(context.Context, *asking.Rule, string
 	}
 }
 
-// goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it dies, and the hold runs out. It stops before its hold
-// does, as a worker has to.
+// goOn is the work behind an answer of 202: it renews its hold until it is done, and says so; or it
+// dies, and the hold runs out. It stops before its hold does, as a worker has to.
 func (s *service) goOn(v *visit, lock *idem.Lock, key string, plan plan) {
 	renewed := time.Now()
 	until := renewed.Add(plan.hold)
@@ -107,7 +109,8 @@ func callback(lock *idem.Lock, key string) idem.Callback {
 	return idem.Callback{Execution: lock.Execution, Token: lock.Token, Key: key}
 }
 
-// ask asks any process until one answers. It is false where the answer is no, and where none has come until end.
+// ask asks any process until one answers. It is false where the answer is no, and where none has
+// come until end.
 func (s *service) ask(end time.Time, f func(context.Context, *process) error) bool {
 	for time.Now().Before(end) {
 		ctx, cancel := context.WithDeadline(context.Background(), earlier(end, time.Now().Add(2*time.Second)))

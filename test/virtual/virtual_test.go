@@ -54,7 +54,8 @@ func live(t *testing.T, seed uint64) {
 	cryptotest.SetGlobalRandom(t, seed)
 	var w *world
 	defer func() { // the end of a bubble that failed is the end of its test
-		t.Logf("seed %d: %v of real time; %d runs, %v", seed, time.Since(real).Round(100*time.Millisecond), w.judge.runs, w.judge.last)
+		t.Logf("seed %d: %v of real time; %d runs, %v", seed, time.Since(real).Round(100*time.Millisecond),
+			w.judge.runs, w.judge.last)
 		if t.Failed() {
 			w.write(os.TempDir())
 		}
@@ -75,7 +76,8 @@ func live(t *testing.T, seed uint64) {
 	})
 }
 
-// calm waits, with everything in order, until nothing is left to do. An operator runs what is blocked.
+// calm waits, with everything in order, until nothing is left to do. An operator runs what is
+// blocked.
 func (w *world) calm() {
 	w.say("world", "calm")
 	w.setLoss(0)
@@ -101,7 +103,8 @@ func (w *world) calm() {
 	w.fail("two hours after the last fault, %d accepted events still wait", w.anyProcess().store.Parked().Events)
 }
 
-// leave waits until all records are gone by their time, ends the processes, and looks what is left of them.
+// leave waits until all records are gone by their time, ends the processes, and looks what is left
+// of them.
 func (w *world) leave(goroutines int) {
 	time.Sleep(3 * maxRetention)
 	if n := runtime.NumGoroutine(); n > goroutines+10*len(w.routes) {
@@ -140,7 +143,8 @@ func (w *world) leave(goroutines int) {
 	w.tasks.Wait()
 	time.Sleep(time.Minute)
 	for key, life := range w.keys() {
-		if life == 0 || !strings.Contains(key, "/audits/") && !strings.Contains(key, "/arrivals/") { // these are kept for 30 days
+		// these are kept for 30 days
+		if life == 0 || !strings.Contains(key, "/audits/") && !strings.Contains(key, "/arrivals/") {
 			w.fail("%s is left, and stays for %v", key, life)
 		}
 	}

@@ -45,7 +45,8 @@ type world struct {
 	failures  int
 }
 
-// route is one route, whose settings are drawn anew by each reload, as far as a reload may change them.
+// route is one route, whose settings are drawn anew by each reload, as far as a reload may change
+// them.
 type route struct {
 	name        string
 	most        int // events of a workflow that may run at a time
@@ -61,7 +62,8 @@ type route struct {
 }
 
 func newWorld(t testing.TB, seed uint64, dir string) *world {
-	w := &world{t: t, seed: seed, began: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)), revokes: map[string]time.Time{}}
+	w := &world{t: t, seed: seed, began: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)),
+		revokes: map[string]time.Time{}}
 	w.judge, w.service = newJudge(w), &service{w: w}
 	for i := range 4 {
 		w.routes = append(w.routes, w.newRoute(i))
@@ -90,9 +92,11 @@ func (w *world) between(lo, hi time.Duration) time.Duration {
 
 func pickOf[T any](w *world, of ...T) T { return of[w.pick(len(of))] }
 
-// newRoute draws the settings that stay. One in four events of a limited or unlocked route overlap on purpose.
+// newRoute draws the settings that stay. One in four events of a limited or unlocked route overlap
+// on purpose.
 func (w *world) newRoute(i int) *route {
-	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true, onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock, idem.UnknownAsk), workflows: 1 + w.pick(3),
+	r := &route{w: w, name: fmt.Sprintf("route%d", i), most: 1, idempotency: true,
+		onUnknown: pickOf(w, idem.UnknownRetry, idem.UnknownBlock, idem.UnknownAsk), workflows: 1 + w.pick(3),
 		attempts: pickOf(w, 0, 1, 2, 20), delay: pickOf(w, 0, 10*time.Second)}
 	switch i {
 	case 0:
@@ -114,16 +118,23 @@ func (r *route) draw() {
 	keep := idem.StatusSet{}
 	keep.Add(200, 299)
 	p := idem.Policy{
-		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest), WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
-		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second, ReleaseDelay: r.delay,
-		MaxDuration: pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention, PayloadRetention: 10 * time.Minute, ReplayBody: 100,
-		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Attempts: r.attempts, Keep: keep, HoldTTL: holdTTL, Verified: true,
+		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest),
+		WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
+		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second,
+		ReleaseDelay: r.delay,
+		MaxDuration:  pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention,
+		PayloadRetention: 10 * time.Minute, ReplayBody: 100,
+		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Attempts: r.attempts,
+		Keep: keep, HoldTTL: holdTTL, Verified: true,
 	}
 	if w.chance(700) || r.fifo {
 		p.Park = &idem.ParkPolicy{
-			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown != idem.UnknownBlock, Failed: true, After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
-			MaxAge: 30 * 24 * time.Hour, Attempts: 3 + w.pick(20), OnFailure: pickOf(w, idem.FailureHold, idem.FailureSkip), Signature: idem.SignatureKeep, MaxWaiting: 1000,
-			RetryFirst: pickOf(w, 0, 100*time.Millisecond), RetryMost: pickOf(w, 0, time.Minute), Delay: pickOf(w, 0, 0, 7*time.Second),
+			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown != idem.UnknownBlock, Failed: true,
+			After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
+			MaxAge: 30 * 24 * time.Hour, Attempts: 3 + w.pick(20),
+			OnFailure: pickOf(w, idem.FailureHold, idem.FailureSkip), Signature: idem.SignatureKeep, MaxWaiting: 1000,
+			RetryFirst: pickOf(w, 0, 100*time.Millisecond), RetryMost: pickOf(w, 0, time.Minute),
+			Delay: pickOf(w, 0, 0, 7*time.Second),
 		}
 	}
 	switch {
@@ -181,18 +192,21 @@ func (w *world) slots(route string, _ idem.Slot) int {
 // request is what the guard is asked about a delivery; other: it has another body than the event's.
 func (e *event) request(policy *idem.Policy, other bool) *idem.Request {
 	hash := sha256.Sum256([]byte(e.id))
-	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id, Fingerprint: idem.Fingerprint(hash[:]), Policy: policy, Question: "/" + e.id}
+	r := &idem.Request{Scope: idem.Scope{Workflow: e.workflow, Key: e.key}, EventID: e.id,
+		Fingerprint: idem.Fingerprint(hash[:]), Policy: policy, Question: "/" + e.id}
 	if other {
 		r.Fingerprint[0]++
 	}
 	if policy.Order != nil {
-		r.Order = &idem.Order{Mark: fmt.Sprintf("%x", sha256.Sum256([]byte(e.workflow)))[:32], Scope: e.workflow, At: strconv.FormatInt(e.n, 10)}
+		r.Order = &idem.Order{Mark: fmt.Sprintf("%x", sha256.Sum256([]byte(e.workflow)))[:32], Scope: e.workflow,
+			At: strconv.FormatInt(e.n, 10)}
 	}
 	return r
 }
 
 func keyOf(id, workflow string) idem.Key {
-	return idem.Key(fmt.Sprintf("%016x-%x", xxhash.Sum64String(id), sha256.Sum256([]byte(id+"\x00"+workflow)))[:16+1+32])
+	return idem.Key(fmt.Sprintf("%016x-%x", xxhash.Sum64String(id),
+		sha256.Sum256([]byte(id+"\x00"+workflow)))[:16+1+32])
 }
 
 // fate is what becomes of one request to etcd and its answer.
@@ -206,12 +220,14 @@ func (w *world) fate() fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return fate{
-		there: time.Duration(w.rng.IntN(2500)) * time.Microsecond, back: time.Duration(w.rng.IntN(2500)) * time.Microsecond,
+		there:       time.Duration(w.rng.IntN(2500)) * time.Microsecond,
+		back:        time.Duration(w.rng.IntN(2500)) * time.Microsecond,
 		requestLost: w.rng.IntN(100) < w.loss, answerLost: w.rng.IntN(100) < w.loss, late: w.rng.IntN(2) == 0,
 	}
 }
 
-// challenged is the status with which the service asks for credentials. The sender comes again with them.
+// challenged is the status with which the service asks for credentials. The sender comes again with
+// them.
 const challenged = 401
 
 // plan is what the service does with one request.
@@ -281,7 +297,8 @@ func (w *world) replace(old *process, how func(*process), after time.Duration) {
 
 // say adds a line to the history.
 func (w *world) say(who, format string, args ...any) {
-	line := fmt.Sprintf("%-14v %-8s "+format, append([]any{time.Since(w.began).Round(time.Microsecond), who}, args...)...)
+	line := fmt.Sprintf("%-14v %-8s "+format, append([]any{time.Since(w.began).Round(time.Microsecond), who},
+		args...)...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history = append(w.history, line)
@@ -295,11 +312,13 @@ func (w *world) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failures++; w.failures <= 5 {
-		w.t.Errorf("seed %d, after %v: %s", w.seed, time.Since(w.began).Round(time.Second), fmt.Sprintf(format, args...))
+		w.t.Errorf("seed %d, after %v: %s", w.seed, time.Since(w.began).Round(time.Second),
+			fmt.Sprintf(format, args...))
 	}
 }
 
-// write puts the history of a failed run where it can be read. The same seed may fail again in another way: each run has a file of its own.
+// write puts the history of a failed run where it can be read. The same seed may fail again in
+// another way: each run has a file of its own.
 func (w *world) write(dir string) {
 	f, err := os.CreateTemp(dir, fmt.Sprintf("history-%d-*.txt", w.seed))
 	if err == nil {
@@ -320,7 +339,8 @@ func (w *world) senders(end time.Time) {
 		sending.Go(func() {
 			for n := 0; time.Now().Before(end); n++ {
 				r := w.routes[w.pick(len(w.routes))]
-				e := &event{id: fmt.Sprintf("evt_%d_%d", i, n), route: r.name, workflow: fmt.Sprintf("%s/w%d", r.name, w.pick(r.workflows))}
+				e := &event{id: fmt.Sprintf("evt_%d_%d", i, n), route: r.name,
+					workflow: fmt.Sprintf("%s/w%d", r.name, w.pick(r.workflows))}
 				e.n = time.Since(w.began).Milliseconds() - int64(w.pick(60_000)) // some come after a newer one
 				e.key = keyOf(e.id, e.workflow)
 				w.say("sender", "%s of %s, strategy %s, limit %d", e.id, e.workflow, r.policy().Strategy, r.most)
@@ -344,7 +364,8 @@ var schedules = [][]time.Duration{
 	{}, // it does not send again
 }
 
-// send delivers an event until it is taken, sometimes twice at a time, and sometimes once more later.
+// send delivers an event until it is taken, sometimes twice at a time, and sometimes once more
+// later.
 func (w *world) send(e *event, pauses []time.Duration) {
 	for _, pause := range append([]time.Duration{0}, pauses...) {
 		time.Sleep(pause)
@@ -361,7 +382,8 @@ func (w *world) send(e *event, pauses []time.Duration) {
 	}
 }
 
-// deliveryLimit is what a delivery takes at most: its wait, the service's time-out, and what the ledger may take for each.
+// deliveryLimit is what a delivery takes at most: its wait, the service's time-out, and what the
+// ledger may take for each.
 const deliveryLimit = 5 * time.Minute
 
 func (w *world) deliver(e *event) reply {
@@ -376,7 +398,8 @@ func (w *world) deliver(e *event) reply {
 	return got
 }
 
-// revoked reports whether a session was ended early a moment ago: then two calls may overlap (etcdlock's documentation says so).
+// revoked reports whether a session was ended early a moment ago: then two calls may overlap
+// (etcdlock's documentation says so).
 func (w *world) revoked() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

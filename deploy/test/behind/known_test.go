@@ -31,8 +31,9 @@ var bodies = []struct {
 	{name: "one MiB of requests in chunks", body: strings.Repeat(hidden, 1<<20/len(hidden)), chunks: true},
 }
 
-// TestAKnownServerNeverTakesABodyForARequest: eight callers, three handlers and an application that refuses. Each answer is that to its request, the server
-// has no request in its log that was not sent, and connections are shared.
+// TestAKnownServerNeverTakesABodyForARequest: eight callers, three handlers and an application that
+// refuses. Each answer is that to its request, the server has no request in its log that was not
+// sent, and connections are shared.
 func TestAKnownServerNeverTakesABodyForARequest(t *testing.T) {
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
@@ -45,7 +46,8 @@ func TestAKnownServerNeverTakesABodyForARequest(t *testing.T) {
 			})
 			listen := testkit.FreePort(t)
 			log := s.start(t, listen, backend.Addr)
-			said := testkit.Exchange(t, listen, "GET /leaves/first HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").Header.Get("Server")
+			said := testkit.Exchange(t, listen,
+				"GET /leaves/first HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").Header.Get("Server")
 			if !strings.HasPrefix(said, s.says) {
 				t.Fatalf("it says %q", said)
 			}
@@ -66,7 +68,8 @@ routes: [{name: all, path: "/{kind}/hooks/{n}", workflow: "{path.n}", event_id: 
 					d.sendMany(t, kind, b.name, b.body, b.chunks)
 					shared := 0
 					for _, line := range log.lines(t)[from:] {
-						if n := strings.Fields(line)[2]; n != "0" && n != "1" || n == "1" && !strings.HasPrefix(s.says, "nginx") {
+						if n := strings.Fields(line)[2]; n != "0" && n != "1" ||
+							n == "1" && !strings.HasPrefix(s.says, "nginx") {
 							shared++
 						}
 					}
@@ -91,7 +94,8 @@ routes: [{name: all, path: "/{kind}/hooks/{n}", workflow: "{path.n}", event_id: 
 					t.Errorf("it has a request in its log that was not sent: %s", line)
 				}
 			}
-			if m := hook.Metrics(t); !strings.Contains(m, "hooklock_upstream_reuse_ended 0") || !strings.Contains(m, "hooklock_upstream_known 1") {
+			if m := hook.Metrics(t); !strings.Contains(m, "hooklock_upstream_reuse_ended 0") ||
+				!strings.Contains(m, "hooklock_upstream_known 1") {
 				t.Errorf("the reuse has ended:\n%s", hook.Stderr)
 			}
 		})
@@ -125,12 +129,14 @@ func (d *deliveries) sendMany(t *testing.T, kind, name, body string, chunks bool
 				d.mu.Unlock()
 				request := testkit.Request(target, body)
 				if chunks {
-					request = strings.Replace(testkit.Request(target, ""), "Content-Length: 0", "Transfer-Encoding: chunked", 1) +
+					request = strings.Replace(testkit.Request(target, ""), "Content-Length: 0",
+						"Transfer-Encoding: chunked", 1) +
 						strconv.FormatInt(int64(len(body)), 16) + "\r\n" + body + "\r\n0\r\n\r\n"
 				}
 				a := testkit.Exchange(t, d.hook.Addr, request)
 				if a.Status != want || a.Header.Get("X-Echo") != target {
-					t.Errorf("%s, %s, %s: status %d, want %d, the answer to %q: %s", kind, name, target, a.Status, want, a.Header.Get("X-Echo"), a.Body)
+					t.Errorf("%s, %s, %s: status %d, want %d, the answer to %q: %s", kind, name, target, a.Status, want,
+						a.Header.Get("X-Echo"), a.Body)
 				}
 			}
 		})

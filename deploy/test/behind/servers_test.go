@@ -14,8 +14,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// server is a known server. Below /reads/ it passes requests on to a backend that reads them, below /leaves/ it answers 200 and below /early/ an error, both
-// without a look at the body, and below /refuses/ its application answers 400. Each answer has the request's target in X-Echo.
+// server is a known server. Below /reads/ it passes requests on to a backend that reads them, below
+// /leaves/ it answers 200 and below /early/ an error, both without a look at the body, and below
+// /refuses/ its application answers 400. Each answer has the request's target in X-Echo.
 type server struct {
 	name  string
 	says  string // its Server field begins so
@@ -30,7 +31,8 @@ var servers = []*server{
 	{name: "apache prefork with PHP", says: "Apache/", early: 403, start: apache("mpm_prefork", "php", 64)},
 }
 
-// log is the access log of a server: a line for each request, "target status n", where n tells how many its connection had before.
+// log is the access log of a server: a line for each request, "target status n", where n tells how
+// many its connection had before.
 type log struct{ path string }
 
 func (l *log) lines(t *testing.T) []string {
@@ -46,7 +48,8 @@ func installed(t *testing.T, program, pack string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Skipf("%s is not installed, so that its row of proxy/wire/known.go is not measured (apt-get install %s)", program, pack)
+		t.Skipf("%s is not installed, so that its row of proxy/wire/known.go is not measured (apt-get install %s)",
+			program, pack)
 	}
 	return path
 }
@@ -106,13 +109,15 @@ http {
     location /early/ { return 401; }
   }
 }`)
-	await(t, testkit.Start(t, testkit.Command{Program: program, Dir: dir, Args: []string{"-p", dir, "-c", write(t, filepath.Join(dir, "nginx.conf"), conf), "-e", "stderr"}}), listen)
+	await(t, testkit.Start(t, testkit.Command{Program: program, Dir: dir,
+		Args: []string{"-p", dir, "-c", write(t, filepath.Join(dir, "nginx.conf"), conf), "-e", "stderr"}}), listen)
 	return &log{filepath.Join(dir, "access.log")}
 }
 
 const apacheModules = "/usr/lib/apache2/modules/"
 
-// apache starts Apache with a process model and so many workers; below /reads/, /leaves/ and /refuses/ PHP answers, if it is asked for.
+// apache starts Apache with a process model and so many workers; below /reads/, /leaves/ and
+// /refuses/ PHP answers, if it is asked for.
 func apache(model, php string, workers int) func(t *testing.T, listen, backend string) *log {
 	return func(t *testing.T, listen, backend string) *log {
 		program, dir := installed(t, "apache2", "apache2-bin"), t.TempDir()
@@ -149,7 +154,8 @@ func apache(model, php string, workers int) func(t *testing.T, listen, backend s
 		if os.Getuid() == 0 {
 			user = "User www-data\nGroup www-data\n"
 		}
-		conf := strings.NewReplacer("DIR", dir, "LISTEN", listen, "BACKEND", backend, "WORKERS", strconv.Itoa(workers)).Replace(load.String() + user + `
+		conf := strings.NewReplacer("DIR", dir, "LISTEN", listen, "BACKEND", backend, "WORKERS",
+			strconv.Itoa(workers)).Replace(load.String() + user + `
 ServerRoot DIR
 DefaultRuntimeDir DIR
 PidFile DIR/apache.pid
@@ -170,7 +176,8 @@ RewriteRule ^/early/ - [F,L]
 		if model == "mpm_prefork" {
 			conf = strings.Replace(conf, "ThreadsPerChild 32\n", "", 1)
 		}
-		p := testkit.Start(t, testkit.Command{Program: program, Dir: dir, Args: []string{"-f", write(t, filepath.Join(dir, "apache.conf"), conf), "-D", "FOREGROUND"}})
+		p := testkit.Start(t, testkit.Command{Program: program, Dir: dir,
+			Args: []string{"-f", write(t, filepath.Join(dir, "apache.conf"), conf), "-D", "FOREGROUND"}})
 		await(t, p, listen)
 		return &log{filepath.Join(dir, "access.log")}
 	}

@@ -10,8 +10,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// TestAnIdleConnectionGivesItsWorkerBack: Apache has 8 workers, and each kept connection occupies one, for the 60 s of its KeepAliveTimeout. After a burst of
-// 8 callers a request of another client is answered soon.
+// TestAnIdleConnectionGivesItsWorkerBack: Apache has 8 workers, and each kept connection occupies
+// one, for the 60 s of its KeepAliveTimeout. After a burst of 8 callers a request of another client
+// is answered soon.
 func TestAnIdleConnectionGivesItsWorkerBack(t *testing.T) {
 	var mu sync.Mutex
 	waiting := 0
@@ -42,7 +43,9 @@ routes: [{name: all, path: "/hooks/{n}", workflow: "{path.n}", event_id: "{path.
 		for caller := range callers {
 			all.Go(func() {
 				for n := range 20 {
-					testkit.Exchange(t, hook.Addr, fmt.Sprintf("POST /reads/%d-%d-%d HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", burst, caller, n))
+					testkit.Exchange(t, hook.Addr,
+						fmt.Sprintf(
+							"POST /reads/%d-%d-%d HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", burst, caller, n))
 				}
 			})
 		}

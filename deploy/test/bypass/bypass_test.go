@@ -36,14 +36,16 @@ func TestNoSpellingRunsTheEndpointUnsigned(t *testing.T) {
 					t.Errorf("%s runs the endpoint: %q", spelling.Name, spelling.Request)
 				}
 			}
-			if row := fmt.Sprintf("| %s | `%s` | %s |\n", s.name, s.path, testkit.Laxities(laxities)); !strings.Contains(table, row) {
+			if row := fmt.Sprintf("| %s | `%s` | %s |\n", s.name, s.path,
+				testkit.Laxities(laxities)); !strings.Contains(table, row) {
 				t.Errorf("%s lacks the row that was measured\n%s", page, row)
 			}
 		})
 	}
 }
 
-// ran reports whether the endpoint ran: it says so in a header, because an answer to HEAD has no body.
+// ran reports whether the endpoint ran: it says so in a header, because an answer to HEAD has no
+// body.
 func ran(a *testkit.Answer) bool { return a.Header.Get("X-Ran") != "" }
 
 // reaches sends a spelling. A server that hangs up has not run anything.
@@ -57,7 +59,8 @@ func reaches(t *testing.T, addr string, s testkit.Spelling) bool {
 	return err == nil && ran(a)
 }
 
-// inFront is the address of a Hooklock that checks a token on path, and passes on what no route takes.
+// inFront is the address of a Hooklock that checks a token on path, and passes on what no route
+// takes.
 func inFront(t *testing.T, upstream, path string) string {
 	t.Helper()
 	return testkit.Serve(t, hooklockProgram, fmt.Sprintf(`

@@ -9,7 +9,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// setup is a server with an endpoint. Its row in measured.md has the spellings that it reads as that endpoint.
+// setup is a server with an endpoint. Its row in measured.md has the spellings that it reads as
+// that endpoint.
 type setup struct {
 	name  string
 	path  string
@@ -26,14 +27,20 @@ func setups() []setup {
 		{"Caddy and PHP", "/hook.php", caddyPHP},
 		{"Caddy", "/hooks/a", caddy},
 		{"Node, the target compared", "/hooks/a", node(`(q, s) => end(s, q.url.split("?")[0] === "/hooks/a")`)},
-		{"Node, the target read by new URL", "/hooks/a", node(`(q, s) => end(s, new URL(q.url, "http://localhost").pathname === "/hooks/a")`)},
-		{"Node, the decoded path compared", "/hooks/a", node(`(q, s) => end(s, decodeURIComponent(q.url.split("?")[0]).trim() === "/hooks/a")`)},
-		{"Express", "/hooks/a", npm("express@5", `const app = require("express")(); app.all("/hooks/a", (q, s) => end(s, true)); app.use((q, s) => end(s, false)); serve(app)`)},
-		{"Koa with its router", "/hooks/a", npm("koa@3 @koa/router@15", `const app = new (require("koa"))(), Router = require("@koa/router"), r = new (Router.Router || Router)();
+		{"Node, the target read by new URL", "/hooks/a",
+			node(`(q, s) => end(s, new URL(q.url, "http://localhost").pathname === "/hooks/a")`)},
+		{"Node, the decoded path compared", "/hooks/a",
+			node(`(q, s) => end(s, decodeURIComponent(q.url.split("?")[0]).trim() === "/hooks/a")`)},
+		{"Express", "/hooks/a", npm("express@5",
+			`const app = require("express")(); app.all("/hooks/a", (q, s) => end(s, true)); app.use((q, s) => end(s, false)); serve(app)`)},
+		{"Koa with its router", "/hooks/a",
+			npm("koa@3 @koa/router@15",
+				`const app = new (require("koa"))(), Router = require("@koa/router"), r = new (Router.Router || Router)();
 r.all("/hooks/a", c => { c.set("X-Ran", "1"); c.body = "ran" }); app.use(r.routes()); serve(app.callback())`)},
 		{"Django, path()", "/hooks/a", django(`path("hooks/a", run)`)},
 		{"Django, re_path with $", "/hooks/a", django(`re_path(r"^hooks/a$", run)`)},
-		{"Rack on Puma", "/hooks/a", puma(`run ->(env) { env["PATH_INFO"] == "/hooks/a" ? [200, {"X-Ran" => "1"}, ["ran"]] : [404, {}, []] }`)},
+		{"Rack on Puma", "/hooks/a",
+			puma(`run ->(env) { env["PATH_INFO"] == "/hooks/a" ? [200, {"X-Ran" => "1"}, ["ran"]] : [404, {}, []] }`)},
 		{"Rails' router on Puma", "/hooks/a", puma(rails)},
 		{"Python's http.server", "/hooks/a", python},
 	}
@@ -51,7 +58,8 @@ func program(t *testing.T, name string) string {
 
 const hookPHP = `<?php header("X-Ran: 1"); echo "ran";`
 
-// indexPHP finds its route as Symfony's and Laravel's requests do: in what follows the script, else in the whole path.
+// indexPHP finds its route as Symfony's and Laravel's requests do: in what follows the script, else
+// in the whole path.
 const indexPHP = `<?php $u = $_SERVER["REQUEST_URI"]; $p = $u[0] === "/" && strpos($u, "//") !== 0 ? strtok($u, "?") : parse_url($u, PHP_URL_PATH);
 if (strpos($p, "/index.php/") === 0) $p = substr($p, 10);
 if (rawurldecode($p) === "/hooks/a") { header("X-Ran: 1"); echo "ran"; } else { http_response_code(404); }`
@@ -66,7 +74,8 @@ func phpFolder(t *testing.T) string {
 
 func phpServer(t *testing.T) string {
 	addr := testkit.FreePort(t)
-	return await(t, testkit.Start(t, testkit.Command{Program: program(t, "php"), Args: []string{"-S", addr, "-t", phpFolder(t)}}), addr)
+	return await(t, testkit.Start(t,
+		testkit.Command{Program: program(t, "php"), Args: []string{"-S", addr, "-t", phpFolder(t)}}), addr)
 }
 
 // fastCGI is the address of a PHP that speaks FastCGI.
@@ -83,7 +92,8 @@ func fill(text, dir, addr, fcgi string) string {
 
 func nginxPHP(t *testing.T) string {
 	nginx, dir, addr := program(t, "nginx"), phpFolder(t), testkit.FreePort(t)
-	conf := write(t, dir, "nginx.conf", fill(`daemon off; master_process off; pid DIR/pid; error_log stderr; events {} http { access_log off;
+	conf := write(t, dir, "nginx.conf",
+		fill(`daemon off; master_process off; pid DIR/pid; error_log stderr; events {} http { access_log off;
 client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
 server { listen ADDR; root DIR;
 location / { try_files $uri $uri/ /index.php$is_args$args; }
@@ -92,7 +102,8 @@ fastcgi_param PATH_INFO $fastcgi_path_info; fastcgi_param QUERY_STRING $query_st
 fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param REQUEST_URI $request_uri; fastcgi_param SCRIPT_NAME $fastcgi_script_name; fastcgi_param REDIRECT_STATUS 200;
 fastcgi_param SERVER_PROTOCOL $server_protocol; fastcgi_param GATEWAY_INTERFACE CGI/1.1; } } }
 `, dir, addr, fastCGI(t)))
-	return await(t, testkit.Start(t, testkit.Command{Program: nginx, Args: []string{"-p", dir, "-c", conf, "-e", "stderr"}}), addr)
+	return await(t, testkit.Start(t,
+		testkit.Command{Program: nginx, Args: []string{"-p", dir, "-c", conf, "-e", "stderr"}}), addr)
 }
 
 func apachePHP(t *testing.T) string {
@@ -134,10 +145,12 @@ fastcgi.server = (".php" => (("host" => "127.0.0.1", "port" => @FCGI, "broken-sc
 
 func caddyWith(t *testing.T, site, dir, fcgi string) string {
 	program, addr := program(t, "caddy"), testkit.FreePort(t)
-	conf := write(t, t.TempDir(), "Caddyfile", fill("{\nadmin off\nauto_https off\n}\nhttp://:PORT {\nbind 127.0.0.1\n"+site+"\n}\n", dir, addr, fcgi))
+	conf := write(t, t.TempDir(), "Caddyfile",
+		fill("{\nadmin off\nauto_https off\n}\nhttp://:PORT {\nbind 127.0.0.1\n"+site+"\n}\n", dir, addr, fcgi))
 	home := t.TempDir()
-	return await(t, testkit.Start(t, testkit.Command{Program: program, Args: []string{"run", "--adapter", "caddyfile", "--config", conf},
-		Env: []string{"XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}}), addr)
+	return await(t, testkit.Start(t,
+		testkit.Command{Program: program, Args: []string{"run", "--adapter", "caddyfile", "--config", conf},
+			Env: []string{"XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}}), addr)
 }
 
 func caddyPHP(t *testing.T) string {
@@ -156,15 +169,18 @@ const serve = f => require("http").createServer((q, s) => { try { f(q, s) } catc
 func nodeIn(t *testing.T, dir, script string) string {
 	addr := testkit.FreePort(t)
 	_, port, _ := strings.Cut(addr, ":")
-	server := testkit.Command{Program: measuredNode(t), Args: []string{write(t, dir, "server.js", nodeHead+script), port}, Dir: dir}
+	server := testkit.Command{Program: measuredNode(t),
+		Args: []string{write(t, dir, "server.js", nodeHead+script), port}, Dir: dir}
 	return await(t, testkit.Start(t, server), addr)
 }
 
-// measuredNode is a Node of the version of measured.md. Node 18, which is Debian 12's, lets other bytes pass.
+// measuredNode is a Node of the version of measured.md. Node 18, which is Debian 12's, lets other
+// bytes pass.
 func measuredNode(t *testing.T) string {
 	t.Helper()
 	node := program(t, "node")
-	if version, err := exec.Command(node, "--version").Output(); err != nil || !strings.HasPrefix(string(version), "v20.") {
+	if version, err := exec.Command(node, "--version").Output(); err != nil ||
+		!strings.HasPrefix(string(version), "v20.") {
 		t.Skipf("node is %s (%v), and measured.md has what Node 20 does", strings.TrimSpace(string(version)), err)
 	}
 	return node
@@ -178,7 +194,8 @@ func node(handler string) func(*testing.T) string {
 func npm(packages, script string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		dir := t.TempDir()
-		args := append([]string{"install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir}, strings.Fields(packages)...)
+		args := append([]string{"install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir},
+			strings.Fields(packages)...)
 		if out, err := exec.Command(program(t, "npm"), args...).CombinedOutput(); err != nil {
 			t.Skipf("npm cannot install %s: %v\n%s", packages, err, out)
 		}
@@ -201,7 +218,9 @@ def run(request): return HttpResponse("ran", headers={"X-Ran": "1"})
 urlpatterns = [`+route+`]
 application = get_wsgi_application()
 `)
-		return await(t, testkit.Start(t, testkit.Command{Program: gunicorn, Args: []string{"-b", addr, "--threads", "8", "app:application"}, Dir: dir}), addr)
+		return await(t, testkit.Start(t,
+			testkit.Command{Program: gunicorn, Args: []string{"-b", addr, "--threads", "8", "app:application"},
+				Dir: dir}), addr)
 	}
 }
 
@@ -213,11 +232,14 @@ run Routes`
 func puma(app string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		puma, dir, addr := program(t, "puma"), t.TempDir(), testkit.FreePort(t)
-		if strings.Contains(app, "action_controller") && exec.Command("ruby", "-e", `require "action_controller"`).Run() != nil {
+		if strings.Contains(app, "action_controller") &&
+			exec.Command("ruby", "-e", `require "action_controller"`).Run() != nil {
 			t.Skip("Rails' action_controller is not installed (ruby-actionpack)")
 		}
 		config := write(t, dir, "config.ru", app)
-		return await(t, testkit.Start(t, testkit.Command{Program: puma, Args: []string{"-b", "tcp://" + addr, "-e", "production", config}, Dir: dir}), addr)
+		return await(t, testkit.Start(t,
+			testkit.Command{Program: puma, Args: []string{"-b", "tcp://" + addr, "-e", "production", config},
+				Dir: dir}), addr)
 	}
 }
 
@@ -236,5 +258,6 @@ class H(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_OPTIONS = do_DELETE = run
 HTTPServer(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
 `)
-	return await(t, testkit.Start(t, testkit.Command{Program: program(t, "python3"), Args: []string{script, port}, Dir: filepath.Dir(script)}), addr)
+	return await(t, testkit.Start(t, testkit.Command{Program: program(t, "python3"), Args: []string{script, port},
+		Dir: filepath.Dir(script)}), addr)
 }

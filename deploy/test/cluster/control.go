@@ -33,7 +33,8 @@ type Control struct {
 	Kubeconfig string // a file for kubectl, helm and Traefik
 }
 
-// StartControl starts etcd, the API server, the controller manager and the scheduler for tb, and waits until they are ready.
+// StartControl starts etcd, the API server, the controller manager and the scheduler for tb, and
+// waits until they are ready.
 func StartControl(tb testing.TB, paths map[string]string) *Control {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -48,9 +49,11 @@ func StartControl(tb testing.TB, paths map[string]string) *Control {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	accounts := file("accounts.key", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
+	accounts := file("accounts.key",
+		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})))
 	c := &Control{
-		API: &rest.Config{Host: apiServer, BearerToken: token, QPS: 100, Burst: 200, TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
+		API: &rest.Config{Host: apiServer, BearerToken: token, QPS: 100, Burst: 200,
+			TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
 		Kubeconfig: file("kubeconfig", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "it",
   "clusters": [{"name": "it", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}],
   "users": [{"name": "it", "user": {"token": %q}}],
@@ -65,10 +68,13 @@ func StartControl(tb testing.TB, paths map[string]string) *Control {
 		tb.Cleanup(func() { _ = log.Close() })
 		return testkit.Start(tb, testkit.Command{Program: paths[name], Args: args, Stderr: log})
 	}
-	start("kube-apiserver", "--etcd-servers", etcd.Endpoint, "--cert-dir", dir, "--bind-address", "127.0.0.1", "--secure-port", "6443",
+	start("kube-apiserver", "--etcd-servers", etcd.Endpoint, "--cert-dir", dir, "--bind-address", "127.0.0.1",
+		"--secure-port", "6443",
 		"--advertise-address", hostIP, "--token-auth-file", file("tokens.csv", token+`,admin,1,"system:masters"`+"\n"),
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", accounts, "--service-account-signing-key-file", accounts,
-		"--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC", "--allow-privileged", "--watch-cache=true", "-v", "1")
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", accounts,
+		"--service-account-signing-key-file", accounts,
+		"--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC", "--allow-privileged",
+		"--watch-cache=true", "-v", "1")
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // its own, on the loopback
 	defer client.CloseIdleConnections()
 	ready := func(url string) func() bool {
@@ -87,15 +93,19 @@ func StartControl(tb testing.TB, paths map[string]string) *Control {
 		}
 	}
 	Await(tb, "the API server is ready", ready(apiServer+"/readyz"))
-	start("kube-controller-manager", "--kubeconfig", c.Kubeconfig, "--service-account-private-key-file", accounts, "--leader-elect=false",
-		"--cert-dir", dir, "--bind-address", "127.0.0.1", "--authentication-skip-lookup", "--concurrent-deployment-syncs", "5")
-	start("kube-scheduler", "--kubeconfig", c.Kubeconfig, "--leader-elect=false", "--bind-address", "127.0.0.1", "--authentication-skip-lookup")
+	start("kube-controller-manager", "--kubeconfig", c.Kubeconfig, "--service-account-private-key-file", accounts,
+		"--leader-elect=false",
+		"--cert-dir", dir, "--bind-address", "127.0.0.1", "--authentication-skip-lookup",
+		"--concurrent-deployment-syncs", "5")
+	start("kube-scheduler", "--kubeconfig", c.Kubeconfig, "--leader-elect=false", "--bind-address", "127.0.0.1",
+		"--authentication-skip-lookup")
 	Await(tb, "the controller manager runs", ready("https://127.0.0.1:10257/healthz"))
 	Await(tb, "the scheduler runs", ready("https://127.0.0.1:10259/healthz"))
 	return c
 }
 
-// patience is how long anything here is waited for: a control plane on a busy machine takes its time.
+// patience is how long anything here is waited for: a control plane on a busy machine takes its
+// time.
 const patience = 4 * time.Minute
 
 // Await asks check again and again until it says yes, or fails.

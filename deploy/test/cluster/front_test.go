@@ -17,7 +17,8 @@ import (
 	discovery "k8s.io/client-go/kubernetes/typed/discovery/v1"
 )
 
-// service stands in for kube-proxy: it knows the ready endpoints of a Service, some tenths of a second late, as a node does.
+// service stands in for kube-proxy: it knows the ready endpoints of a Service, some tenths of a
+// second late, as a node does.
 type service struct {
 	only  string // the name of a port; empty: all of them
 	mu    sync.Mutex
@@ -37,13 +38,15 @@ func follow(t *testing.T, namespace, name string) *service {
 	t.Cleanup(func() { stop(); s.ended.Wait() })
 	s.ended.Go(func() {
 		for tick := time.NewTicker(300 * time.Millisecond); ; {
-			slices, err := clients.EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})
+			slices, err := clients.EndpointSlices(namespace).List(ctx,
+				metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + name})
 			if err == nil {
 				var at []string
 				for _, slice := range slices.Items {
 					for _, port := range slice.Ports {
 						for _, e := range slice.Endpoints {
-							if port.Port != nil && (s.only == "" || *port.Name == s.only) && e.Conditions.Ready != nil && *e.Conditions.Ready {
+							if port.Port != nil && (s.only == "" || *port.Name == s.only) &&
+								e.Conditions.Ready != nil && *e.Conditions.Ready {
 								at = append(at, fmt.Sprintf("%s:%d", e.Addresses[0], *port.Port))
 							}
 						}
@@ -110,7 +113,9 @@ type front struct {
 // send begins to deliver to path, at the address that where gives each time.
 func send(path string, where func() string) *sender {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	return sendBy(path, func(path, key string) string { return front{client, "http://" + where(), ""}.deliver(path, key) })
+	return sendBy(path, func(path, key string) string {
+		return front{client, "http://" + where(), ""}.deliver(path, key)
+	})
 }
 
 func sendBy(path string, deliver func(path, key string) string) *sender {
@@ -170,7 +175,8 @@ func (s *sender) more(t *testing.T, n int) {
 	Await(t, "deliveries go on", func() bool { return s.sentSoFar() >= from+n })
 }
 
-// end stops it, and fails the test for deliveries that were not answered with 200, or did not run just once.
+// end stops it, and fails the test for deliveries that were not answered with 200, or did not run
+// just once.
 func (s *sender) end(t *testing.T) {
 	t.Helper()
 	close(s.stop)

@@ -10,7 +10,8 @@ import (
 	"hooklock/deploy/test/kit"
 )
 
-// The chart as a gateway: installed, tested, upgraded, rolled back and removed by helm, with deliveries under way.
+// The chart as a gateway: installed, tested, upgraded, rolled back and removed by helm, with
+// deliveries under way.
 func TestHelmInstallsUpgradesRollsBackAndRemovesTheGateway(t *testing.T) {
 	needs(t)
 	namespace := newNamespace(t, "gateway", "pod-security.kubernetes.io/enforce=restricted")
@@ -18,7 +19,8 @@ func TestHelmInstallsUpgradesRollsBackAndRemovesTheGateway(t *testing.T) {
 	dir := copied(t)
 	etcd(t, dir, namespace)
 	legacy := newNamespace(t, "legacy") // a service that cannot be touched, and passes no policy
-	run(t, filepath.Join(dir, "kubernetes", "example"), legacy, "kubectl apply -f deployment.yaml && kubectl rollout status deployment/shop --timeout=4m")
+	run(t, filepath.Join(dir, "kubernetes", "example"), legacy,
+		"kubectl apply -f deployment.yaml && kubectl rollout status deployment/shop --timeout=4m")
 	ip := run(t, ".", legacy, "kubectl get pods -o 'jsonpath={.items[0].status.podIP}'")
 
 	values := filepath.Join(t.TempDir(), "values.yaml")
@@ -36,9 +38,11 @@ config:
   routes:
 `+orders)
 	chart := kit.Deploy("helm/hooklock")
-	run(t, ".", namespace, "helm template shop "+chart+" -f "+values+" | kubectl apply --dry-run=server --validate=strict -f -")
+	run(t, ".", namespace, "helm template shop "+chart+" -f "+values+
+		" | kubectl apply --dry-run=server --validate=strict -f -")
 	run(t, ".", namespace, "helm upgrade --install shop "+chart+" -f "+values+" --wait --timeout 4m")
-	if said := run(t, ".", namespace, "helm test shop --timeout 3m"); !strings.Contains(said, "Phase:          Succeeded") {
+	if said := run(t, ".", namespace, "helm test shop --timeout 3m"); !strings.Contains(said,
+		"Phase:          Succeeded") {
 		t.Errorf("helm test says\n%s", said)
 	}
 	front := follow(t, namespace, "shop-hooklock")
@@ -46,7 +50,8 @@ config:
 	front.awaitEndpoints(t, 2, "8080")
 	s := send("/orders/gateway", front.pick)
 	s.more(t, 50)
-	run(t, ".", namespace, "helm upgrade shop "+chart+" -f "+values+" --set config.log.level=debug --set replicas=3 --wait --timeout 4m")
+	run(t, ".", namespace, "helm upgrade shop "+chart+" -f "+values+
+		" --set config.log.level=debug --set replicas=3 --wait --timeout 4m")
 	front.awaitEndpoints(t, 3, "8080")
 	s.more(t, 50)
 	run(t, ".", namespace, "helm rollback shop 1 --wait --timeout 4m")
@@ -55,7 +60,8 @@ config:
 	s.end(t)
 	run(t, ".", namespace, "helm uninstall shop --wait --timeout 4m")
 	Await(t, "nothing of the release is left", func() bool {
-		return run(t, ".", namespace, "kubectl get all,cm,networkpolicy,pdb,servicemonitor,prometheusrule -o name -l app.kubernetes.io/instance=shop") == ""
+		return run(t, ".", namespace,
+			"kubectl get all,cm,networkpolicy,pdb,servicemonitor,prometheusrule -o name -l app.kubernetes.io/instance=shop") == ""
 	})
 	if _, err := shell(t, ".", namespace, "helm upgrade --install shop "+chart+" --set replica=3"); err == nil {
 		t.Error("a misspelt value was taken")
@@ -69,13 +75,15 @@ func TestHelmRollsOutTheSidecarOfTheExample(t *testing.T) {
 	dir := copied(t)
 	etcd(t, dir, namespace)
 	example := filepath.Join(dir, "helm", "example")
-	run(t, dir, namespace, `helm dependency update helm/example && kubectl create secret generic shop-webhooks --from-file=etcd/secrets/hooklock --from-literal=stripe.secret=whsec_made_up`)
+	run(t, dir, namespace,
+		`helm dependency update helm/example && kubectl create secret generic shop-webhooks --from-file=etcd/secrets/hooklock --from-literal=stripe.secret=whsec_made_up`)
 	run(t, ".", namespace, "helm upgrade --install shop "+example+" --wait --timeout 4m")
 	front := follow(t, namespace, "shop")
 	front.awaitEndpoints(t, 2, "18080")
 	s := send("/health-check", front.pick) // of no route: it passes
 	s.more(t, 20)
-	run(t, ".", namespace, "helm upgrade shop "+example+" --set hooklock.config.log.level=debug --wait --timeout 4m && helm rollback shop 1 --wait --timeout 4m")
+	run(t, ".", namespace, "helm upgrade shop "+example+
+		" --set hooklock.config.log.level=debug --wait --timeout 4m && helm rollback shop 1 --wait --timeout 4m")
 	s.more(t, 20)
 	s.end(t)
 	run(t, ".", namespace, "helm uninstall shop --wait --timeout 4m")

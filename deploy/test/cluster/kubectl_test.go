@@ -18,7 +18,8 @@ func needs(t *testing.T) {
 	}
 }
 
-// shell runs lines as a person types them: kubectl, helm and hooklock are in the PATH, and the namespace is set.
+// shell runs lines as a person types them: kubectl, helm and hooklock are in the PATH, and the
+// namespace is set.
 func shell(t *testing.T, dir, namespace, lines string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", lines)
@@ -28,11 +29,13 @@ func shell(t *testing.T, dir, namespace, lines string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := strings.Replace(string(text), `"cluster": "it", "user"`, `"cluster": "it", "namespace": "`+namespace+`", "user"`, 1)
+	mine := strings.Replace(string(text), `"cluster": "it", "user"`, `"cluster": "it", "namespace": "`+namespace+
+		`", "user"`, 1)
 	if err := os.WriteFile(config, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = []string{"PATH=" + bin(t) + ":/usr/local/bin:/usr/bin:/bin", "KUBECONFIG=" + config, "HOME=" + t.TempDir(), "HELM_NAMESPACE=" + namespace}
+	cmd.Env = []string{"PATH=" + bin(t) + ":/usr/local/bin:/usr/bin:/bin", "KUBECONFIG=" + config,
+		"HOME=" + t.TempDir(), "HELM_NAMESPACE=" + namespace}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

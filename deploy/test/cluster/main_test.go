@@ -20,8 +20,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// The test binary is started three times: by `go test`, where it builds the programs; by itself in namespaces of its own, where it runs the
-// tests; and by the kubelet as the service whose deliveries Hooklock guards.
+// The test binary is started three times: by `go test`, where it builds the programs; by itself in
+// namespaces of its own, where it runs the tests; and by the kubelet as the service whose
+// deliveries Hooklock guards.
 const (
 	stageVariable = "HOOKLOCK_CLUSTER_STAGE"
 	dirVariable   = "HOOKLOCK_CLUSTER_DIR"
@@ -30,7 +31,8 @@ const (
 
 var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 
-// The modules whose definitions are installed. They are fetched before the namespaces are made, in which there is no network.
+// The modules whose definitions are installed. They are fetched before the namespaces are made, in
+// which there is no network.
 const (
 	operatorModule = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 	gatewayAPI     = "sigs.k8s.io/gateway-api@v1.4.0"
@@ -101,7 +103,8 @@ func prepare(dir string) string {
 			return needed + " is not installed (Debian: iproute2, util-linux)"
 		}
 	}
-	if out, err := exec.Command("unshare", "--net", "--mount", "ip", "link", "add", "probe", "type", "bridge").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "--net", "--mount", "ip", "link", "add", "probe", "type",
+		"bridge").CombinedOutput(); err != nil {
 		return fmt.Sprintf("no network namespace with a bridge can be made: %v: %s", err, out)
 	}
 	if _, err := Programs(dir); err != nil {
@@ -161,7 +164,8 @@ func inside(m *testing.M) int {
 	return m.Run()
 }
 
-// settle makes the namespaces usable: mounts that nobody else sees, processes that /proc shows, a bridge.
+// settle makes the namespaces usable: mounts that nobody else sees, processes that /proc shows, a
+// bridge.
 func settle(dir string) error {
 	work = filepath.Join(dir, "work")
 	if os.Getenv(logsVariable) == "" {
@@ -200,7 +204,8 @@ func images(dir string) (map[string]kubelet.Image, error) {
 	return map[string]kubelet.Image{
 		"registry.example.com/hooklock": hooklock,
 		"registry.internal/hooklock":    hooklock,
-		"registry.example.com/shop":     {Entrypoint: []string{self}, Env: []string{stageVariable + "=shop", shopVariable + "=" + filepath.Join(work, "shop")}},
-		"quay.io/coreos/etcd":           {Root: root, Entrypoint: []string{"/usr/local/bin/etcd"}},
+		"registry.example.com/shop": {Entrypoint: []string{self},
+			Env: []string{stageVariable + "=shop", shopVariable + "=" + filepath.Join(work, "shop")}},
+		"quay.io/coreos/etcd": {Root: root, Entrypoint: []string{"/usr/local/bin/etcd"}},
 	}, nil
 }

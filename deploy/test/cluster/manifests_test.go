@@ -21,7 +21,8 @@ func definitions(t *testing.T) {
 	t.Helper()
 	dir := filepath.Join(kit.Source(t, operatorModule), "example", "prometheus-operator-crd")
 	for _, name := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
-		run(t, ".", "default", "kubectl apply --server-side -f "+filepath.Join(dir, "monitoring.coreos.com_"+name+".yaml"))
+		run(t, ".", "default", "kubectl apply --server-side -f "+
+			filepath.Join(dir, "monitoring.coreos.com_"+name+".yaml"))
 	}
 	run(t, ".", "default", "kubectl wait --for=condition=Established crd --all --timeout=2m")
 }
@@ -37,14 +38,16 @@ func TestTheAPIServerTakesAllManifests(t *testing.T) {
 	example := filepath.Join(dir, "kubernetes", "example")
 	dryRun(t, namespace, "kubectl kustomize "+example)
 	for _, component := range []string{"first-rollout", "network-policy", "pod-monitor", "prometheus-rule"} {
-		change(t, filepath.Join(example, "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../"+component+"\n")
+		change(t, filepath.Join(example, "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../"+
+			component+"\n")
 	}
 	dryRun(t, namespace, "kubectl kustomize "+example)
 	dryRun(t, namespace, "cat "+kit.Deploy("ingress-nginx/ingress.yaml"))
 	dryRun(t, namespace, "cat "+kit.Deploy("f5-nginx/ingress.yaml"))
 
 	// It would have seen a mistake.
-	said, err := shell(t, ".", namespace, "kubectl kustomize "+example+" | sed 's/path: \\/livez/pathz: \\/livez/' | kubectl apply --dry-run=server --validate=strict -f -")
+	said, err := shell(t, ".", namespace, "kubectl kustomize "+example+
+		" | sed 's/path: \\/livez/pathz: \\/livez/' | kubectl apply --dry-run=server --validate=strict -f -")
 	if err == nil || !strings.Contains(said, `unknown field "spec.template.spec.initContainers[0].`) {
 		t.Errorf("a misspelt field: %v\n%s", err, said)
 	}

@@ -18,8 +18,9 @@ const (
 	Helm       = "3.20.2"
 )
 
-// programs are those of the control plane and its clients, by name: their package, the version that is in their folder's name, and what
-// building them costs in minutes of two idle cores where Go's cache has nothing of them.
+// programs are those of the control plane and its clients, by name: their package, the version that
+// is in their folder's name, and what building them costs in minutes of two idle cores where Go's
+// cache has nothing of them.
 var programs = []struct {
 	name, pkg, of string
 	minutes       int
@@ -31,8 +32,8 @@ var programs = []struct {
 	{"helm", "helm.sh/helm/v3/cmd/helm", "helm-" + Helm, 1},
 }
 
-// Programs are the paths of all programs that the tests run. What is not in the cache folder is built; only an error says that one cannot be
-// had.
+// Programs are the paths of all programs that the tests run. What is not in the cache folder is
+// built; only an error says that one cannot be had.
 func Programs(dir string) (map[string]string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -45,13 +46,16 @@ func Programs(dir string) (map[string]string, error) {
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "building %s %s into %s: about %d minutes\n", p.name, p.of, filepath.Dir(path), p.minutes)
-		// The version that clients ask for is stamped in; without it the API server calls itself v0.0.0-master.
+		fmt.Fprintf(os.Stderr, "building %s %s into %s: about %d minutes\n", p.name, p.of, filepath.Dir(path),
+			p.minutes)
+		// The version that clients ask for is stamped in; without it the API server calls itself
+		// v0.0.0-master.
 		major, rest, _ := strings.Cut(Kubernetes, ".")
 		minor, _, _ := strings.Cut(rest, ".")
 		stamp := "-X k8s.io/component-base/version."
 		helm := "-X helm.sh/helm/v3/pkg/chartutil.k8sVersion"
-		flags := "-s -w " + helm + "Major=" + major + " " + helm + "Minor=" + minor + " " + stamp + "gitVersion=v" + Kubernetes + " " + stamp + "gitMajor=" + major + " " + stamp + "gitMinor=" + minor
+		flags := "-s -w " + helm + "Major=" + major + " " + helm + "Minor=" + minor + " " + stamp + "gitVersion=v" +
+			Kubernetes + " " + stamp + "gitMajor=" + major + " " + stamp + "gitMinor=" + minor
 		if err := build(kit.Deploy("test/cluster/tools"), path, p.pkg, "-trimpath", "-ldflags", flags); err != nil {
 			return nil, err
 		}
@@ -72,7 +76,8 @@ func Programs(dir string) (map[string]string, error) {
 	return paths, nil
 }
 
-// build builds a main package of the module in dir, one package at a time, and leaves nothing that is half done.
+// build builds a main package of the module in dir, one package at a time, and leaves nothing that
+// is half done.
 func build(dir, to, pkg string, flags ...string) error {
 	began := time.Now()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -28,7 +28,8 @@ func TestNoDeliveryIsLostOrRepeatedFromTheFirstRollOutToTheRemoval(t *testing.T)
 
 	// The service as it is: nothing of Hooklock, no preStop.
 	shop := filepath.Join(dir, "kubernetes", "example")
-	run(t, shop, namespace, "kubectl apply -f deployment.yaml -f service.yaml && kubectl rollout status deployment/shop --timeout=4m")
+	run(t, shop, namespace,
+		"kubectl apply -f deployment.yaml -f service.yaml && kubectl rollout status deployment/shop --timeout=4m")
 	front := follow(t, namespace, "shop")
 	front.awaitEndpoints(t, 2, "8080")
 	s := send("/orders/rollout", front.pick)
@@ -36,7 +37,8 @@ func TestNoDeliveryIsLostOrRepeatedFromTheFirstRollOutToTheRemoval(t *testing.T)
 
 	// The first roll-out, by the page.
 	change(t, filepath.Join(shop, "sidecar.yaml"), "routes:\n", "routes:\n"+orders)
-	change(t, filepath.Join(shop, "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../first-rollout\n")
+	change(t, filepath.Join(shop, "kustomization.yaml"), "  - ../app-waits\n",
+		"  - ../app-waits\n  - ../first-rollout\n")
 	run(t, dir, namespace, "cp etcd/secrets/hooklock/* kubernetes/example/secrets/")
 	run(t, shop, namespace, commands(t, "docs/kubernetes.md", "shows what will change. The first time"))
 	front.awaitEndpoints(t, 2, "18080")
@@ -47,9 +49,11 @@ func TestNoDeliveryIsLostOrRepeatedFromTheFirstRollOutToTheRemoval(t *testing.T)
 	change(t, filepath.Join(shop, "sidecar.yaml"), "unmatched: pass", "unmatched: pass\nlog: {level: debug}")
 	run(t, shop, namespace, "kubectl apply -k . && kubectl rollout status deployment/shop --timeout=4m")
 	s.more(t, 50)
-	run(t, shop, namespace, "kubectl scale deployment/shop --replicas=4 && kubectl rollout status deployment/shop --timeout=4m")
+	run(t, shop, namespace,
+		"kubectl scale deployment/shop --replicas=4 && kubectl rollout status deployment/shop --timeout=4m")
 	s.more(t, 50)
-	run(t, shop, namespace, "kubectl scale deployment/shop --replicas=1 && kubectl rollout undo deployment/shop && kubectl rollout status deployment/shop --timeout=4m")
+	run(t, shop, namespace,
+		"kubectl scale deployment/shop --replicas=1 && kubectl rollout undo deployment/shop && kubectl rollout status deployment/shop --timeout=4m")
 	s.more(t, 50)
 	front.awaitEndpoints(t, 1, "18080")
 

@@ -43,7 +43,8 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// claims makes volumes for the three members of etcd in a namespace: what a cluster's own provisioner does.
+// claims makes volumes for the three members of etcd in a namespace: what a cluster's own
+// provisioner does.
 func claims(t *testing.T, namespace string) {
 	t.Helper()
 	var all strings.Builder

@@ -22,21 +22,25 @@ func startTraefik(t *testing.T) {
 	crds := filepath.Join(kit.Source(t, gatewayAPI), "config", "crd", "standard")
 	run(t, ".", "default", "kubectl apply --server-side -f "+crds)
 	run(t, ".", "default", "kubectl apply --server-side -f "+
-		filepath.Join(kit.Source(t, traefikModule), "docs", "content", "reference", "dynamic-configuration", "kubernetes-crd-definition-v1.yml"))
+		filepath.Join(kit.Source(t, traefikModule), "docs", "content", "reference", "dynamic-configuration",
+			"kubernetes-crd-definition-v1.yml"))
 	run(t, ".", "default", "kubectl wait --for=condition=Established crd --all --timeout=2m")
 	log, err := os.Create(filepath.Join(logs(), "traefik.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	testkit.Start(t, testkit.Command{Program: program, Env: []string{"KUBECONFIG=" + control.Kubeconfig}, Stderr: log, Args: []string{
-		"--entryPoints.web.address=" + hostIP + ":8000", "--entryPoints.websecure.address=" + hostIP + ":8443",
-		"--providers.kubernetesGateway", "--providers.kubernetesIngress", "--providers.kubernetesCRD", "--log.level=INFO", "--log.filePath=" + log.Name(),
-		"--global.checkNewVersion=false", "--global.sendAnonymousUsage=false",
-	}})
+	testkit.Start(t, testkit.Command{Program: program, Env: []string{"KUBECONFIG=" + control.Kubeconfig}, Stderr: log,
+		Args: []string{
+			"--entryPoints.web.address=" + hostIP + ":8000", "--entryPoints.websecure.address=" + hostIP + ":8443",
+			"--providers.kubernetesGateway", "--providers.kubernetesIngress", "--providers.kubernetesCRD",
+			"--log.level=INFO", "--log.filePath=" + log.Name(),
+			"--global.checkNewVersion=false", "--global.sendAnonymousUsage=false",
+		}})
 }
 
-// What stands beside deploy/gateway-api/httproute.yaml in a cluster with Traefik, and an Ingress, which deploy/ has no file for.
+// What stands beside deploy/gateway-api/httproute.yaml in a cluster with Traefik, and an Ingress,
+// which deploy/ has no file for.
 const traefikObjects = `apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: traefik}
@@ -75,7 +79,8 @@ func TestDeliveriesComeThroughTraefikAsGatewayIngressAndIngressRoute(t *testing.
 	run(t, dir, namespace, "cp etcd/secrets/hooklock/* kubernetes/example/secrets/")
 	objects := filepath.Join(t.TempDir(), "traefik.yaml")
 	write(t, objects, traefikObjects)
-	run(t, dir, namespace, "kubectl apply --validate=strict -f "+objects+" -f gateway-api/httproute.yaml -f traefik/ingressroute.yaml")
+	run(t, dir, namespace, "kubectl apply --validate=strict -f "+objects+
+		" -f gateway-api/httproute.yaml -f traefik/ingressroute.yaml")
 	run(t, shop, namespace, "kubectl apply -k . && kubectl rollout status deployment/shop --timeout=4m")
 
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
@@ -103,10 +108,12 @@ func TestDeliveriesComeThroughTraefikAsGatewayIngressAndIngressRoute(t *testing.
 		}
 		senders = append(senders, sendBy("/orders/traefik-"+name, f.deliver))
 	}
-	if reasons := run(t, ".", namespace, "kubectl get httproute shop-webhooks -o 'jsonpath={.status.parents[*].conditions[*].reason}'"); reasons != "Accepted ResolvedRefs" {
+	if reasons := run(t, ".", namespace,
+		"kubectl get httproute shop-webhooks -o 'jsonpath={.status.parents[*].conditions[*].reason}'"); reasons != "Accepted ResolvedRefs" {
 		t.Errorf("the HTTPRoute's conditions are %q", reasons)
 	}
-	for _, what := range []string{"rollout restart deployment/shop", "scale deployment/shop --replicas=4", "scale deployment/shop --replicas=2"} {
+	for _, what := range []string{"rollout restart deployment/shop", "scale deployment/shop --replicas=4",
+		"scale deployment/shop --replicas=2"} {
 		for _, s := range senders {
 			s.more(t, 30)
 		}

@@ -47,7 +47,8 @@ func legacy(t *testing.T) string {
 	}
 	address := testkit.FreePort(t)
 	host, port, _ := strings.Cut(address, ":")
-	service := testkit.Start(t, testkit.Command{Program: python, Args: []string{"-u", kit.Deploy("compose/legacy.py")}, Env: []string{"HOST=" + host, "PORT=" + port}})
+	service := testkit.Start(t, testkit.Command{Program: python, Args: []string{"-u", kit.Deploy("compose/legacy.py")},
+		Env: []string{"HOST=" + host, "PORT=" + port}})
 	testkit.Until(t, "the sample service listens", func() bool {
 		select {
 		case <-service.Done():
@@ -71,10 +72,13 @@ func nginx(t *testing.T, hooks [2]string) string {
 		t.Skip("nginx is not installed: deploy/compose/nginx.conf is not run")
 	}
 	dir, listen := t.TempDir(), testkit.FreePort(t)
-	server := exchanged(t, "nginx.conf", "hooklock-0:8080", hooks[0], "hooklock-1:8080", hooks[1], "listen 80;", "listen "+listen+";", "/etc/nginx/webhooks.conf", kit.Deploy("nginx/webhooks.conf"))
+	server := exchanged(t, "nginx.conf", "hooklock-0:8080", hooks[0], "hooklock-1:8080", hooks[1], "listen 80;",
+		"listen "+listen+";", "/etc/nginx/webhooks.conf", kit.Deploy("nginx/webhooks.conf"))
 	path := filepath.Join(dir, "nginx.conf")
-	write(t, path, "daemon off; master_process off; worker_processes 1; pid "+dir+"/pid; error_log stderr;\nevents { worker_connections 64; }\nhttp {\naccess_log off;\n"+
-		"client_body_temp_path "+dir+"/body; proxy_temp_path "+dir+"/proxy; fastcgi_temp_path "+dir+"/f; uwsgi_temp_path "+dir+"/u; scgi_temp_path "+dir+"/s;\n"+server+"}\n")
+	write(t, path, "daemon off; master_process off; worker_processes 1; pid "+dir+
+		"/pid; error_log stderr;\nevents { worker_connections 64; }\nhttp {\naccess_log off;\n"+
+		"client_body_temp_path "+dir+"/body; proxy_temp_path "+dir+"/proxy; fastcgi_temp_path "+dir+
+		"/f; uwsgi_temp_path "+dir+"/u; scgi_temp_path "+dir+"/s;\n"+server+"}\n")
 	testkit.Start(t, testkit.Command{Program: program, Args: []string{"-p", dir, "-c", path, "-e", "stderr"}, Dir: dir})
 	return listen
 }
@@ -100,7 +104,8 @@ func TestTheExampleAnswersADuplicateFromEitherHooklock(t *testing.T) {
 	config := exchanged(t, "sidecar.yaml", pairs...) + "admin: {listen: \"127.0.0.1:0\"}\n"
 	var hooks [2]*testkit.Hooklock
 	for i := range hooks {
-		hooks[i] = testkit.Serve(t, program, config, "HOOKLOCK__ETCD__REQUEST_TIMEOUT=10s") // a busy machine is not what this is about
+		// a busy machine is not what this is about
+		hooks[i] = testkit.Serve(t, program, config, "HOOKLOCK__ETCD__REQUEST_TIMEOUT=10s")
 	}
 	front := nginx(t, [2]string{hooks[0].Addr, hooks[1].Addr})
 	post := func(id string) (answer struct{ Receipt int }, replayed bool) {

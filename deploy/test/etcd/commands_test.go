@@ -57,23 +57,28 @@ func TestTheRoleOfThePageIsEnoughAndNoMore(t *testing.T) {
 	server, root, user := authority.Issue("etcd"), authority.Issue("root"), authority.Issue("hooklock")
 	address := testkit.FreePort(t)
 	etcd := testkit.Start(t, testkit.Command{Program: etcdProgram, Args: []string{
-		"--data-dir", t.TempDir(), "--listen-client-urls", "https://" + address, "--advertise-client-urls", "https://" + address,
-		"--listen-peer-urls", "http://" + testkit.FreePort(t), "--cert-file", server.CertFile, "--key-file", server.KeyFile,
+		"--data-dir", t.TempDir(), "--listen-client-urls", "https://" + address, "--advertise-client-urls",
+		"https://" + address,
+		"--listen-peer-urls", "http://" + testkit.FreePort(t), "--cert-file", server.CertFile, "--key-file",
+		server.KeyFile,
 		"--client-cert-auth", "--trusted-ca-file", authority.CAFile, "--unsafe-no-fsync", "--log-level", "error",
 	}})
 	as := func(c etcdtest.Certificate) []string {
-		return []string{"ETCDCTL_ENDPOINTS=https://" + address, "ETCDCTL_CACERT=" + authority.CAFile, "ETCDCTL_CERT=" + c.CertFile, "ETCDCTL_KEY=" + c.KeyFile}
+		return []string{"ETCDCTL_ENDPOINTS=https://" + address, "ETCDCTL_CACERT=" + authority.CAFile,
+			"ETCDCTL_CERT=" + c.CertFile, "ETCDCTL_KEY=" + c.KeyFile}
 	}
 	await(t, etcd, as(root))
 	shell(t, commands(t, "A user for one prefix", "role add"), as(root)...)
 	config := filepath.Join(t.TempDir(), "sidecar.yaml")
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://%s\netcd: {endpoints: [\"https://%s\"], tls: {ca_file: %q, cert_file: %q, key_file: %q}}\nroutes: [{name: a, path: /a}]\n",
+	text := fmt.Sprintf(
+		"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://%s\netcd: {endpoints: [\"https://%s\"], tls: {ca_file: %q, cert_file: %q, key_file: %q}}\nroutes: [{name: a, path: /a}]\n",
 		t.TempDir(), address, address, authority.CAFile, user.CertFile, user.KeyFile)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	said := shell(t, hooklockProgram+" doctor --config "+config)
-	for _, line := range []string{`(?m)^ok +etcd permissions `, `(?m)^ok +etcd outside the prefix +denied`, `(?m)^ok +etcd lease `} {
+	for _, line := range []string{`(?m)^ok +etcd permissions `, `(?m)^ok +etcd outside the prefix +denied`,
+		`(?m)^ok +etcd lease `} {
 		if !regexp.MustCompile(line).MatchString(said) {
 			t.Errorf("doctor does not say %s:\n%s", line, said)
 		}
@@ -100,8 +105,10 @@ func TestTheCommandsOfThePageEndNOSPACE(t *testing.T) {
 	address := testkit.FreePort(t)
 	env := []string{"ETCDCTL_ENDPOINTS=http://" + address}
 	etcd := testkit.Start(t, testkit.Command{Program: etcdProgram, Args: []string{
-		"--data-dir", t.TempDir(), "--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
-		"--listen-peer-urls", "http://" + testkit.FreePort(t), "--quota-backend-bytes", strconv.Itoa(4 << 20), "--unsafe-no-fsync", "--log-level", "error",
+		"--data-dir", t.TempDir(), "--listen-client-urls", "http://" + address, "--advertise-client-urls",
+		"http://" + address,
+		"--listen-peer-urls", "http://" + testkit.FreePort(t), "--quota-backend-bytes", strconv.Itoa(4 << 20),
+		"--unsafe-no-fsync", "--log-level", "error",
 	}})
 	await(t, etcd, env)
 	client := etcdtest.Dial(t, address)
@@ -118,7 +125,8 @@ func TestTheCommandsOfThePageEndNOSPACE(t *testing.T) {
 		t.Fatalf("no alarm: %s", said)
 	}
 	config := filepath.Join(t.TempDir(), "sidecar.yaml")
-	text := fmt.Sprintf("upstream: http://127.0.0.1:1\netcd: {endpoints: [\"http://%s\"]}\nroutes: [{name: a, path: /a}]\n", address)
+	text := fmt.Sprintf(
+		"upstream: http://127.0.0.1:1\netcd: {endpoints: [\"http://%s\"]}\nroutes: [{name: a, path: /a}]\n", address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +153,9 @@ func hooklockOn(t *testing.T, endpoint, upstream string) *testkit.Hooklock {
 
 func TestARestoredBackupKnowsWhatRanAndGivesNoOldToken(t *testing.T) {
 	t.Parallel()
-	up := testkit.NewUpstream(t, func(r *testkit.Received) string { return testkit.OK("token " + r.Header.Get("Hooklock-Fencing-Token")) })
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		return testkit.OK("token " + r.Header.Get("Hooklock-Fencing-Token"))
+	})
 	member := testkit.StartEtcd(t, etcdProgram, 1)[0]
 	h := hooklockOn(t, member.Endpoint, up.URL)
 	post := func(h *testkit.Hooklock, id string) *testkit.Answer {
@@ -166,7 +176,8 @@ func TestARestoredBackupKnowsWhatRanAndGivesNoOldToken(t *testing.T) {
 	restore := commands(t, "Backup", "snapshot restore")
 	for _, pair := range [][2]string{
 		{"backup.db", dir + "/backup.db"}, {"/var/lib/etcd", dir + "/restored"}, {"--name etcd-0", "--name m0"},
-		{"etcd-0=https://etcd-0:2380,etcd-1=https://etcd-1:2380,etcd-2=https://etcd-2:2380", "m0=http://" + peer}, {"https://etcd-0:2380", "http://" + peer},
+		{"etcd-0=https://etcd-0:2380,etcd-1=https://etcd-1:2380,etcd-2=https://etcd-2:2380", "m0=http://" + peer},
+		{"https://etcd-0:2380", "http://" + peer},
 	} {
 		if !strings.Contains(restore, pair[0]) {
 			t.Fatalf("the page's command has no %s:\n%s", pair[0], restore)
@@ -175,7 +186,8 @@ func TestARestoredBackupKnowsWhatRanAndGivesNoOldToken(t *testing.T) {
 	}
 	shell(t, restore)
 	etcd := testkit.Start(t, testkit.Command{Program: etcdProgram, Args: []string{
-		"--name", "m0", "--data-dir", dir + "/restored", "--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
+		"--name", "m0", "--data-dir", dir + "/restored", "--listen-client-urls", "http://" + address,
+		"--advertise-client-urls", "http://" + address,
 		"--listen-peer-urls", "http://" + peer, "--unsafe-no-fsync", "--log-level", "error",
 	}})
 	await(t, etcd, []string{"ETCDCTL_ENDPOINTS=http://" + address})

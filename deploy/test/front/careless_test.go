@@ -102,32 +102,42 @@ const (
 )
 
 var carelessFronts = []careless{
-	{"Varnish repeats what has no body", "varnishd", ownVarnish, varnishArgs, "front, retries", "failed", "sent 2 times"},
-	{"Varnish stays with a dead replica", "varnishd", ownVarnish, varnishArgs, "front, replicas", "failed", "of 24 requests fail (status 503)"},
-	{"Squid repeats what has no body after 502", "squid", ownSquid, squidArgs, "front, answers", "failed", "sent again after 502 without a body: 2 times, 504 without a body: 2 times"},
+	{"Varnish repeats what has no body", "varnishd", ownVarnish, varnishArgs, "front, retries", "failed",
+		"sent 2 times"},
+	{"Varnish stays with a dead replica", "varnishd", ownVarnish, varnishArgs, "front, replicas", "failed",
+		"of 24 requests fail (status 503)"},
+	{"Squid repeats what has no body after 502", "squid", ownSquid, squidArgs, "front, answers", "failed",
+		"sent again after 502 without a body: 2 times, 504 without a body: 2 times"},
 	{"Squid keeps Authorization", "squid", ownSquid, squidArgs, "front, headers", "failed", "stripped: Authorization"},
 	{
-		"Squid with login=PASS does not", "squid", strings.ReplaceAll(ownSquid, "round-robin", "round-robin login=PASS"), squidArgs,
+		"Squid with login=PASS does not", "squid",
+		strings.ReplaceAll(ownSquid, "round-robin", "round-robin login=PASS"), squidArgs,
 		"front, headers", "ok", "added: Cache-Control, Surrogate-Capability, Via, X-Forwarded-For",
 	},
-	{"lighttpd respells paths", "lighttpd", ownLighttpd, lighttpdArgs, "front, spelling", "warning", "/%E2%80%93~o'neil/x"},
+	{"lighttpd respells paths", "lighttpd", ownLighttpd, lighttpdArgs, "front, spelling", "warning",
+		"/%E2%80%93~o'neil/x"},
 	{
-		"HAProxy repeats after 503", "haproxy", strings.NewReplacer("MORE", "retry-on 503", "OBSERVE", "").Replace(ownHAProxy), haproxyArgs,
+		"HAProxy repeats after 503", "haproxy",
+		strings.NewReplacer("MORE", "retry-on 503", "OBSERVE", "").Replace(ownHAProxy), haproxyArgs,
 		"front, answers", "failed", "sent again after 503: 4 times",
 	},
 	{
-		"HAProxy takes 503 for death", "haproxy", strings.NewReplacer("MORE", "", "OBSERVE", "observe layer7 error-limit 3 on-error mark-down").Replace(ownHAProxy), haproxyArgs,
+		"HAProxy takes 503 for death", "haproxy", strings.NewReplacer("MORE", "", "OBSERVE",
+			"observe layer7 error-limit 3 on-error mark-down").Replace(ownHAProxy), haproxyArgs,
 		"front, answers", "failed", "after answers such as 503 a delivery does not arrive: status 503",
 	},
 	{
-		"Caddy takes 503 for death", "caddy", strings.ReplaceAll(ownCaddy, "MORE", "fail_duration 10s\n\t\tunhealthy_status 503"), caddyArgs,
+		"Caddy takes 503 for death", "caddy",
+		strings.ReplaceAll(ownCaddy, "MORE", "fail_duration 10s\n\t\tunhealthy_status 503"), caddyArgs,
 		"front, answers", "failed", "after answers such as 503 a delivery does not arrive: status 503",
 	},
 	{
-		"Caddy sends the header again and no body", "caddy", strings.ReplaceAll(ownCaddy, "MORE", "lb_try_duration 2s"), caddyArgs,
+		"Caddy sends the header again and no body", "caddy", strings.ReplaceAll(ownCaddy, "MORE", "lb_try_duration 2s"),
+		caddyArgs,
 		"front, replicas", "failed", "requests fail (status 502)",
 	},
-	{"nginx takes broken connections for death", "nginx", ownNginx, nginxArgs, "front, retries", "failed", "after a connection has broken"},
+	{"nginx takes broken connections for death", "nginx", ownNginx, nginxArgs, "front, retries", "failed",
+		"after a connection has broken"},
 }
 
 func TestDoctorFindsWhatFrontsDoWithoutTheirFile(t *testing.T) {
@@ -148,7 +158,8 @@ func TestDoctorFindsWhatFrontsDoWithoutTheirFile(t *testing.T) {
 			here := strings.NewReplacer(words...)
 			file := write(t, filepath.Join(dir, "front.conf"), here.Replace(c.file))
 			args := strings.Fields(strings.ReplaceAll(here.Replace(c.args), "FILE", file))
-			running := testkit.Start(t, testkit.Command{Program: program, Args: args, Dir: dir, Env: []string{"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir}})
+			running := testkit.Start(t, testkit.Command{Program: program, Args: args, Dir: dir,
+				Env: []string{"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir}})
 			testkit.Until(t, c.program+" listens", func() bool {
 				select {
 				case <-running.Done():

@@ -32,8 +32,10 @@ func curlUntilDone(t *testing.T, front, name string, events int) (failed []strin
 	dir := t.TempDir() // curl 7.88.1 repeats nothing if its output is /dev/null: exit status 23
 	for i := range events {
 		all.Go(func() {
-			c := exec.Command("curl", "--no-progress-meter", "-o", fmt.Sprintf("%s/%s-%d", dir, name, i), "-w", "%{http_code}", "--retry", "20", "--retry-all-errors",
-				"--retry-delay", "1", "-H", "Host: "+site, "-H", "Idempotency-Key: 1", "-d", `{"id":1}`, fmt.Sprintf("http://%s/plain/%s-%d", front, name, i))
+			c := exec.Command("curl", "--no-progress-meter", "-o", fmt.Sprintf("%s/%s-%d", dir, name, i), "-w",
+				"%{http_code}", "--retry", "20", "--retry-all-errors",
+				"--retry-delay", "1", "-H", "Host: "+site, "-H", "Idempotency-Key: 1", "-d", `{"id":1}`,
+				fmt.Sprintf("http://%s/plain/%s-%d", front, name, i))
 			out, err := c.CombinedOutput()
 			mu.Lock()
 			defer mu.Unlock()
@@ -80,7 +82,8 @@ func TestEachEventRunsOnceWhileAReplicaDrainsAndWhileItIsFrozen(t *testing.T) {
 		frozen.Thaw(t)
 		for i := range events { // by then it has read what lay in its sockets
 			testkit.Until(t, "the thawed replica answers", func() bool {
-				return testkit.Post(t, first, fmt.Sprintf("/plain/frozen-%d", i), `{"id":1}`, "Idempotency-Key: 1").Status == 200
+				return testkit.Post(t, first, fmt.Sprintf("/plain/frozen-%d", i), `{"id":1}`,
+					"Idempotency-Key: 1").Status == 200
 			})
 		}
 		ran("frozen")
@@ -112,7 +115,8 @@ func TestASenderThatRepeatsByItselfRunsNoEventTwice(t *testing.T) {
 		etcd := testkit.StartEtcd(t, etcdProgram, 1)[0].Endpoint
 		first, second, health := testkit.FreePort(t), elsewhere(testkit.FreePort(t)), testkit.FreePort(t)
 		_, port, _ := strings.Cut(health, ":")
-		both := []*testkit.Hooklock{replica(t, etcd, up.URL, first, health), replica(t, etcd, up.URL, second, elsewhere(health))}
+		both := []*testkit.Hooklock{replica(t, etcd, up.URL, first, health),
+			replica(t, etcd, up.URL, second, elsewhere(health))}
 		front := p.as(t, &setup{backends: []string{first, second}, health: port})
 		type end struct {
 			said string
@@ -120,7 +124,8 @@ func TestASenderThatRepeatsByItselfRunsNoEventTwice(t *testing.T) {
 		}
 		ended := make(chan end, 1)
 		go func() { // one curl, one connection
-			out, err := exec.Command("curl", "-s", "-w", " %{http_code} ", "-H", "Host: "+site, "-H", "Idempotency-Key: 1", "-d", `{"id":1}`,
+			out, err := exec.Command("curl", "-s", "-w", " %{http_code} ", "-H", "Host: "+site, "-H",
+				"Idempotency-Key: 1", "-d", `{"id":1}`,
 				"http://"+front+"/plain/before", "http://"+front+"/plain/held").CombinedOutput()
 			ended <- end{string(out), err}
 		}()
@@ -137,7 +142,8 @@ func TestASenderThatRepeatsByItselfRunsNoEventTwice(t *testing.T) {
 		if p.name == "haproxy" || p.name == "apache" {
 			want = "409"
 		}
-		if curl.err != nil || !strings.HasPrefix(curl.said, "done 200 ") || !strings.HasSuffix(curl.said, " "+want+" ") {
+		if curl.err != nil || !strings.HasPrefix(curl.said, "done 200 ") ||
+			!strings.HasSuffix(curl.said, " "+want+" ") {
 			t.Errorf("curl got %v %s, want %s at last", curl.err, curl.said, want)
 		}
 		if want == "409" && !strings.Contains(curl.said, `"code":"execution_in_flight"`) {

@@ -17,9 +17,11 @@ type check struct{ Check, Result, Found string }
 // doctorOf runs doctor in the place of the replicas behind a front.
 func doctorOf(t *testing.T, front string, replicas []string) []check {
 	t.Helper()
-	config := write(t, filepath.Join(t.TempDir(), "sidecar.yaml"), fmt.Sprintf("listen: %s\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://127.0.0.1:1\n"+
-		"routes: [{name: plain, path: \"/plain/{w}\", workflow: \"{path.w}\"}]\n", replicas[0], t.TempDir()))
-	args := []string{"doctor", "--config", config, "-o", "json", "--probe", "http://" + front + "/plain/acme", "--probe-wait", "1s"}
+	config := write(t, filepath.Join(t.TempDir(), "sidecar.yaml"),
+		fmt.Sprintf("listen: %s\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\nupstream: http://127.0.0.1:1\n"+
+			"routes: [{name: plain, path: \"/plain/{w}\", workflow: \"{path.w}\"}]\n", replicas[0], t.TempDir()))
+	args := []string{"doctor", "--config", config, "-o", "json", "--probe", "http://" + front + "/plain/acme",
+		"--probe-wait", "1s"}
 	for _, address := range replicas {
 		args = append(args, "--probe-listen", address)
 	}
@@ -35,8 +37,8 @@ func doctorOf(t *testing.T, front string, replicas []string) []check {
 	return said.Checks
 }
 
-// What doctor says of each front, with two replicas behind it of which one dies. Caddy looks after its replicas at health.listen, which doctor
-// keeps open: it stands for one there.
+// What doctor says of each front, with two replicas behind it of which one dies. Caddy looks after
+// its replicas at health.listen, which doctor keeps open: it stands for one there.
 func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		at := []string{testkit.FreePort(t), testkit.FreePort(t)}
@@ -45,8 +47,10 @@ func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
 		}
 		checks := doctorOf(t, p.as(t, &setup{backends: at}), at)
 		want := map[string]string{
-			"front http": "ok", "front, headers": "ok", "front, address": "ok", "front, body": "ok", "front, spelling": "ok", "front, size": "ok",
-			"front, answers": "ok", "front, patience": "ok", "front, retries": "ok", "front, replicas": "ok", "front, half-closed": "ok",
+			"front http": "ok", "front, headers": "ok", "front, address": "ok", "front, body": "ok",
+			"front, spelling": "ok", "front, size": "ok",
+			"front, answers": "ok", "front, patience": "ok", "front, retries": "ok", "front, replicas": "ok",
+			"front, half-closed": "ok",
 		}
 		if p.name == "caddy" {
 			want["front, half-closed"] = "warning"
@@ -58,7 +62,9 @@ func TestDoctorFindsEachFrontAsItsPageSaysThatItIs(t *testing.T) {
 			want["front, replicas"] = "skipped"
 		}
 		for _, f := range checks {
-			if hangsUp := p.name == "haproxy" || p.name == "apache"; f.Check == "front, retries" && strings.Contains(f.Found, "hangs up on a sender") != hangsUp {
+			if hangsUp := p.name == "haproxy" ||
+				p.name == "apache"; f.Check == "front, retries" &&
+				strings.Contains(f.Found, "hangs up on a sender") != hangsUp {
 				t.Errorf("%s: %s", f.Check, f.Found)
 			}
 			for name, result := range want {

@@ -15,7 +15,8 @@ func TestSignedDeliveriesOfManySendersArriveIntact(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		s := newStage(t, p)
 		for _, preset := range presets {
-			args := []string{"sample", preset, "--url", "http://" + s.front + "/" + preset, "--secret-file", filepath.Join(s.dir, preset)}
+			args := []string{"sample", preset, "--url", "http://" + s.front + "/" + preset, "--secret-file",
+				filepath.Join(s.dir, preset)}
 			if preset == "square" || preset == "hubspot" {
 				args = append(args, "--public-url", "https://hooks.example.com")
 			}
@@ -35,9 +36,11 @@ func TestADeliveryArrivesByteForByteAndItsDuplicateIsReplayed(t *testing.T) {
 		// Two parsers, or a pretty one, would change one of these.
 		target := "/plain/a%2Fb?z=1&a=%7e+%C3%A9&a=&empty"
 		body := "{\"id\": 1.10,\r\n \"\\u00e9\":\t\"\x00\xff" + strings.Repeat("long ", 20000) + "\"}\n"
-		lines := []string{"Idempotency-Key: k1", "Content-Type: application/json; Charset=UTF-8", "X-Signature: t=1,v1=AbC==", "User-Agent: Sender/1.0"}
+		lines := []string{"Idempotency-Key: k1", "Content-Type: application/json; Charset=UTF-8",
+			"X-Signature: t=1,v1=AbC==", "User-Agent: Sender/1.0"}
 		for i, want := range []string{"executed", "replayed"} {
-			if a := testkit.Post(t, s.front, target, body, lines...); a.Status != 200 || string(a.Body) != "done" || a.Decision() != want {
+			if a := testkit.Post(t, s.front, target, body, lines...); a.Status != 200 || string(a.Body) != "done" ||
+				a.Decision() != want {
 				t.Errorf("delivery %d: %v", i, a)
 			}
 		}
@@ -68,7 +71,8 @@ func TestADeliveryArrivesByteForByteAndItsDuplicateIsReplayed(t *testing.T) {
 func TestAChunkedDeliveryArrivesWhole(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		s := newStage(t, p)
-		a := testkit.Exchange(t, s.front, "POST /plain/chunked HTTP/1.1\r\nHost: hooks.example.com\r\nIdempotency-Key: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n3\r\n:1}\r\n0\r\n\r\n")
+		a := testkit.Exchange(t, s.front,
+			"POST /plain/chunked HTTP/1.1\r\nHost: hooks.example.com\r\nIdempotency-Key: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n3\r\n:1}\r\n0\r\n\r\n")
 		if a.Status != 200 {
 			t.Errorf("%v", a)
 		}
@@ -95,7 +99,8 @@ func TestADeliveryWhoseServiceDiesIsSentOnceAndItsOutcomeIsUnknown(t *testing.T)
 	})
 }
 
-// dying is a plain service that plays a Hooklock which dies when it has read a request whose target says so.
+// dying is a plain service that plays a Hooklock which dies when it has read a request whose target
+// says so.
 func dying(t *testing.T) *testkit.Upstream {
 	t.Helper()
 	return testkit.NewUpstream(t, func(r *testkit.Received) string {
@@ -106,8 +111,8 @@ func dying(t *testing.T) *testkit.Upstream {
 	})
 }
 
-// It dies with the first request on a connection, and with a later one, where proxies are tempted to take it for a connection that was
-// closed while idle.
+// It dies with the first request on a connection, and with a later one, where proxies are tempted
+// to take it for a connection that was closed while idle.
 func TestADeliveryIsSentOnceWhenHooklockItselfDies(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		up := dying(t)
@@ -136,11 +141,15 @@ func TestADeliveryIsSentOnceWhenHooklockItselfDies(t *testing.T) {
 func TestTheRetriesThatTheFilesWarnOfAreSeen(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		exchange, ok := map[string][]string{
-			"haproxy": {"retry-on conn-failure", "retry-on all-retryable-errors", "    http-request disable-l7-retry\n", ""},
-			"caddy":   {"transport http {", "lb_try_duration 1s\n\t\tlb_retry_match {\n\t\t\tmethod POST\n\t\t}\n\t\ttransport http {"},
+			"haproxy": {"retry-on conn-failure", "retry-on all-retryable-errors", "    http-request disable-l7-retry\n",
+				""},
+			"caddy": {"transport http {",
+				"lb_try_duration 1s\n\t\tlb_retry_match {\n\t\t\tmethod POST\n\t\t}\n\t\ttransport http {"},
 		}[p.name]
 		if !ok {
-			return // nginx and Apache repeat a request only at another server, and Traefik's release knows no such thing
+			// nginx and Apache repeat a request only at another server, and Traefik's release knows
+			// no such thing
+			return
 		}
 		up := dying(t)
 		careless := *p
@@ -163,7 +172,8 @@ func TestARefusalComesThroughWithItsBodyAndRetryAfter(t *testing.T) {
 		first := testkit.GoPost(t, s.front, "/plain/busy", `{"id":1}`, "Idempotency-Key: 1")
 		testkit.Receive(t, "the first delivery", work.came)
 		a := testkit.Post(t, s.front, "/plain/busy", `{"id":2}`, "Idempotency-Key: 2")
-		if a.Status != 409 || a.JSON()["code"] != "workflow_locked" || a.JSON()["executed"] != "no" || a.Decision() != "locked" {
+		if a.Status != 409 || a.JSON()["code"] != "workflow_locked" || a.JSON()["executed"] != "no" ||
+			a.Decision() != "locked" {
 			t.Errorf("%v", a)
 		}
 		if a.Header.Get("Retry-After") == "" || a.Header.Get("Content-Type") != "application/problem+json" {
@@ -189,7 +199,8 @@ func TestTheServiceLearnsTheSendersAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		sender := testkit.NewConn(t, c)
-		sender.Say(testkit.Request("/plain/address", `{}`, "Idempotency-Key: 1", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-Proto: gopher"))
+		sender.Say(testkit.Request("/plain/address", `{}`, "Idempotency-Key: 1", "X-Forwarded-For: 203.0.113.7",
+			"X-Forwarded-Proto: gopher"))
 		if a := sender.Answer("POST"); a.Status != 200 {
 			t.Fatalf("%v", a)
 		}
@@ -211,7 +222,8 @@ func TestABodyThatIsTooLargeIsRefusedByHooklock(t *testing.T) {
 		if a.Status != 413 || a.JSON()["code"] != "body_too_large" || a.JSON()["executed"] != "no" {
 			t.Errorf("%.600v", a)
 		}
-		if a := testkit.Post(t, s.front, "/plain/fits", strings.Repeat("x", 7<<20), "Idempotency-Key: 2"); a.Status != 200 {
+		if a := testkit.Post(t, s.front, "/plain/fits", strings.Repeat("x", 7<<20),
+			"Idempotency-Key: 2"); a.Status != 200 {
 			t.Errorf("%.600v", a)
 		}
 	})
@@ -248,7 +260,8 @@ func TestTheCommandsThatCheckTheFilesFindThemRight(t *testing.T) {
 		dir := t.TempDir()
 		switch p.name {
 		case "nginx", "apache":
-			args = append([]string{"-t"}, p.start(t, p, &setup{dir: dir, listen: "127.0.0.1:80", backends: []string{"127.0.0.1:8080"}}).Args...)
+			args = append([]string{"-t"}, p.start(t, p,
+				&setup{dir: dir, listen: "127.0.0.1:80", backends: []string{"127.0.0.1:8080"}}).Args...)
 		case "traefik":
 			return // it has no such command
 		}
@@ -258,14 +271,16 @@ func TestTheCommandsThatCheckTheFilesFindThemRight(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
-		if strings.Contains(strings.ToLower(string(out)), "warn") && p.name != "caddy" { // Caddy warns of spaces for tabs, and of ports
+		// Caddy warns of spaces for tabs, and of ports
+		if strings.Contains(strings.ToLower(string(out)), "warn") && p.name != "caddy" {
 			t.Errorf("%s", out)
 		}
 	})
 }
 
-// A limit of what is written in Go: net/http takes a request with this header and without a body for one that may be repeated.
-// docs/limits.md names it; the day that this fails, take it out there.
+// A limit of what is written in Go: net/http takes a request with this header and without a body
+// for one that may be repeated. docs/limits.md names it; the day that this fails, take it out
+// there.
 func TestWhatIsWrittenInGoRepeatsARequestWithoutABodyWhoseConnectionBreaks(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		up := dying(t)

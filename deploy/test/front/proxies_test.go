@@ -16,7 +16,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// proxy is a program that stands in front, with the file that deploy/ has for it, and the page of docs/ingress with what is to be changed in it.
+// proxy is a program that stands in front, with the file that deploy/ has for it, and the page of
+// docs/ingress with what is to be changed in it.
 type proxy struct {
 	name     string
 	file     string
@@ -25,7 +26,8 @@ type proxy struct {
 	program func(t *testing.T) string
 	// start writes the configuration into dir and says how to run it.
 	start func(t *testing.T, p *proxy, s *setup) testkit.Command
-	// keepsSpelling says that header names reach Hooklock as the sender wrote them. The others have spellings of their own.
+	// keepsSpelling says that header names reach Hooklock as the sender wrote them. The others have
+	// spellings of their own.
 	keepsSpelling bool
 	// respells says that it spells paths anew, and asks for gzip where the sender did not.
 	respells bool
@@ -34,11 +36,16 @@ type proxy struct {
 }
 
 var proxies = []*proxy{
-	{name: "nginx", file: "nginx/webhooks.conf", language: "nginx", program: installed("nginx"), start: startNginx, keepsSpelling: true},
-	{name: "haproxy", file: "haproxy/haproxy.cfg", language: "haproxy", program: installed("haproxy"), start: startHAProxy},
-	{name: "apache", file: "apache/webhooks.conf", language: "apache", program: installed("apache2"), start: startApache, keepsSpelling: true},
+	{name: "nginx", file: "nginx/webhooks.conf", language: "nginx", program: installed("nginx"), start: startNginx,
+		keepsSpelling: true},
+	{name: "haproxy", file: "haproxy/haproxy.cfg", language: "haproxy", program: installed("haproxy"),
+		start: startHAProxy},
+	{name: "apache", file: "apache/webhooks.conf", language: "apache", program: installed("apache2"),
+		start: startApache, keepsSpelling: true},
 	{name: "caddy", file: "caddy/Caddyfile", language: "caddy", program: installed("caddy"), start: startCaddy},
-	{name: "traefik", file: "traefik/webhooks.yaml", language: "yaml", program: func(t *testing.T) string { return kit.Traefik(t) }, start: startTraefik, respells: true},
+	{name: "traefik", file: "traefik/webhooks.yaml", language: "yaml", program: func(t *testing.T) string {
+		return kit.Traefik(t)
+	}, start: startTraefik, respells: true},
 }
 
 // setup is how a proxy is to stand.
@@ -56,7 +63,8 @@ func installed(program string) func(t *testing.T) string {
 		t.Helper()
 		path, err := exec.LookPath(program)
 		if err != nil {
-			t.Skipf("%s is not installed: nothing goes through it (apt-get install %s)", program, map[string]string{"apache2": "apache2-bin"}[program]+program)
+			t.Skipf("%s is not installed: nothing goes through it (apt-get install %s)", program,
+				map[string]string{"apache2": "apache2-bin"}[program]+program)
 		}
 		return path
 	}
@@ -123,14 +131,16 @@ const site = "hooks.example.com"
 
 func plainClient() *http.Client { return &http.Client{Timeout: testkit.Patience} }
 
-// secureClient speaks TLS and HTTP/2. What it is shown is not looked at: the tests do not ask who signs certificates.
+// secureClient speaks TLS and HTTP/2. What it is shown is not looked at: the tests do not ask who
+// signs certificates.
 func secureClient() *http.Client {
 	return &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
 		ForceAttemptHTTP2: true, DisableCompression: true, TLSClientConfig: &tls.Config{ServerName: site, InsecureSkipVerify: true}, //nolint:gosec // see above
 	}}
 }
 
-// page is the block of p's page below a heading, with what it calls the two replicas, the balancer and the certificate as they are here.
+// page is the block of p's page below a heading, with what it calls the two replicas, the balancer
+// and the certificate as they are here.
 func (p *proxy) page(t *testing.T, heading string, s *setup) string {
 	t.Helper()
 	text := kit.Fenced(t, "docs/ingress/"+p.name+".md", "## "+heading+"\n", p.language)
@@ -152,7 +162,8 @@ const (
 	balanced  = "Behind a load balancer that ends TLS"
 )
 
-// shipped is the file in deploy/, with each of the pairs of texts exchanged: it has to be there exactly once.
+// shipped is the file in deploy/, with each of the pairs of texts exchanged: it has to be there
+// exactly once.
 func (p *proxy) shipped(t *testing.T, exchange ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(kit.Deploy(p.file))
@@ -170,8 +181,9 @@ func (p *proxy) shipped(t *testing.T, exchange ...string) string {
 	return s
 }
 
-// here are the pairs of texts that put the replicas and the balancer of a setup into the file: by the lines of the page, where there are two
-// replicas or a balancer. The others are what the file says, whole lines.
+// here are the pairs of texts that put the replicas and the balancer of a setup into the file: by
+// the lines of the page, where there are two replicas or a balancer. The others are what the file
+// says, whole lines.
 func (p *proxy) here(t *testing.T, s *setup, replica, balancer string) []string {
 	t.Helper()
 	var pairs []string
@@ -194,8 +206,8 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// startNginx puts together what the page shows, and the upstream block of the file's first lines. The buffer is small, so that larger bodies
-// take the way over the disk.
+// startNginx puts together what the page shows, and the upstream block of the file's first lines.
+// The buffer is small, so that larger bodies take the way over the disk.
 func startNginx(t *testing.T, p *proxy, s *setup) testkit.Command {
 	t.Helper()
 	_, upstream, found := strings.Cut(p.shipped(t), "#   upstream hooklock")
@@ -226,7 +238,8 @@ func startNginx(t *testing.T, p *proxy, s *setup) testkit.Command {
   client_body_buffer_size 1k;
   UPSTREAM
   server {`) + strings.NewReplacer("listen 80;", listen, "/etc/nginx/webhooks.conf", write(t, filepath.Join(s.dir, "webhooks.conf"), p.shipped(t, lines...))).Replace(rest)
-	path := write(t, filepath.Join(s.dir, "nginx.conf"), "daemon off; master_process off; worker_processes 1; pid "+s.dir+"/nginx.pid; error_log stderr;\nevents { worker_connections 128; }\n"+http)
+	path := write(t, filepath.Join(s.dir, "nginx.conf"), "daemon off; master_process off; worker_processes 1; pid "+
+		s.dir+"/nginx.pid; error_log stderr;\nevents { worker_connections 128; }\n"+http)
 	return testkit.Command{Args: []string{"-p", s.dir, "-c", path, "-e", "stderr"}}
 }
 
@@ -234,11 +247,15 @@ func startHAProxy(t *testing.T, p *proxy, s *setup) testkit.Command {
 	t.Helper()
 	bind := "    bind " + s.listen + "\n"
 	if s.certificate != nil { // it wants both in one file
-		both := write(t, filepath.Join(s.dir, "both.pem"), kit.Read(t, s.certificate.CertFile)+kit.Read(t, s.certificate.KeyFile))
-		bind = strings.NewReplacer("bind :443", "bind "+s.listen, s.certificate.CertFile, both).Replace(p.page(t, encrypted, s))
+		both := write(t, filepath.Join(s.dir, "both.pem"), kit.Read(t, s.certificate.CertFile)+
+			kit.Read(t, s.certificate.KeyFile))
+		bind = strings.NewReplacer("bind :443", "bind "+s.listen, s.certificate.CertFile,
+			both).Replace(p.page(t, encrypted, s))
 	}
-	lines := append(p.here(t, s, "    server hooklock 127.0.0.1:8080 check inter 2s fastinter 500ms downinter 500ms\n", "    acl balancer src 192.0.2.10\n"), "    bind :80\n", bind)
-	return testkit.Command{Args: []string{"-db", "-f", write(t, filepath.Join(s.dir, "haproxy.cfg"), p.shipped(t, lines...))}}
+	lines := append(p.here(t, s, "    server hooklock 127.0.0.1:8080 check inter 2s fastinter 500ms downinter 500ms\n",
+		"    acl balancer src 192.0.2.10\n"), "    bind :80\n", bind)
+	return testkit.Command{Args: []string{"-db", "-f",
+		write(t, filepath.Join(s.dir, "haproxy.cfg"), p.shipped(t, lines...))}}
 }
 
 func startCaddy(t *testing.T, p *proxy, s *setup) testkit.Command {
@@ -248,7 +265,8 @@ func startCaddy(t *testing.T, p *proxy, s *setup) testkit.Command {
 	if s.certificate != nil {
 		at = "https://" + site + ":" + port + " {\n\tbind 127.0.0.1\n" + p.page(t, encrypted, s)
 	}
-	lines := append(p.here(t, s, "\treverse_proxy 127.0.0.1:8080 {\n", "\t\ttrusted_proxies 192.0.2.10\n"), "\n"+site+" {\n", "\n"+at)
+	lines := append(p.here(t, s, "\treverse_proxy 127.0.0.1:8080 {\n", "\t\ttrusted_proxies 192.0.2.10\n"),
+		"\n"+site+" {\n", "\n"+at)
 	path := write(t, filepath.Join(s.dir, "Caddyfile"), "{\n\tadmin off\n\tauto_https off\n}\n"+p.shipped(t, lines...))
 	return testkit.Command{Args: []string{"run", "--config", path, "--adapter", "caddyfile"}}
 }
@@ -256,7 +274,8 @@ func startCaddy(t *testing.T, p *proxy, s *setup) testkit.Command {
 // startApache loads the modules that the page names, from where Debian has them.
 func startApache(t *testing.T, p *proxy, s *setup) testkit.Command {
 	t.Helper()
-	lines := append(p.here(t, s, "        BalancerMember \"http://127.0.0.1:8080\" retry=1 ttl=60 connectiontimeout=2\n",
+	lines := append(p.here(t, s,
+		"        BalancerMember \"http://127.0.0.1:8080\" retry=1 ttl=60 connectiontimeout=2\n",
 		"    RequestHeader set X-Forwarded-Proto expr=%{REQUEST_SCHEME} \"expr=!(%{CONN_REMOTE_ADDR} -ipmatch '192.0.2.10')\"\n"), "<VirtualHost *:80>", "<VirtualHost "+s.listen+">")
 	site := p.shipped(t, lines...)
 	_, named, found := strings.Cut(site, "a2enmod ")
@@ -277,7 +296,8 @@ func startApache(t *testing.T, p *proxy, s *setup) testkit.Command {
 		}
 		load.WriteString("LoadModule " + m + "_module " + file + "\n")
 	}
-	path := write(t, filepath.Join(s.dir, "apache.conf"), load.String()+strings.NewReplacer("DIR", s.dir, "LISTEN", s.listen).Replace(`
+	path := write(t, filepath.Join(s.dir, "apache.conf"),
+		load.String()+strings.NewReplacer("DIR", s.dir, "LISTEN", s.listen).Replace(`
 ServerRoot DIR
 DefaultRuntimeDir DIR
 PidFile DIR/apache.pid
@@ -302,12 +322,15 @@ func startTraefik(t *testing.T, p *proxy, s *setup) testkit.Command {
 		t.Fatalf("%s shows no command", p.file)
 	}
 	if s.certificate != nil {
-		text = strings.Replace(text, "      entryPoints: [web]\n", "      entryPoints: [web]\n      tls: {}\n", 1) + p.page(t, encrypted, s)
+		text = strings.Replace(text, "      entryPoints: [web]\n", "      entryPoints: [web]\n      tls: {}\n", 1) +
+			p.page(t, encrypted, s)
 	}
-	line = strings.NewReplacer("address=:80", "address="+s.listen, "/etc/traefik/webhooks.yaml", write(t, filepath.Join(s.dir, "webhooks.yaml"), text)).Replace(line)
+	line = strings.NewReplacer("address=:80", "address="+s.listen, "/etc/traefik/webhooks.yaml",
+		write(t, filepath.Join(s.dir, "webhooks.yaml"), text)).Replace(line)
 	args := append(strings.Fields(line), "--global.checkNewVersion=false", "--global.sendAnonymousUsage=false")
 	if s.balancer != "" {
-		args = append(args, strings.Fields(strings.ReplaceAll(kit.Fenced(t, "docs/ingress/traefik.md", "## "+balanced+"\n", ""), "10.0.0.5", s.balancer))...)
+		args = append(args, strings.Fields(strings.ReplaceAll(kit.Fenced(t, "docs/ingress/traefik.md",
+			"## "+balanced+"\n", ""), "10.0.0.5", s.balancer))...)
 	}
 	return testkit.Command{Args: args}
 }

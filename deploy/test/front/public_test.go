@@ -29,8 +29,10 @@ func overHTTP2(client *http.Client, front, path, body, key, decision string) err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || res.ProtoMajor != 2 || res.StatusCode != 200 || string(text) != "done" || res.Header.Get("Hooklock-Decision") != decision {
-		return errors.Join(err, fmt.Errorf("%s %s, %v: %.300q, want %s", res.Proto, res.Status, res.Header, text, decision))
+	if err != nil || res.ProtoMajor != 2 || res.StatusCode != 200 || string(text) != "done" ||
+		res.Header.Get("Hooklock-Decision") != decision {
+		return errors.Join(err, fmt.Errorf("%s %s, %v: %.300q, want %s", res.Proto, res.Status, res.Header, text,
+			decision))
 	}
 	return nil
 }
@@ -47,7 +49,8 @@ func TestOverTLSAndHTTP2EachDeliveryRunsOnceAndArrivesWhole(t *testing.T) {
 			all.Go(func() {
 				body := fmt.Sprintf("%d %s", i, large[:len(large)>>(3*i)])
 				for _, decision := range []string{"executed", "replayed"} {
-					if err := overHTTP2(client, s.front, fmt.Sprintf("/plain/%d", i), body, fmt.Sprint(i), decision); err != nil {
+					if err := overHTTP2(client, s.front, fmt.Sprintf("/plain/%d", i), body, fmt.Sprint(i),
+						decision); err != nil {
 						t.Errorf("%d: %v", i, err)
 					}
 				}
@@ -56,7 +59,8 @@ func TestOverTLSAndHTTP2EachDeliveryRunsOnceAndArrivesWhole(t *testing.T) {
 					t.Errorf("%d: %d requests reached the service, or another body did", i, len(got))
 					return
 				}
-				if proto, host := got[0].Header["X-Forwarded-Proto"], got[0].Header.Get("Host"); len(proto) != 1 || proto[0] != "https" || host != site {
+				if proto, host := got[0].Header["X-Forwarded-Proto"], got[0].Header.Get("Host"); len(proto) != 1 ||
+					proto[0] != "https" || host != site {
 					t.Errorf("%d: X-Forwarded-Proto %q, Host %q", i, proto, host)
 				}
 			})
@@ -135,7 +139,8 @@ func TestASlowAnswerDelaysNoOtherAndComesThrough(t *testing.T) {
 			}
 		}
 		work.answer <- testkit.OK("at last")
-		if a := testkit.Receive(t, "the slow answer", slow); a == nil || a.Status != 200 || string(a.Body) != "at last" {
+		if a := testkit.Receive(t, "the slow answer", slow); a == nil || a.Status != 200 ||
+			string(a.Body) != "at last" {
 			t.Errorf("%v", a)
 		}
 		if n := len(s.up.Received("/plain/slow")); n != 1 {
@@ -148,7 +153,8 @@ func TestADeliveryThatBreaksOnItsWayInIsNotExecuted(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		s := newStage(t, p)
 		sender := testkit.Dial(t, s.front)
-		sender.Say("POST /plain/broken HTTP/1.1\r\nHost: " + site + "\r\nIdempotency-Key: 1\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 50000))
+		sender.Say("POST /plain/broken HTTP/1.1\r\nHost: " + site +
+			"\r\nIdempotency-Key: 1\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 50000))
 		_ = sender.Close()
 		body := strings.Repeat("y", 100000)
 		a := testkit.Post(t, s.front, "/plain/broken", body, "Idempotency-Key: 1")

@@ -29,7 +29,8 @@ routes:
 `, listen, health, upstream, etcd))
 }
 
-// burst sends events side by side over connections of their own, and on kept ones, and returns those that got no 200.
+// burst sends events side by side over connections of their own, and on kept ones, and returns
+// those that got no 200.
 func burst(t *testing.T, front, name string, senders, each int) (failed []string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -66,8 +67,8 @@ func burst(t *testing.T, front, name string, senders, each int) (failed []string
 // elsewhere is the same port of another address of this machine.
 func elsewhere(address string) string { return strings.Replace(address, "127.0.0.1:", "127.0.0.2:", 1) }
 
-// forgets waits until p has no connection to a replica that has died: what is sent on such a one may have arrived. Caddy has also to find out
-// that it is dead.
+// forgets waits until p has no connection to a replica that has died: what is sent on such a one
+// may have arrived. Caddy has also to find out that it is dead.
 func (p *proxy) forgets(t *testing.T, front, replica string) {
 	t.Helper()
 	ip, port, _ := net.SplitHostPort(replica)
@@ -89,7 +90,8 @@ func (p *proxy) forgets(t *testing.T, front, replica string) {
 	if p.name == "caddy" {
 		testkit.Until(t, "Caddy knows that a replica is dead", func() bool {
 			for range 64 { // it chooses at random: of hundreds of tries, ten in a row may go to the other one
-				if a := testkit.Exchange(t, front, "GET /settle HTTP/1.1\r\nHost: "+site+"\r\nConnection: close\r\n\r\n"); a.Status != 200 {
+				if a := testkit.Exchange(t, front, "GET /settle HTTP/1.1\r\nHost: "+site+
+					"\r\nConnection: close\r\n\r\n"); a.Status != 200 {
 					return false
 				}
 			}
@@ -98,10 +100,12 @@ func (p *proxy) forgets(t *testing.T, front, replica string) {
 	}
 }
 
-// established is how /proc/net/tcp spells it. A connection that the dead side has closed is noticed before it is used.
+// established is how /proc/net/tcp spells it. A connection that the dead side has closed is noticed
+// before it is used.
 const established = "01"
 
-// finds waits until p sends deliveries to a replica that has come back: those who look after their replicas do so later.
+// finds waits until p sends deliveries to a replica that has come back: those who look after their
+// replicas do so later.
 func (p *proxy) finds(t *testing.T, front string, h *testkit.Hooklock) {
 	t.Helper()
 	testkit.Until(t, "the replica gets deliveries again", func() bool {
@@ -114,12 +118,15 @@ func TestWhileOneReplicaIsDeadNoDeliveryFails(t *testing.T) {
 	inFront(t, func(t *testing.T, p *proxy) {
 		up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
 		etcd := testkit.StartEtcd(t, etcdProgram, 1)[0].Endpoint
-		first, second, health := testkit.FreePort(t), elsewhere(testkit.FreePort(t)), testkit.FreePort(t) // one health port for both
+		// one health port for both
+		first, second, health := testkit.FreePort(t), elsewhere(testkit.FreePort(t)), testkit.FreePort(t)
 		_, port, _ := strings.Cut(health, ":")
 		doomed := replica(t, etcd, up.URL, first, health)
 		other := replica(t, etcd, up.URL, second, elsewhere(health))
 		front := p.as(t, &setup{backends: []string{first, second}, health: port})
-		const senders, each = 16, 50 // many at once: a policy that counts for all of them together may look at the dead replica alone
+		// many at once: a policy that counts for all of them together may look at the dead replica
+		// alone
+		const senders, each = 16, 50
 		steps := []string{"both", "one-dead", "one-back", "other-dead"}
 		for _, step := range steps {
 			switch step {
@@ -158,7 +165,8 @@ func TestWhileOneReplicaIsDeadNoDeliveryFails(t *testing.T) {
 	})
 }
 
-// Replicas are replaced one after the other: the second one ends when the first is ready, and not when HAProxy has looked at it again.
+// Replicas are replaced one after the other: the second one ends when the first is ready, and not
+// when HAProxy has looked at it again.
 func TestHAProxySendsToAReplicaThatIsBackBeforeTheOtherOneEnds(t *testing.T) {
 	t.Parallel()
 	p := proxies[slices.IndexFunc(proxies, func(p *proxy) bool { return p.name == "haproxy" })]
@@ -171,7 +179,9 @@ func TestHAProxySendsToAReplicaThatIsBackBeforeTheOtherOneEnds(t *testing.T) {
 	front := p.as(t, s)
 	replaced.Kill()
 	<-replaced.Done()
-	testkit.Until(t, "HAProxy knows that a replica is dead", func() bool { return strings.Contains(s.running.Stderr.String(), "is DOWN") })
+	testkit.Until(t, "HAProxy knows that a replica is dead", func() bool {
+		return strings.Contains(s.running.Stderr.String(), "is DOWN")
+	})
 	replica(t, etcd, up.URL, first, "")
 	other.Kill()
 	<-other.Done()

@@ -23,7 +23,8 @@ type stage struct {
 }
 
 // presets are senders whose samples are signed with a shared secret.
-var presets = []string{"stripe", "github", "gitlab", "bitbucket", "shopify", "slack", "square", "adyen", "mailgun", "hubspot", "zoom", "jira", "linear", "standard-webhooks"}
+var presets = []string{"stripe", "github", "gitlab", "bitbucket", "shopify", "slack", "square", "adyen", "mailgun",
+	"hubspot", "zoom", "jira", "linear", "standard-webhooks"}
 
 // secret is made up. It is hex, as Adyen wants it, and base64 as well, as Standard Webhooks do.
 const secret = "00112233445566778899aabbccddeeff"
@@ -43,7 +44,8 @@ func newStage(t *testing.T, p *proxy, changes ...func(*setup)) *stage {
 		if preset == "square" || preset == "hubspot" {
 			public = ", public_url: https://hooks.example.com"
 		}
-		fmt.Fprintf(&routes, "  - {name: %[1]s, path: /%[1]s, preset: %[1]s, verify: {secret_file: %[2]q%[3]s}}\n", preset, path, public)
+		fmt.Fprintf(&routes, "  - {name: %[1]s, path: /%[1]s, preset: %[1]s, verify: {secret_file: %[2]q%[3]s}}\n",
+			preset, path, public)
 	}
 	s.hook = testkit.Serve(t, hooklockProgram, fmt.Sprintf(`
 listen: 127.0.0.1:0

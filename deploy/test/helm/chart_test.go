@@ -120,7 +120,8 @@ func TestTheGatewayIsWhatAnAPIServerTakes(t *testing.T) {
 	}
 }
 
-// An etcd takes 130 MB as soon as it starts: a kubelet would put the pod out that has no more than the room for a token.
+// An etcd takes 130 MB as soon as it starts: a kubelet would put the pod out that has no more than
+// the room for a token.
 func TestAnEmbeddedEtcdHasRoomAndIsNeverThereTwice(t *testing.T) {
 	for file, embedded := range map[string]bool{"gateway-values.yaml": false, "single-values.yaml": true} {
 		_, all := gateway(t, file)
@@ -135,8 +136,8 @@ func TestAnEmbeddedEtcdHasRoomAndIsNeverThereTwice(t *testing.T) {
 	}
 }
 
-// Policies add up: one that selected the pods of another release, too, would let those whom it lets in reach them; and what two PodMonitors select is
-// counted twice.
+// Policies add up: one that selected the pods of another release, too, would let those whom it lets
+// in reach them; and what two PodMonitors select is counted twice.
 func TestWhatAReleaseSelectsAreItsOwnPods(t *testing.T) {
 	pods, selectors := map[string]map[string]string{}, map[string]map[string]map[string]string{}
 	for _, release := range []string{"shop", "bank"} {
@@ -163,7 +164,8 @@ func TestWhatAReleaseSelectsAreItsOwnPods(t *testing.T) {
 	}
 }
 
-// The pod of `helm test` runs for a moment and has no port: a PodDisruptionBudget that counted it would let all pods of the gateway go at once.
+// The pod of `helm test` runs for a moment and has no port: a PodDisruptionBudget that counted it
+// would let all pods of the gateway go at once.
 func TestThePodOfTheTestIsNoneOfTheGatewaysPods(t *testing.T) {
 	_, all := gateway(t, "service-monitor-values.yaml")
 	pod := kube.Of[*corev1.Pod](t, all).Labels
@@ -208,7 +210,8 @@ func podMonitor(t *testing.T, manifests string) map[string]string {
 	return nil
 }
 
-// With a number in the manifest, each `helm upgrade` would take away the pods that an autoscaler has added.
+// With a number in the manifest, each `helm upgrade` would take away the pods that an autoscaler
+// has added.
 func TestAnAutoscalerMayHaveTheReplicas(t *testing.T) {
 	r, err := Render(load(t, "hooklock"), "shop", map[string]any{"replicas": nil})
 	if err != nil {
@@ -220,7 +223,8 @@ func TestAnAutoscalerMayHaveTheReplicas(t *testing.T) {
 	kube.Of[*policyv1.PodDisruptionBudget](t, kube.Objects(t, r.Manifests))
 	single := valuesOf(t, "single-values.yaml")
 	single["replicas"] = nil
-	if _, err := Render(load(t, "hooklock"), "shop", single); err == nil || !strings.Contains(err.Error(), "endpoints") {
+	if _, err := Render(load(t, "hooklock"), "shop", single); err == nil ||
+		!strings.Contains(err.Error(), "endpoints") {
 		t.Errorf("an embedded etcd in pods that an autoscaler adds: %v", err)
 	}
 }
@@ -233,7 +237,8 @@ func TestTheGatewaysConfigurationIsValid(t *testing.T) {
 	for _, file := range []string{"", "gateway-values.yaml", "single-values.yaml", "service-monitor-values.yaml"} {
 		_, all := gateway(t, file)
 		path := filepath.Join(t.TempDir(), "sidecar.yaml")
-		if err := os.WriteFile(path, []byte(kube.Of[*corev1.ConfigMap](t, all).Data["sidecar.yaml"]), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(kube.Of[*corev1.ConfigMap](t, all).Data["sidecar.yaml"]),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		validate := exec.Command(program, "validate", "--without-files", "--config", path)
@@ -287,7 +292,8 @@ func TestAChangedConfigurationRollsThePods(t *testing.T) {
 		}
 		return kube.Of[*appsv1.Deployment](t, kube.Objects(t, r.Manifests)).Spec.Template.Annotations["hooklock-config"]
 	}
-	if hash(map[string]any{}) == hash(map[string]any{"config": map[string]any{"upstream": "http://other.default.svc"}}) {
+	if hash(map[string]any{}) == hash(
+		map[string]any{"config": map[string]any{"upstream": "http://other.default.svc"}}) {
 		t.Error("the pods' annotation is the same")
 	}
 }
@@ -295,7 +301,8 @@ func TestAChangedConfigurationRollsThePods(t *testing.T) {
 func TestTheGatewayHasTimeToEnd(t *testing.T) {
 	_, all := gateway(t, "")
 	spec := kube.Of[*appsv1.Deployment](t, all).Spec.Template.Spec
-	loaded, err := config.Load(config.Source{Path: "four lines", Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
+	loaded, err := config.Load(config.Source{Path: "four lines",
+		Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +314,8 @@ func TestTheGatewayHasTimeToEnd(t *testing.T) {
 			}
 		}
 	}
-	if patience := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second; delay == 0 || patience <= delay+loaded.Config.ShutdownTimeout+10*time.Second {
+	if patience := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second; delay == 0 || patience <= delay+
+		loaded.Config.ShutdownTimeout+10*time.Second {
 		t.Errorf("patience %v, shutdown_delay %v, shutdown_timeout %v", patience, delay, loaded.Config.ShutdownTimeout)
 	}
 }
@@ -327,7 +335,8 @@ func TestAGraceInWhichNoDeliveryCanEndIsRefused(t *testing.T) {
 		{m{"config": m{"shutdown_timeout": "1m30s"}, "terminationGracePeriodSeconds": 100}, true},
 		{m{"config": m{"shutdown_timeout": "1m30s"}, "terminationGracePeriodSeconds": 101}, false},
 		{m{"config": m{"shutdown_timeout": "0.5h"}, "terminationGracePeriodSeconds": 1810}, true},
-		{m{"config": m{"shutdown_timeout": "1500ms"}, "shutdownDelay": "500ms", "terminationGracePeriodSeconds": 3}, false},
+		{m{"config": m{"shutdown_timeout": "1500ms"}, "shutdownDelay": "500ms", "terminationGracePeriodSeconds": 3},
+			false},
 		{m{"mode": "sidecar", "terminationGracePeriodSeconds": 1}, false}, // the Deployment is another chart's
 	} {
 		_, err := Render(load(t, "hooklock"), "shop", c.values)
@@ -353,7 +362,8 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		"maxUnavailable":                   {"podDisruptionBudget": m{"maxUnavailable": "all"}},
 		"as a sidecar there is no Service": {"mode": "sidecar", "serviceMonitor": m{"enabled": true}},
 		"digest":                           {"image": m{"digest": "latest"}},
-		// What a value was taken from, or a release has that is older than it and keeps with --reuse-values.
+		// What a value was taken from, or a release has that is older than it and keeps with
+		// --reuse-values.
 		"missing property 'service'":                       {"service": nil},
 		"missing property 'serviceMonitor'":                {"serviceMonitor": nil},
 		"missing property 'terminationGracePeriodSeconds'": {"terminationGracePeriodSeconds": nil},
@@ -371,7 +381,9 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 // An alert has templates of its own in it, which are Prometheus' and not Helm's.
 func TestTheAlertsArriveAsTheyAre(t *testing.T) {
 	r, _ := gateway(t, "service-monitor-values.yaml")
-	for _, want := range []string{"kind: PrometheusRule", "{{ $labels.instance }} does not answer", "kind: ServiceMonitor", "port: health", "{name: health, port: 8078, targetPort: hooklock-health", "maxUnavailable: 50%"} {
+	for _, want := range []string{"kind: PrometheusRule", "{{ $labels.instance }} does not answer",
+		"kind: ServiceMonitor", "port: health", "{name: health, port: 8078, targetPort: hooklock-health",
+		"maxUnavailable: 50%"} {
 		if !strings.Contains(r.Manifests, want) {
 			t.Errorf("%q is not in the manifests", want)
 		}

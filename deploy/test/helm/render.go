@@ -16,12 +16,14 @@ type Rendered struct {
 	Manifests, Notes string
 }
 
-// Render is `helm template name chart -f values --namespace shop`, with the values checked against the chart's schema.
+// Render is `helm template name chart -f values --namespace shop`, with the values checked against
+// the chart's schema.
 func Render(c *chart.Chart, name string, values map[string]any) (Rendered, error) {
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return Rendered{}, fmt.Errorf("process dependencies: %w", err)
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: name, Namespace: "shop", Revision: 1, IsInstall: true}, chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: name, Namespace: "shop", Revision: 1,
+		IsInstall: true}, chartutil.DefaultCapabilities)
 	if err != nil {
 		return Rendered{}, fmt.Errorf("values: %w", err)
 	}

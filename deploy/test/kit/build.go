@@ -16,8 +16,8 @@ func Root() string {
 // Deploy is a path below deploy/.
 func Deploy(path string) string { return filepath.Join(Root(), "deploy", filepath.FromSlash(path)) }
 
-// BuildHooklock builds the program into dir, from the project's own module and so with the versions that users get, and returns its path.
-// It is meant for TestMain.
+// BuildHooklock builds the program into dir, from the project's own module and so with the versions
+// that users get, and returns its path. It is meant for TestMain.
 func BuildHooklock(dir string) (string, error) {
 	program := filepath.Join(dir, "hooklock")
 	build := exec.Command("go", "build", "-o", program, "./cmd/hooklock")

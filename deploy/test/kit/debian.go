@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Debian is a tar of the smallest Debian that boots with systemd, as BuildDebian has left it. A test that finds none is skipped.
+// Debian is a tar of the smallest Debian that boots with systemd, as BuildDebian has left it. A
+// test that finds none is skipped.
 func Debian(t testing.TB) string {
 	t.Helper()
 	return prepared(t, debianTree, "there is no Debian tree to boot (make test-systemd makes one, as root)")
@@ -21,8 +22,8 @@ const debianTree = "debian-" + debianSuite + ".tar"
 // debianSuite is the release that is booted.
 const debianSuite = "bookworm"
 
-// BuildDebian makes the tree in the user's cache, unless it is there, and returns its path. It takes mmdebstrap, root, and a way to the
-// packages that this machine's apt is set up for.
+// BuildDebian makes the tree in the user's cache, unless it is there, and returns its path. It
+// takes mmdebstrap, root, and a way to the packages that this machine's apt is set up for.
 func BuildDebian(out io.Writer) (string, error) {
 	path, err := prepare(debianTree)
 	if err != nil {
@@ -41,7 +42,8 @@ func BuildDebian(out io.Writer) (string, error) {
 	}
 	defer os.Remove(made.Name())
 	fmt.Fprintln(out, "making a Debian tree, once: a minute")
-	args := []string{"--mode=root", "--variant=minbase", "--include=systemd,systemd-sysv,dbus", "--format=tar", debianSuite, made.Name()}
+	args := []string{"--mode=root", "--variant=minbase", "--include=systemd,systemd-sysv,dbus", "--format=tar",
+		debianSuite, made.Name()}
 	if own := "/etc/apt/sources.list.d/debian.sources"; readable(own) {
 		args = append(args, own)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Source is the folder of a Go module, such as "istio.io/api@v1.31.1", that has the schemas of another project in it. Nothing of it is
-// compiled, so it is no requirement of this module; Go verifies it against its checksum database. A machine that cannot fetch it skips the
-// test.
+// Source is the folder of a Go module, such as "istio.io/api@v1.31.1", that has the schemas of
+// another project in it. Nothing of it is compiled, so it is no requirement of this module; Go
+// verifies it against its checksum database. A machine that cannot fetch it skips the test.
 func Source(t *testing.T, module string) string {
 	t.Helper()
 	c := exec.Command("go", "mod", "download", "-json", module)

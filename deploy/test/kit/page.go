@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Fenced is the text between ```language and ``` that stands in a page of the project after the text mark.
+// Fenced is the text between ```language and ``` that stands in a page of the project after the
+// text mark.
 func Fenced(t *testing.T, page, mark, language string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(Read(t, filepath.Join(Root(), filepath.FromSlash(page))), mark)

@@ -16,7 +16,8 @@ func prepare(name string) (string, error) {
 	return filepath.Join(dir, name), os.MkdirAll(dir, 0o755)
 }
 
-// prepared is that path for a test, which is skipped where nothing was made: missing says so, and how it is made.
+// prepared is that path for a test, which is skipped where nothing was made: missing says so, and
+// how it is made.
 func prepared(t testing.TB, name, missing string) string {
 	t.Helper()
 	path, err := prepare(name)

@@ -17,16 +17,19 @@ import (
 // TraefikVersion is the release that is built. 3.7 does not build from its module alone.
 const TraefikVersion = "v3.6.12"
 
-// Traefik is the path of the program that BuildTraefik has left. Building takes some minutes of CPU, so a test that finds none is skipped.
+// Traefik is the path of the program that BuildTraefik has left. Building takes some minutes of
+// CPU, so a test that finds none is skipped.
 func Traefik(t testing.TB) string {
 	t.Helper()
-	return prepared(t, traefikProgram, "Traefik is not built: nothing goes through it (make test-fronts builds it: some minutes, the first time)")
+	return prepared(t, traefikProgram, "Traefik is not built: nothing goes through it (make test-fronts builds it: "+
+		"some minutes, the first time)")
 }
 
 const traefikProgram = "traefik-" + TraefikVersion
 
-// BuildTraefik builds Traefik from its Go module into the user's cache, unless it is there, and returns its path. The DNS providers for ACME
-// are left out: they need the libraries of a hundred clouds, and no test asks for a certificate. Progress goes to out.
+// BuildTraefik builds Traefik from its Go module into the user's cache, unless it is there, and
+// returns its path. The DNS providers for ACME are left out: they need the libraries of a hundred
+// clouds, and no test asks for a certificate. Progress goes to out.
 func BuildTraefik(out io.Writer) (string, error) {
 	path, err := prepare(traefikProgram)
 	if err != nil {
@@ -96,7 +99,8 @@ func traefikSource(dir string) error {
 	if err != nil {
 		return err
 	}
-	const all, none = `"github.com/go-acme/lego/v4/providers/dns"`, `dns "github.com/traefik/traefik/v3/pkg/provider/acme/nodns"`
+	const all, none = `"github.com/go-acme/lego/v4/providers/dns"`,
+		`dns "github.com/traefik/traefik/v3/pkg/provider/acme/nodns"`
 	if n := strings.Count(string(text), all); n != 1 {
 		return fmt.Errorf("it imports the DNS providers %d times", n)
 	}

@@ -13,12 +13,14 @@ import (
 	"hooklock/deploy/test/schema"
 )
 
-// The definitions of the Prometheus operator; later releases cannot be fetched everywhere, and these kinds have been v1 for years.
+// The definitions of the Prometheus operator; later releases cannot be fetched everywhere, and
+// these kinds have been v1 for years.
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 const monitoring = "apiVersion: monitoring.coreos.com"
 
-// Objects reads a YAML stream and fails the test for what an API server would refuse. Kinds of the Prometheus operator are left to CheckMonitoring.
+// Objects reads a YAML stream and fails the test for what an API server would refuse. Kinds of the
+// Prometheus operator are left to CheckMonitoring.
 func Objects(t *testing.T, text string) []any {
 	t.Helper()
 	var found []any
@@ -46,7 +48,8 @@ func CheckMonitoring(t *testing.T, text string) {
 	}
 	kinds := schema.Kinds{}
 	for _, kind := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
-		if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example", "prometheus-operator-crd", "monitoring.coreos.com_"+kind+".yaml"))); err != nil {
+		if err := kinds.Add(kit.Read(t, filepath.Join(kit.Source(t, prometheusOperator), "example",
+			"prometheus-operator-crd", "monitoring.coreos.com_"+kind+".yaml"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,13 +100,15 @@ func Sidecar(t *testing.T, spec *corev1.PodSpec) *corev1.Container {
 	return found
 }
 
-// Restricted is what Pod Security says against a pod at the level "restricted", empty where it says nothing.
+// Restricted is what Pod Security says against a pod at the level "restricted", empty where it says
+// nothing.
 func Restricted(t *testing.T, pod *corev1.PodTemplateSpec) string {
 	t.Helper()
 	checks, err := psapolicy.NewEvaluator(psapolicy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := psapolicy.AggregateCheckResults(checks.EvaluatePod(psa.LevelVersion{Level: psa.LevelRestricted, Version: psa.LatestVersion()}, &pod.ObjectMeta, &pod.Spec))
+	result := psapolicy.AggregateCheckResults(checks.EvaluatePod(psa.LevelVersion{Level: psa.LevelRestricted,
+		Version: psa.LatestVersion()}, &pod.ObjectMeta, &pod.Spec))
 	return result.ForbiddenDetail()
 }

@@ -20,7 +20,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// withoutData is a rendered stream without ConfigMaps and Secrets, whose content is not what the page is about.
+// withoutData is a rendered stream without ConfigMaps and Secrets, whose content is not what the
+// page is about.
 func withoutData(text string) string {
 	var kept []string
 	for _, doc := range strings.Split(text, "---\n") {
@@ -37,7 +38,8 @@ func difference(t *testing.T, was, is string) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "was"), was)
 	write(t, filepath.Join(dir, "is"), is)
-	out, _ := exec.Command("diff", "-U2", filepath.Join(dir, "was"), filepath.Join(dir, "is")).Output() // 1: they differ
+	// 1: they differ
+	out, _ := exec.Command("diff", "-U2", filepath.Join(dir, "was"), filepath.Join(dir, "is")).Output()
 	lines := strings.SplitAfterN(string(out), "\n", 3)
 	if len(lines) < 3 {
 		t.Fatal("no difference")
@@ -53,7 +55,8 @@ func TestTheDifferenceInTheDocumentationIsTheRenderedOne(t *testing.T) {
 }
 
 func TestTheKustomizationInTheDocumentationIsTheExample(t *testing.T) {
-	if got := kit.Read(t, kit.Deploy("kubernetes/example/kustomization.yaml")); got != kit.Fenced(t, "docs/kubernetes.md", "Your `kustomization.yaml`", "yaml") {
+	if got := kit.Read(t, kit.Deploy("kubernetes/example/kustomization.yaml")); got != kit.Fenced(t,
+		"docs/kubernetes.md", "Your `kustomization.yaml`", "yaml") {
 		t.Errorf("docs/kubernetes.md shows something else; the example is\n%s", got)
 	}
 }
@@ -79,9 +82,11 @@ func TestEtcdTakesTheFlagsInTheDocumentation(t *testing.T) {
 	}
 	client, peer := "http://"+testkit.FreePort(t), "http://"+testkit.FreePort(t)
 	flags := strings.Fields(kit.Fenced(t, "docs/kubernetes.md", "## etcd", "etcd"))
-	m := testkit.Member{Endpoint: client, Process: testkit.Start(t, testkit.Command{Program: program, Args: append([]string{
-		"--data-dir", filepath.Join(t.TempDir(), "data"), "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,
-	}, flags...)})}
+	m := testkit.Member{Endpoint: client,
+		Process: testkit.Start(t, testkit.Command{Program: program, Args: append([]string{
+			"--data-dir", filepath.Join(t.TempDir(), "data"), "--listen-client-urls", client, "--advertise-client-urls",
+			client,
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer,
+		}, flags...)})}
 	m.AwaitHealthy(t)
 }

@@ -24,12 +24,13 @@ import (
 	"hooklock/deploy/test/kit"
 )
 
-// admitted is the pod as an API server with the policy would store it, nil where the policy is not for it: the same compiler, matcher and
-// patcher, called in the same order.
+// admitted is the pod as an API server with the policy would store it, nil where the policy is not
+// for it: the same compiler, matcher and patcher, called in the same order.
 func admitted(t *testing.T, p *admissionv1.MutatingAdmissionPolicy, pod *corev1.Pod) (*corev1.Pod, error) {
 	t.Helper()
 	has := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiler, err := plugincel.NewCompositedCompiler(
+		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +39,17 @@ func admitted(t *testing.T, p *admissionv1.MutatingAdmissionPolicy, pod *corev1.
 		conditions = append(conditions, (*matchconditions.MatchCondition)(&p.Spec.MatchConditions[i]))
 	}
 	for _, v := range p.Spec.Variables {
-		compiler.CompileAndStoreVariables([]plugincel.NamedExpressionAccessor{named{v}}, has, environment.StoredExpressions)
+		compiler.CompileAndStoreVariables([]plugincel.NamedExpressionAccessor{named{v}}, has,
+			environment.StoredExpressions)
 	}
-	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, has, environment.StoredExpressions), p.Spec.FailurePolicy, "policy", "validate", p.Name)
+	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, has, environment.StoredExpressions),
+		p.Spec.FailurePolicy, "policy", "validate", p.Name)
 
 	pod.Kind, pod.APIVersion = "Pod", "v1"
 	kind, resource := corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithResource("pods")
 	attributes := &admission.VersionedAttributes{
-		Attributes:    admission.NewAttributesRecord(pod, nil, kind, "default", pod.Name, resource, "", admission.Create, &metav1.CreateOptions{}, false, nil),
+		Attributes: admission.NewAttributesRecord(pod, nil, kind, "default", pod.Name, resource, "",
+			admission.Create, &metav1.CreateOptions{}, false, nil),
 		VersionedKind: kind, VersionedObject: pod,
 	}
 	ctx := compiler.CreateContext(t.Context())
@@ -56,9 +60,12 @@ func admitted(t *testing.T, p *admissionv1.MutatingAdmissionPolicy, pod *corev1.
 	has.HasPatchTypes = true
 	var object runtime.Object = pod
 	for _, m := range p.Spec.Mutations {
-		patcher := patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(&patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, has, environment.StoredExpressions))
+		patcher := patch.NewJSONPatcher(
+			compiler.CompileMutatingEvaluator(&patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, has,
+				environment.StoredExpressions))
 		object, err = patcher.Patch(ctx, patch.Request{
-			MatchedResource: resource, VersionedAttributes: attributes, ObjectInterfaces: admission.NewObjectInterfacesFromScheme(legacyscheme.Scheme),
+			MatchedResource: resource, VersionedAttributes: attributes,
+			ObjectInterfaces: admission.NewObjectInterfacesFromScheme(legacyscheme.Scheme),
 		}, celconfig.RuntimeCELCostBudget)
 		if err != nil {
 			return nil, err
@@ -82,7 +89,8 @@ func (n named) ReturnTypes() []*celgo.Type { return []*celgo.Type{celgo.AnyType,
 func shippedPolicy(t *testing.T) *admissionv1.MutatingAdmissionPolicy {
 	t.Helper()
 	all := Objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml")))
-	binding, p := Of[*admissionv1.MutatingAdmissionPolicyBinding](t, all), Of[*admissionv1.MutatingAdmissionPolicy](t, all)
+	binding, p := Of[*admissionv1.MutatingAdmissionPolicyBinding](t, all),
+		Of[*admissionv1.MutatingAdmissionPolicy](t, all)
 	if binding.Spec.PolicyName != p.Name {
 		t.Errorf("the binding is for %q", binding.Spec.PolicyName)
 	}
@@ -106,7 +114,8 @@ func TestThePolicyPutsTheSameContainerIntoAPodAsTheComponent(t *testing.T) {
 			pod := plain(t, map[string]string{"hooklock-port": "8080"})
 			patience := int64(300)
 			pod.Spec.TerminationGracePeriodSeconds = &patience
-			pod.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "token",
+				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			pod.Spec.InitContainers = []corev1.Container{{Name: "migrate", Image: "registry.example.com/shop:4.2"}}
 			return pod
 		}(),
@@ -124,10 +133,14 @@ func TestThePolicyPutsTheSameContainerIntoAPodAsTheComponent(t *testing.T) {
 			if mine, theirs := Sidecar(t, &got.Spec), Sidecar(t, &want.Spec); !reflect.DeepEqual(mine, theirs) {
 				t.Errorf("another container:\n%v\nwant\n%v", mine, theirs)
 			}
-			if got.Spec.InitContainers[0].Name != "hooklock" || len(got.Spec.InitContainers) != 1+len(had.Spec.InitContainers) || got.Labels["hooklock"] != "sidecar" || got.Labels["app"] != "shop" {
+			if got.Spec.InitContainers[0].Name != "hooklock" ||
+				len(got.Spec.InitContainers) != 1+len(had.Spec.InitContainers) || got.Labels["hooklock"] != "sidecar" ||
+				got.Labels["app"] != "shop" {
 				t.Errorf("labels %v, %d init containers", got.Labels, len(got.Spec.InitContainers))
 			}
-			if n := len(got.Spec.Volumes); n != 3+len(had.Spec.Volumes) || *got.Spec.TerminationGracePeriodSeconds < 60 || had.Spec.TerminationGracePeriodSeconds != nil && *got.Spec.TerminationGracePeriodSeconds != 300 {
+			if n := len(got.Spec.Volumes); n != 3+len(had.Spec.Volumes) ||
+				*got.Spec.TerminationGracePeriodSeconds < 60 ||
+				had.Spec.TerminationGracePeriodSeconds != nil && *got.Spec.TerminationGracePeriodSeconds != 300 {
 				t.Errorf("%d volumes, patience %d", n, *got.Spec.TerminationGracePeriodSeconds)
 			}
 		})
@@ -146,9 +159,11 @@ func TestThePolicyLeavesOtherPodsAloneAndRefusesWhatItCannotRead(t *testing.T) {
 	if got, err := admitted(t, shippedPolicy(t), once); got != nil || err != nil {
 		t.Errorf("a pod that has it: %v, %v", got, err)
 	}
-	// What is no port is passed on without an error, whose text would be the policy's whole expression; the validating policy refuses it.
+	// What is no port is passed on without an error, whose text would be the policy's whole
+	// expression; the validating policy refuses it.
 	for _, port := range []string{"http", "0", "-1", "99999", "08080", "65536", ""} {
-		if got, err := admitted(t, shippedPolicy(t), plain(t, map[string]string{"hooklock-port": port})); got != nil || err != nil {
+		if got, err := admitted(t, shippedPolicy(t), plain(t, map[string]string{"hooklock-port": port})); got != nil ||
+			err != nil {
 			t.Errorf("port %q: %v, %v", port, got, err)
 		}
 	}
@@ -158,7 +173,8 @@ func TestThePolicyLeavesOtherPodsAloneAndRefusesWhatItCannotRead(t *testing.T) {
 func TestThePolicyLimitsTheCPUWhereAllOfYourContainersAreLimited(t *testing.T) {
 	limited := plain(t, map[string]string{"hooklock-port": "8080"})
 	limited.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
-	for want, pod := range map[string]*corev1.Pod{"1": limited, "0": plain(t, map[string]string{"hooklock-port": "8080"})} {
+	for want, pod := range map[string]*corev1.Pod{"1": limited,
+		"0": plain(t, map[string]string{"hooklock-port": "8080"})} {
 		got, err := admitted(t, shippedPolicy(t), pod)
 		if err != nil {
 			t.Fatal(err)
@@ -169,17 +185,21 @@ func TestThePolicyLimitsTheCPUWhereAllOfYourContainersAreLimited(t *testing.T) {
 	}
 }
 
-// refused is what an API server with the validating policy says against a pod, empty where it says nothing.
+// refused is what an API server with the validating policy says against a pod, empty where it says
+// nothing.
 func refused(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
-	p := Of[*admissionv1.ValidatingAdmissionPolicy](t, Objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml"))))
+	p := Of[*admissionv1.ValidatingAdmissionPolicy](t,
+		Objects(t, kit.Read(t, kit.Deploy("kubernetes/mutatingadmissionpolicy.yaml"))))
 	has := plugincel.OptionalVariableDeclarations{HasAuthorizer: true}
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiler, err := plugincel.NewCompositedCompiler(
+		environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range p.Spec.Variables {
-		compiler.CompileAndStoreVariables([]plugincel.NamedExpressionAccessor{named{admissionv1.Variable(v)}}, has, environment.StoredExpressions)
+		compiler.CompileAndStoreVariables([]plugincel.NamedExpressionAccessor{named{admissionv1.Variable(v)}}, has,
+			environment.StoredExpressions)
 	}
 	var conditions, validations, messages []plugincel.ExpressionAccessor
 	for i := range p.Spec.MatchConditions {
@@ -189,16 +209,19 @@ func refused(t *testing.T, pod *corev1.Pod) string {
 		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression})
 		messages = append(messages, &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression})
 	}
-	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, has, environment.StoredExpressions), p.Spec.FailurePolicy, "policy", "validate", p.Name)
+	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, has, environment.StoredExpressions),
+		p.Spec.FailurePolicy, "policy", "validate", p.Name)
 	v := validating.NewValidator(
 		compiler.CompileCondition(validations, has, environment.StoredExpressions), matcher,
 		compiler.CompileCondition(nil, has, environment.StoredExpressions),
-		compiler.CompileCondition(messages, plugincel.OptionalVariableDeclarations{}, environment.StoredExpressions), p.Spec.FailurePolicy, nil)
+		compiler.CompileCondition(messages, plugincel.OptionalVariableDeclarations{}, environment.StoredExpressions),
+		p.Spec.FailurePolicy, nil)
 
 	pod.Kind, pod.APIVersion = "Pod", "v1"
 	kind, resource := corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithResource("pods")
 	result := v.Validate(t.Context(), resource, &admission.VersionedAttributes{
-		Attributes:    admission.NewAttributesRecord(pod, nil, kind, "shop", pod.Name, resource, "", admission.Create, &metav1.CreateOptions{}, false, nil),
+		Attributes: admission.NewAttributesRecord(pod, nil, kind, "shop", pod.Name, resource, "", admission.Create,
+			&metav1.CreateOptions{}, false, nil),
 		VersionedKind: kind, VersionedObject: pod,
 	}, nil, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, celconfig.RuntimeCELCostBudget, nil)
 	for _, d := range result.Decisions {

@@ -40,8 +40,8 @@ func asked(t *testing.T, c *corev1.Container, p *corev1.Probe, addr string) int 
 	return res.StatusCode
 }
 
-// The container's arguments, environment, probes and preStop hook, in a process instead of a pod. Addresses, and folders that only a pod
-// has, are exchanged for this machine's.
+// The container's arguments, environment, probes and preStop hook, in a process instead of a pod.
+// Addresses, and folders that only a pod has, are exchanged for this machine's.
 func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 	deployment, _ := example(t)
 	c := Sidecar(t, &deployment.Spec.Template.Spec)
@@ -64,13 +64,15 @@ func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "sidecar.yaml")
 	write(t, config, "routes: [{name: orders, path: /orders, workflow: orders}]\n")
 	start := func() *testkit.Process {
-		return testkit.Start(t, testkit.Command{Program: hooklockProgram, Env: list, Args: strings.Fields(strings.Replace(strings.Join(c.Args, " "), "/etc/hooklock/sidecar.yaml", config, 1))})
+		return testkit.Start(t, testkit.Command{Program: hooklockProgram, Env: list,
+			Args: strings.Fields(strings.Replace(strings.Join(c.Args, " "), "/etc/hooklock/sidecar.yaml", config, 1))})
 	}
 	p := start()
 
 	testkit.Until(t, "the startup probe passes", func() bool { return asked(t, c, c.StartupProbe, health) == 200 })
 	testkit.Until(t, "the readiness probe passes", func() bool { return asked(t, c, c.ReadinessProbe, health) == 200 })
-	if a := testkit.Post(t, door, "/orders", "{}", "Idempotency-Key: 1"); a.Status != 200 || a.Decision() != "executed" {
+	if a := testkit.Post(t, door, "/orders", "{}", "Idempotency-Key: 1"); a.Status != 200 ||
+		a.Decision() != "executed" {
 		t.Errorf("%v", a)
 	}
 
@@ -78,7 +80,8 @@ func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 	if hook[0] != "/usr/bin/hooklock" { // where the image has it
 		t.Fatalf("preStop runs %v", hook)
 	}
-	if out, err := exec.Command(hooklockProgram, append(hook[1:], "--pid", strconv.Itoa(p.Pid()))...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(hooklockProgram,
+		append(hook[1:], "--pid", strconv.Itoa(p.Pid()))...).CombinedOutput(); err != nil {
 		t.Fatalf("preStop: %v: %s", err, out)
 	}
 	testkit.Until(t, "the readiness probe fails", func() bool { return asked(t, c, c.ReadinessProbe, health) == 503 })
@@ -96,12 +99,14 @@ func TestTheContainerRunsAsItIsRendered(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	// The kubelet's smallest patience is 2 s: what a sidecar gets when the others have used up everything. This machine may be busy with other
-	// tests: one of five is enough.
+	// The kubelet's smallest patience is 2 s: what a sidecar gets when the others have used up
+	// everything. This machine may be busy with other tests: one of five is enough.
 	took := leave()
 	for again := 0; again < 4 && took > 2*time.Second; again++ {
 		p = start()
-		testkit.Until(t, "the readiness probe passes again", func() bool { return asked(t, c, c.ReadinessProbe, health) == 200 })
+		testkit.Until(t, "the readiness probe passes again", func() bool {
+			return asked(t, c, c.ReadinessProbe, health) == 200
+		})
 		took = min(took, leave())
 	}
 	if took > 2*time.Second {
@@ -130,7 +135,8 @@ func TestTheExampleConfigurationIsValidInThePod(t *testing.T) {
 // `hooklock inject` makes of the same manifests the same pods as the component.
 func TestInjectMakesThePodsOfTheComponent(t *testing.T) {
 	example := kit.Deploy("kubernetes/example")
-	inject := exec.Command(hooklockProgram, "inject", "--image", "registry.example.com/hooklock:1.0", "--config", "sidecar.yaml", "deployment.yaml", "service.yaml")
+	inject := exec.Command(hooklockProgram, "inject", "--image", "registry.example.com/hooklock:1.0", "--config",
+		"sidecar.yaml", "deployment.yaml", "service.yaml")
 	inject.Dir = example
 	var said strings.Builder
 	inject.Stderr = &said
@@ -139,13 +145,15 @@ func TestInjectMakesThePodsOfTheComponent(t *testing.T) {
 		t.Fatalf("%v: %s", err, &said)
 	}
 	all := Objects(t, string(out))
-	got, want := Of[*appsv1.Deployment](t, all).Spec.Template, Of[*appsv1.Deployment](t, Objects(t, rendered(t, example))).Spec.Template
+	got, want := Of[*appsv1.Deployment](t, all).Spec.Template,
+		Of[*appsv1.Deployment](t, Objects(t, rendered(t, example))).Spec.Template
 	got.Annotations = nil // the hash of the configuration, which is in the names of kustomize's ConfigMap and Secret
 	want.Spec.Volumes[0].ConfigMap.Name, want.Spec.Volumes[1].Secret.SecretName = "hooklock", "hooklock"
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("another pod:\n%v\nwant\n%v", got, want)
 	}
-	if s := Of[*corev1.Service](t, all); s.Spec.Ports[0].TargetPort.StrVal != "hooklock" || s.Labels["hooklock"] != "service" {
+	if s := Of[*corev1.Service](t, all); s.Spec.Ports[0].TargetPort.StrVal != "hooklock" ||
+		s.Labels["hooklock"] != "service" {
 		t.Errorf("the Service is %v", s)
 	}
 	if m := Of[*corev1.ConfigMap](t, all); m.Data["sidecar.yaml"] != kit.Read(t, example+"/sidecar.yaml") {

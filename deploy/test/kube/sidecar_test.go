@@ -36,7 +36,8 @@ func TestTheSidecarIsInTheDeploymentAndTheServiceLeadsToIt(t *testing.T) {
 		t.Errorf("it sends deliveries to %q; the container listens on 8080", got)
 	}
 	port := Of[*corev1.Service](t, all).Spec.Ports[0]
-	if port.TargetPort.StrVal != "hooklock" || c.Ports[0].Name != "hooklock" || settings(c)["HOOKLOCK__LISTEN__ADDRESS"] != ":18080" || c.Ports[0].ContainerPort != 18080 {
+	if port.TargetPort.StrVal != "hooklock" || c.Ports[0].Name != "hooklock" ||
+		settings(c)["HOOKLOCK__LISTEN__ADDRESS"] != ":18080" || c.Ports[0].ContainerPort != 18080 {
 		t.Errorf("the Service leads to %v; ports %v", port.TargetPort, c.Ports)
 	}
 	if label := Of[*corev1.Service](t, all).Labels["hooklock"]; label != "service" {
@@ -59,7 +60,8 @@ func TestConfigurationAndSecretsArriveUnderTheirHashes(t *testing.T) {
 			names[v.Name] = v.Secret.SecretName
 		}
 	}
-	if names["hooklock-config"] != config.Name || names["hooklock-secrets"] != secret.Name || config.Name == "hooklock" || secret.Name == "hooklock" {
+	if names["hooklock-config"] != config.Name || names["hooklock-secrets"] != secret.Name ||
+		config.Name == "hooklock" || secret.Name == "hooklock" {
 		t.Errorf("volumes %v, ConfigMap %s, Secret %s", names, config.Name, secret.Name)
 	}
 	if config.Data["sidecar.yaml"] != kit.Read(t, kit.Deploy("kubernetes/example/sidecar.yaml")) {
@@ -91,19 +93,24 @@ func TestASidecarThatMeetsNothingOrTooMuchIsAnError(t *testing.T) {
 		},
 		"two Deployments": func(t *testing.T, dir string) {
 			twice := kit.Read(t, filepath.Join(dir, "deployment.yaml"))
-			change(t, filepath.Join(dir, "deployment.yaml"), twice, twice+"---\n"+strings.Replace(twice, "name: shop", "name: other", 1))
+			change(t, filepath.Join(dir, "deployment.yaml"), twice,
+				twice+"---\n"+strings.Replace(twice, "name: shop", "name: other", 1))
 		},
 		"a container without a port": func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "deployment.yaml"), "          ports:\n            - {name: http, containerPort: 8080}\n", "")
+			change(t, filepath.Join(dir, "deployment.yaml"),
+				"          ports:\n            - {name: http, containerPort: 8080}\n", "")
 		},
 		"two containers that declare a port": func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "deployment.yaml"), "      containers:\n", "      containers:\n        - {name: php-fpm, image: php, ports: [{containerPort: 9000}]}\n")
+			change(t, filepath.Join(dir, "deployment.yaml"), "      containers:\n",
+				"      containers:\n        - {name: php-fpm, image: php, ports: [{containerPort: 9000}]}\n")
 		},
 		"a third one that does": func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - {name: a, image: a, ports: [{containerPort: 9000}]}\n        - {name: b, image: b}\n        - name: shop\n")
+			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n",
+				"        - {name: a, image: a, ports: [{containerPort: 9000}]}\n        - {name: b, image: b}\n        - name: shop\n")
 		},
 		"a lifecycle that app-waits would replace": func(t *testing.T, dir string) {
-			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n", "        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 3}}}\n")
+			change(t, filepath.Join(dir, "deployment.yaml"), "        - name: shop\n",
+				"        - name: shop\n          lifecycle: {preStop: {sleep: {seconds: 3}}}\n")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +132,8 @@ func TestTwoDeploymentsHaveACopyEach(t *testing.T) {
 	for _, file := range []string{"deployment.yaml", "service.yaml"} {
 		path := filepath.Join(example, file)
 		one := kit.Read(t, path)
-		write(t, path, one+"---\n"+strings.NewReplacer("name: shop", "name: other", "app: shop", "app: other", "8080", "9090").Replace(one))
+		write(t, path, one+"---\n"+strings.NewReplacer("name: shop", "name: other", "app: shop", "app: other", "8080",
+			"9090").Replace(one))
 	}
 	for _, component := range []string{"sidecar", "app-waits"} {
 		for _, name := range []string{"shop", "other"} {
@@ -134,14 +142,16 @@ func TestTwoDeploymentsHaveACopyEach(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(to, "kustomization.yaml")
-			write(t, path, regexp.MustCompile(`\{kind: (\w+)\}|source:\n      kind: \w+\n`).ReplaceAllStringFunc(kit.Read(t, path), func(s string) string {
-				if object, ok := strings.CutSuffix(s, "}"); ok {
-					return object + ", name: " + name + "}"
-				}
-				return s + "      name: " + name + "\n"
-			}))
+			write(t, path, regexp.MustCompile(`\{kind: (\w+)\}|source:\n      kind: \w+\n`).ReplaceAllStringFunc(
+				kit.Read(t, path), func(s string) string {
+					if object, ok := strings.CutSuffix(s, "}"); ok {
+						return object + ", name: " + name + "}"
+					}
+					return s + "      name: " + name + "\n"
+				}))
 		}
-		change(t, filepath.Join(example, "kustomization.yaml"), "  - ../"+component+"\n", "  - ../"+component+"-shop\n  - ../"+component+"-other\n")
+		change(t, filepath.Join(example, "kustomization.yaml"), "  - ../"+component+"\n",
+			"  - ../"+component+"-shop\n  - ../"+component+"-other\n")
 	}
 	text := rendered(t, example)
 	Objects(t, text)
@@ -150,7 +160,8 @@ func TestTwoDeploymentsHaveACopyEach(t *testing.T) {
 			t.Errorf("%q is there %d times", want, strings.Count(text, want))
 		}
 	}
-	for want, n := range map[string]int{"targetPort: hooklock\n": 2, "hooklock: service\n": 2, "hooklock: sidecar\n": 2, "sleep:\n": 2} {
+	for want, n := range map[string]int{"targetPort: hooklock\n": 2, "hooklock: service\n": 2, "hooklock: sidecar\n": 2,
+		"sleep:\n": 2} {
 		if got := strings.Count(text, want); got != n {
 			t.Errorf("%q is there %d times", want, got)
 		}
@@ -169,7 +180,8 @@ func TestAServiceThatNamesNoTargetPortGetsOne(t *testing.T) {
 func TestAPatchOfYourOwnComesAfterTheComponent(t *testing.T) {
 	dir := filepath.Join(copied(t), "example")
 	path := filepath.Join(dir, "kustomization.yaml")
-	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "`terminationGracePeriodSeconds` becomes 60", "yaml"))
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "`terminationGracePeriodSeconds` becomes 60",
+		"yaml"))
 	deployment := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir)))
 	if got := *deployment.Spec.Template.Spec.TerminationGracePeriodSeconds; got != 300 {
 		t.Errorf("terminationGracePeriodSeconds is %d", got)
@@ -179,7 +191,8 @@ func TestAPatchOfYourOwnComesAfterTheComponent(t *testing.T) {
 func TestALimitOfTheCPUIsAPatchAway(t *testing.T) {
 	dir := filepath.Join(copied(t), "example")
 	path := filepath.Join(dir, "kustomization.yaml")
-	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "Where a quota on `limits.cpu` wants one", "yaml"))
+	write(t, path, kit.Read(t, path)+kit.Fenced(t, "docs/kubernetes.md", "Where a quota on `limits.cpu` wants one",
+		"yaml"))
 	deployment := Of[*appsv1.Deployment](t, Objects(t, rendered(t, dir)))
 	if got := Sidecar(t, &deployment.Spec.Template.Spec).Resources.Limits.Cpu().String(); got != "1" {
 		t.Errorf("limits.cpu is %s", got)
@@ -188,7 +201,8 @@ func TestALimitOfTheCPUIsAPatchAway(t *testing.T) {
 
 func TestAStatefulSetGetsTheSameSidecar(t *testing.T) {
 	dir := copied(t)
-	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml", "example/deployment.yaml"} {
+	for _, file := range []string{"sidecar/kustomization.yaml", "app-waits/kustomization.yaml",
+		"example/deployment.yaml"} {
 		path := filepath.Join(dir, filepath.FromSlash(file))
 		text := kit.Read(t, path)
 		change(t, path, text, strings.ReplaceAll(text, "kind: Deployment", "kind: StatefulSet"))
@@ -219,12 +233,14 @@ func TestThePodPassesPodSecurityRestricted(t *testing.T) {
 func TestThePodWaitsForItsLastDelivery(t *testing.T) {
 	deployment, _ := example(t)
 	spec := &deployment.Spec.Template.Spec
-	loaded, err := config.Load(config.Source{Path: "four lines", Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
+	loaded, err := config.Load(config.Source{Path: "four lines",
+		Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := loaded.Config
-	longest := time.Duration(spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds)*time.Second + // kustomize has put it there
+	// kustomize has put it there
+	longest := time.Duration(spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds)*time.Second +
 		c.Routes[0].Lock.WaitTimeout + c.Upstream.ConnectTimeout + c.Upstream.Timeout + // the last delivery
 		c.Etcd.RequestTimeout + 2*time.Second // Hooklock leaves
 	if patience := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second; patience < longest {
@@ -234,7 +250,8 @@ func TestThePodWaitsForItsLastDelivery(t *testing.T) {
 
 func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 	dir := copied(t)
-	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n  - ../prometheus-rule\n")
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n",
+		"  - ../app-waits\n  - ../network-policy\n  - ../pod-monitor\n  - ../prometheus-rule\n")
 	text := rendered(t, filepath.Join(dir, "example"))
 	Objects(t, text) // the NetworkPolicy among them
 	for _, kind := range []string{"kind: NetworkPolicy", "kind: PodMonitor"} {
@@ -273,9 +290,11 @@ func TestTheAlertsAreTheShippedOnesEverywhere(t *testing.T) {
 // What the first roll-out needs: all new pods beside the old ones, for a minute.
 func TestTheFirstRollOutKeepsTheOldPods(t *testing.T) {
 	dir := copied(t)
-	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n", "  - ../app-waits\n  - ../first-rollout\n")
+	change(t, filepath.Join(dir, "example", "kustomization.yaml"), "  - ../app-waits\n",
+		"  - ../app-waits\n  - ../first-rollout\n")
 	spec := Of[*appsv1.Deployment](t, Objects(t, rendered(t, filepath.Join(dir, "example")))).Spec
-	if r := spec.Strategy.RollingUpdate; r == nil || r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.StrVal != "100%" || spec.MinReadySeconds != 60 {
+	if r := spec.Strategy.RollingUpdate; r == nil || r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.StrVal != "100%" ||
+		spec.MinReadySeconds != 60 {
 		t.Errorf("strategy %v, minReadySeconds %d", spec.Strategy, spec.MinReadySeconds)
 	}
 }
@@ -293,7 +312,8 @@ func TestTheEtcdIsWhatAnAPIServerTakes(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	all := Objects(t, rendered(t, dir))
-	for name, pod := range map[string]*corev1.PodTemplateSpec{"members": &Of[*appsv1.StatefulSet](t, all).Spec.Template, "role": &Of[*batchv1.Job](t, all).Spec.Template} {
+	for name, pod := range map[string]*corev1.PodTemplateSpec{"members": &Of[*appsv1.StatefulSet](t, all).Spec.Template,
+		"role": &Of[*batchv1.Job](t, all).Spec.Template} {
 		if why := Restricted(t, pod); why != "" {
 			t.Errorf("%s: Pod Security: %s", name, why)
 		}

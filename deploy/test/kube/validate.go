@@ -29,7 +29,8 @@ import (
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 )
 
-// Decode reads one object strictly: an unknown field or one that is there twice is an error. Its defaults are not filled in.
+// Decode reads one object strictly: an unknown field or one that is there twice is an error. Its
+// defaults are not filled in.
 func Decode(doc string) (runtime.Object, error) {
 	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
 	object, _, err := codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
@@ -39,8 +40,8 @@ func Decode(doc string) (runtime.Object, error) {
 	return object, nil
 }
 
-// Validate is what an API server refuses in an object that somebody creates in the namespace "default". Kinds that are not known here
-// are an error.
+// Validate is what an API server refuses in an object that somebody creates in the namespace
+// "default". Kinds that are not known here are an error.
 func Validate(object runtime.Object) error {
 	versioned := object.DeepCopyObject()
 	legacyscheme.Scheme.Default(versioned)
@@ -66,10 +67,12 @@ func problems(object runtime.Object) field.ErrorList {
 		return batchvalidation.ValidateJob(o, batchvalidation.JobValidationOptions{})
 	case *core.Pod:
 		namespaced(&o.Namespace)
-		return corevalidation.ValidatePodCreate(o, podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil))
+		return corevalidation.ValidatePodCreate(o,
+			podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil))
 	case *core.Service:
 		namespaced(&o.Namespace)
-		o.Spec.ClusterIP, o.Spec.ClusterIPs = "None", []string{"None"} // the API server gives it an address; a test has none to give
+		// the API server gives it an address; a test has none to give
+		o.Spec.ClusterIP, o.Spec.ClusterIPs = "None", []string{"None"}
 		o.Spec.IPFamilies = []core.IPFamily{core.IPv4Protocol}
 		single := core.IPFamilyPolicySingleStack
 		o.Spec.IPFamilyPolicy = &single
@@ -101,7 +104,8 @@ func problems(object runtime.Object) field.ErrorList {
 	case *admissionregistration.ValidatingAdmissionPolicyBinding:
 		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(o)
 	}
-	return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object), []string{"what Validate lists"})}
+	return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object),
+		[]string{"what Validate lists"})}
 }
 
 // namespaced gives an object the namespace that kubectl would.

@@ -27,7 +27,8 @@ import (
 
 const patience = 30 * time.Second
 
-// What is made once per run: the program, the browser, and the rules of axe-core; "" with a reason where there are none.
+// What is made once per run: the program, the browser, and the rules of axe-core; "" with a reason
+// where there are none.
 var (
 	program, chromium, axe, noAxe string
 	browser                       context.Context
@@ -58,8 +59,10 @@ func run(m *testing.M) int {
 	if axe, err = rules(dir); err != nil {
 		noAxe = err.Error()
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.UserDataDir(filepath.Join(dir, "profile")),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-GB"))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium),
+		chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("lang", "en-GB"))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -81,7 +84,8 @@ func rules(dir string) (string, error) {
 	if err != nil {
 		return "", errors.New("npm is not installed")
 	}
-	install := exec.Command(npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir, "axe-core@4.10.3")
+	install := exec.Command(npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir,
+		"axe-core@4.10.3")
 	if said, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm install axe-core: %w: %s", err, said)
 	}
@@ -134,7 +138,8 @@ func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
 	if err := os.WriteFile(secret, []byte("a-plain-token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := testkit.Serve(t, program, fmt.Sprintf(config, "http://"+listener.Addr().String(), etcd, access, secret), env...)
+	h := testkit.Serve(t, program, fmt.Sprintf(config, "http://"+listener.Addr().String(), etcd, access, secret),
+		env...)
 	d := &desk{Hooklock: h, t: t, url: "http://" + h.Admin + "/"}
 	if text, err := os.ReadFile(filepath.Join(filepath.Dir(h.Config), "data", admin.TokenFile)); err == nil {
 		d.token = strings.TrimSpace(string(text))
@@ -145,7 +150,8 @@ func newDesk(t *testing.T, etcd, access string, env ...string) *desk {
 // embedded is the setting for an etcd in the process.
 const embedded = "{embedded: {single_replica: true}, request_timeout: 10s}"
 
-// service is what is behind the hooklock: ?sleep=NAME waits until NAME is freed, ?status=202 answers so, ?broken breaks off.
+// service is what is behind the hooklock: ?sleep=NAME waits until NAME is freed, ?status=202
+// answers so, ?broken breaks off.
 type service struct {
 	life context.Context
 	mu   sync.Mutex
@@ -176,7 +182,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // deliver sends an event and waits for its answer.
 func (d *desk) deliver(path, event string, headers ...string) int {
 	d.t.Helper()
-	r, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, "http://"+d.Addr+path, strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
+	r, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, "http://"+d.Addr+path,
+		strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -196,7 +203,8 @@ func (d *desk) start(path, event, status string) (id string) {
 	d.t.Helper()
 	ctx := d.t.Context()
 	go func() {
-		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.Addr+path, strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.Addr+path,
+			strings.NewReader(`{"id":`+fmt.Sprintf("%q", event)+`}`))
 		if res, err := http.DefaultClient.Do(r); err == nil {
 			_ = res.Body.Close()
 		}
@@ -262,7 +270,8 @@ type tab struct {
 	faults []string
 }
 
-// open opens a tab. What it asks of another host than the page's, what the policy of the page refuses, and what its script does wrong, fails the test.
+// open opens a tab. What it asks of another host than the page's, what the policy of the page
+// refuses, and what its script does wrong, fails the test.
 func open(t *testing.T, own string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
@@ -276,7 +285,8 @@ func open(t *testing.T, own string) *tab {
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
 		case *network.EventRequestWillBeSent:
-			if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" && u.Scheme != "about" && u.Host != own {
+			if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" && u.Scheme != "about" &&
+				u.Host != own {
 				fault("asked another host: %s", e.Request.URL)
 			}
 			if strings.Contains(fmt.Sprint(e.Request.Headers), "Cookie") {
@@ -323,11 +333,14 @@ func (b *tab) run(actions ...chromedp.Action) {
 // eval is what a script of the test's own finds in the page.
 func eval[T any](b *tab, script string) (v T) {
 	b.t.Helper()
-	b.run(chromedp.Evaluate(script, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.run(chromedp.Evaluate(script, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+		return p.WithAwaitPromise(true)
+	}))
 	return v
 }
 
-// until waits until a script of the test's own is true in the page, which may go to another one meanwhile.
+// until waits until a script of the test's own is true in the page, which may go to another one
+// meanwhile.
 func (b *tab) until(what, script string) {
 	b.t.Helper()
 	late := time.Now().Add(patience)
@@ -338,7 +351,8 @@ func (b *tab) until(what, script string) {
 			return
 		case b.ctx.Err() != nil, time.Now().After(late):
 			var text string
-			_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + "\n" + document.body.innerText.slice(0, 3000)`, &text))
+			_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.href + "\n" + document.body.innerText.slice(0, 3000)`,
+				&text))
 			b.t.Fatalf("in vain waited for: %s: %v; the page says\n%s", what, err, text)
 		}
 		_ = chromedp.Run(b.ctx, chromedp.Sleep(20*time.Millisecond))
@@ -348,7 +362,8 @@ func (b *tab) until(what, script string) {
 // says waits until a text is in a part of the page.
 func (b *tab) says(selector, text string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("%s says %q", selector, text), fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))`, selector, text))
+	b.until(fmt.Sprintf("%s says %q", selector, text),
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))`, selector, text))
 }
 
 // visit opens a screen.
@@ -363,10 +378,12 @@ func (b *tab) visit(address, screen, title string) {
 func (b *tab) useToken(token string) {
 	b.t.Helper()
 	b.until("a token is asked for", `document.querySelector("#token").open`)
-	b.run(chromedp.SetValue("#token-text", token, chromedp.ByQuery), chromedp.Click("#token-form button[type=submit]", chromedp.ByQuery))
+	b.run(chromedp.SetValue("#token-text", token, chromedp.ByQuery),
+		chromedp.Click("#token-form button[type=submit]", chromedp.ByQuery))
 }
 
 func (b *tab) click(selector string) {
 	b.t.Helper()
-	b.run(chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({block: "center"})`, selector), nil), chromedp.Click(selector, chromedp.ByQuery))
+	b.run(chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({block: "center"})`, selector), nil),
+		chromedp.Click(selector, chromedp.ByQuery))
 }

@@ -18,7 +18,8 @@ import (
 // mostSteps is how many steps a task of a night on call may take, from the overview on.
 const mostSteps = 2
 
-// operator counts what a person does: a search is a step, and a click is one, with the question that it asks.
+// operator counts what a person does: a search is a step, and a click is one, with the question
+// that it asks.
 type operator struct {
 	*tab
 	searches, clicks int
@@ -37,7 +38,8 @@ func (o *operator) search(text string) {
 func (o *operator) press(selector string) {
 	o.t.Helper()
 	o.clicks++
-	o.until(selector+" is there", fmt.Sprintf(`(e => e?.checkVisibility() === true && (e.click(), true))(document.querySelector(%q))`, selector))
+	o.until(selector+" is there",
+		fmt.Sprintf(`(e => e?.checkVisibility() === true && (e.click(), true))(document.querySelector(%q))`, selector))
 }
 
 // do clicks on the button of an action, answers its question by keyboard, and waits for its result.
@@ -60,10 +62,12 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 	}
 	address := "http://" + n.Admin + "/"
 	o := &operator{tab: open(t, n.Admin)}
-	clipboard := []permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite, permissions.PermissionTypeClipboardSanitizedWrite}
+	clipboard := []permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite,
+		permissions.PermissionTypeClipboardSanitizedWrite}
 	o.run(permissions.GrantPermissions(clipboard).WithOrigin("http://"+n.Admin), emulation.SetTimezoneOverride("UTC"))
 	o.visit(address, "now", "Overview")
-	o.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`, strings.TrimSpace(string(token))), nil))
+	o.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`,
+		strings.TrimSpace(string(token))), nil))
 
 	for _, task := range []struct {
 		name string
@@ -91,7 +95,8 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.says(`#locks tr[data-row$=" orders/acme"]`, "order-1")
 			o.says(`#locks tr[data-row$=" orders/acme"] td[data-head="State"]`, "blocked")
 			o.press(`#locks tr[data-row$=" orders/acme"] td[data-head="Waiting"] a`)
-			o.until("the queue is shown in its order", `/Queue of orders.acme, the next event first[^]*order-2[^]*order-3/.test(document.querySelector("#found")?.innerText ?? "")`)
+			o.until("the queue is shown in its order",
+				`/Queue of orders.acme, the next event first[^]*order-2[^]*order-3/.test(document.querySelector("#found")?.innerText ?? "")`)
 		}},
 		{"6 run one again", func() {
 			o.search("mail-1")
@@ -111,7 +116,8 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.do(`#bar button[data-ask*="do=resume"]`, "workflow:stripe/cus_1 is resumed")
 		}},
 		{"9 take a lock away", func() {
-			o.do(`#locks tr[data-row$=" assess/flow-7"] button[data-ask*="do=release"]`, "The lock of assess/flow-7 is released")
+			o.do(`#locks tr[data-row$=" assess/flow-7"] button[data-ask*="do=release"]`,
+				"The lock of assess/flow-7 is released")
 		}},
 		{"10 the state of everything", func() {
 			o.says("#attention", "1 blocked queue of orders (orders/acme)")
@@ -131,7 +137,8 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.press(`[data-copy="ticket"]`)
 			testkit.Until(t, "the ticket is on the clipboard", func() bool {
 				ticket := eval[string](o.tab, `navigator.clipboard.readText()`)
-				return strings.Contains(ticket, "The service answered 500 at ") && strings.Contains(ticket, "- Page: "+address+"#story?id=exec_")
+				return strings.Contains(ticket, "The service answered 500 at ") &&
+					strings.Contains(ticket, "- Page: "+address+"#story?id=exec_")
 			})
 		}},
 	} {

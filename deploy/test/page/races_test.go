@@ -34,7 +34,8 @@ func (b *tab) confirm(reason string) {
 	if reason != "" {
 		b.run(chromedp.SetValue("#reason", reason, chromedp.ByQuery))
 	}
-	b.until("there is something to go on with", `document.querySelector("#question button.go")?.checkVisibility() === true`)
+	b.until("there is something to go on with",
+		`document.querySelector("#question button.go")?.checkVisibility() === true`)
 	b.run(chromedp.Click("#question button.go", chromedp.ByQuery))
 }
 
@@ -93,7 +94,9 @@ func TestEachButtonDoesWhatItSaysAndNothingAfterARace(t *testing.T) {
 		name string
 		do   func(*race)
 	}{
-		{"cancel", (*race).cancel}, {"release", (*race).release}, {"forget", (*race).forget}, {"run, skip and rerun", (*race).parkedOnes}, {"all of a filter", (*race).all}, {"pause and resume", (*race).pause},
+		{"cancel", (*race).cancel}, {"release", (*race).release}, {"forget", (*race).forget},
+		{"run, skip and rerun", (*race).parkedOnes}, {"all of a filter", (*race).all},
+		{"pause and resume", (*race).pause},
 		{"reload", (*race).reload},
 	} {
 		t.Run(step.name, func(t *testing.T) {
@@ -103,7 +106,8 @@ func TestEachButtonDoesWhatItSaysAndNothingAfterARace(t *testing.T) {
 		r.t, r.b.t = t, t
 	}
 	r.b.visit(d.url, "audit", "Audit")
-	for _, want := range []string{"sent by mistake", "refused: status_changed", "refused: lock_lost", "skip of state blocked, at most 10 a second", "2 of 2 skipped", "config.reload"} {
+	for _, want := range []string{"sent by mistake", "refused: status_changed", "refused: lock_lost",
+		"skip of state blocked, at most 10 a second", "2 of 2 skipped", "config.reload"} {
 		r.b.says("#screen", want)
 	}
 }
@@ -142,7 +146,8 @@ func (r *race) release() {
 	r.b.says("#result", "lock_lost")
 	r.is(second, "RUNNING")
 	r.b.closed()
-	r.b.until("the screen shows who has it now", `document.querySelector('#screen button[data-ask*="`+second+`"]') !== null`)
+	r.b.until("the screen shows who has it now", `document.querySelector('#screen button[data-ask*="`+second+
+		`"]') !== null`)
 	r.b.ask("release")
 	r.b.confirm("stuck")
 	r.b.says("#result", "is ABORTED")
@@ -156,7 +161,9 @@ func (r *race) forget() {
 	r.story(id)
 	r.b.ask("forget")
 	r.b.says("#question", "Its outcome is unknown")
-	testkit.Until(r.t, "it has run again: the question was about the attempt before", func() bool { return r.deliver("/orders/forget?broken", "f1") == http.StatusBadGateway })
+	testkit.Until(r.t, "it has run again: the question was about the attempt before", func() bool {
+		return r.deliver("/orders/forget?broken", "f1") == http.StatusBadGateway
+	})
 	r.b.confirm("looked at the bank")
 	r.b.says("#result", "execution_superseded")
 	last := r.find("f1", "FAILED")
@@ -209,16 +216,23 @@ func (r *race) all() {
 	r.b.confirm("the account is closed")
 	r.b.says("#result", "The job has begun")
 	r.b.closed()
-	testkit.Until(r.t, "all have ended", func() bool { return r.find("all-0", "RUNNING") == "" && r.find("all-4", "RUNNING") == "" })
+	testkit.Until(r.t, "all have ended", func() bool {
+		return r.find("all-0", "RUNNING") == "" && r.find("all-4", "RUNNING") == ""
+	})
 	for i := range 3 {
 		r.start(fmt.Sprintf("/orders/pick%d?sleep", i), fmt.Sprintf("pick-%d", i), "RUNNING")
 	}
 	r.b.visit(r.url, "find?text=prefix:orders/pick+status:running", "Events")
-	r.b.until("nothing is offered for an empty selection", `document.querySelector("[data-picked]").checkVisibility() === false`)
-	r.b.run(chromedp.Evaluate(`for (const box of [...document.querySelectorAll("#screen input[data-can]")].slice(0, 2)) box.click()`, nil))
+	r.b.until("nothing is offered for an empty selection",
+		`document.querySelector("[data-picked]").checkVisibility() === false`)
+	r.b.run(
+		chromedp.Evaluate(
+			`for (const box of [...document.querySelectorAll("#screen input[data-can]")].slice(0, 2)) box.click()`,
+			nil))
 	r.b.says("[data-picked]", "2 selected:")
 	r.b.accessible("a selection")
-	if got := eval[string](r.b, `fetch("page/export?format=csv&text=prefix:orders/pick", {headers: {Authorization: "Bearer " + sessionStorage.getItem("hooklock-token")}}).then(a => a.text())`); strings.Count(got, "\n") != 4 || !strings.Contains(got, "pick-2,orders,orders/pick2,RUNNING") {
+	if got := eval[string](r.b,
+		`fetch("page/export?format=csv&text=prefix:orders/pick", {headers: {Authorization: "Bearer " + sessionStorage.getItem("hooklock-token")}}).then(a => a.text())`); strings.Count(got, "\n") != 4 || !strings.Contains(got, "pick-2,orders,orders/pick2,RUNNING") {
 		r.t.Errorf("exported\n%s", got)
 	}
 	r.b.click(`[data-pick="cancel"]`)
@@ -272,7 +286,8 @@ func (r *race) reload() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(r.Config, []byte(strings.Replace(string(text), "release_delay: 10m", "release_delay: soon", 1)), 0o600); err != nil {
+	if err := os.WriteFile(r.Config,
+		[]byte(strings.Replace(string(text), "release_delay: 10m", "release_delay: soon", 1)), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	r.b.ask("reload")
@@ -282,7 +297,8 @@ func (r *race) reload() {
 	r.b.says("#bar", "STALE")
 }
 
-// A browser tells that a dialog was closed when it gets to it, and what is asked next may be there before.
+// A browser tells that a dialog was closed when it gets to it, and what is asked next may be there
+// before.
 func TestAQuestionThatIsAskedWhileTheOneBeforeClosesStays(t *testing.T) {
 	d := newDesk(t, embedded, "")
 	b := signedIn(d)
@@ -322,7 +338,8 @@ func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
 		t.Helper()
 		var l struct{ ExecutionID string }
 		d.api("GET", "/v1/locks/"+workflow, "", &l)
-		if status := d.api("DELETE", "/v1/locks/"+workflow+"?reason=test&execution="+l.ExecutionID, "", nil); status != http.StatusOK {
+		if status := d.api("DELETE", "/v1/locks/"+workflow+"?reason=test&execution="+l.ExecutionID, "",
+			nil); status != http.StatusOK {
 			t.Fatalf("release: %d", status)
 		}
 	}
@@ -331,19 +348,26 @@ func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
 	rows := `document.querySelectorAll("table[data-live] tbody tr").length`
 	b.until("all are there", rows+` === 1000`)
 	name := func(n int) string {
-		return eval[string](b, fmt.Sprintf(`document.querySelectorAll("table[data-live] tbody tr")[%d].cells[0].innerText`, n))
+		return eval[string](b,
+			fmt.Sprintf(`document.querySelectorAll("table[data-live] tbody tr")[%d].cells[0].innerText`, n))
 	}
 	first, second, tenth := name(0), name(1), name(10)
 	release(first)
 	b.until("one has gone", rows+` === 999`)
 
 	// With the pointer over the list, what goes is marked and what comes waits.
-	b.run(chromedp.Evaluate(`document.querySelectorAll("table[data-live] tbody tr")[9].scrollIntoView({block: "center"})`, nil))
+	b.run(
+		chromedp.Evaluate(`document.querySelectorAll("table[data-live] tbody tr")[9].scrollIntoView({block: "center"})`,
+			nil))
 	place := func() string {
-		return eval[string](b, fmt.Sprintf(`JSON.stringify([...document.querySelectorAll("table[data-live] tbody tr")].find(r => r.cells[0].innerText === %q).getBoundingClientRect())`, tenth))
+		return eval[string](b,
+			fmt.Sprintf(
+				`JSON.stringify([...document.querySelectorAll("table[data-live] tbody tr")].find(r => r.cells[0].innerText === %q).getBoundingClientRect())`, tenth))
 	}
 	var at struct{ X, Y float64 }
-	at.X, at.Y = eval[float64](b, `document.querySelectorAll("table[data-live] tbody tr")[9].getBoundingClientRect().x + 40`), eval[float64](b, `document.querySelectorAll("table[data-live] tbody tr")[9].getBoundingClientRect().y + 8`)
+	at.X, at.Y = eval[float64](b,
+		`document.querySelectorAll("table[data-live] tbody tr")[9].getBoundingClientRect().x + 40`),
+		eval[float64](b, `document.querySelectorAll("table[data-live] tbody tr")[9].getBoundingClientRect().y + 8`)
 	b.run(input.DispatchMouseEvent(input.MouseMoved, at.X, at.Y))
 	before := place()
 	release(second)
@@ -353,13 +377,15 @@ func TestAThousandLocksAreLiveAndNothingMovesUnderThePointer(t *testing.T) {
 		t.Errorf("the row under the pointer went from %s to %s", before, after)
 	}
 	b.run(input.DispatchMouseEvent(input.MouseMoved, 5, 5))
-	b.until("what waited is shown when the pointer leaves", `document.querySelector("#waiting").innerText === "" && [...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`)
+	b.until("what waited is shown when the pointer leaves",
+		`document.querySelector("#waiting").innerText === "" && [...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`)
 
 	b.run(chromedp.Click("#freeze", chromedp.ByQuery))
 	b.says("#state", "Frozen")
 	release("aaa-new")
 	b.run(chromedp.Sleep(3 * time.Second)) // two looks, were it not paused
-	if !eval[bool](b, `[...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`) {
+	if !eval[bool](b,
+		`[...document.querySelectorAll("table[data-live] td:first-child")].some(c => c.innerText === "aaa-new")`) {
 		t.Error("something changed while it was paused")
 	}
 	b.run(chromedp.Click("#freeze", chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.blur()`, nil))
@@ -428,7 +454,8 @@ func TestThePageWorksBelowAPathPrefix(t *testing.T) {
 }
 
 func TestATokenIsForItsTabAndForItsWorkflows(t *testing.T) {
-	d := newDesk(t, embedded, `{listen: "127.0.0.1:0", tokens: [{name: ops, token_env: OPS_TOKEN, scopes: [read, write]}, {name: shop, token_env: SHOP_TOKEN, scopes: [read], workflows: ["orders/shop*"]}]}`,
+	d := newDesk(t, embedded,
+		`{listen: "127.0.0.1:0", tokens: [{name: ops, token_env: OPS_TOKEN, scopes: [read, write]}, {name: shop, token_env: SHOP_TOKEN, scopes: [read], workflows: ["orders/shop*"]}]}`,
 		"OPS_TOKEN=ops-token-ops-token-ops-token", "SHOP_TOKEN=shop-token-shop-token-shop-to")
 	d.token = "ops-token-ops-token-ops-token"
 	d.start("/orders/shop1?sleep", "evt_own", "RUNNING")
@@ -440,9 +467,11 @@ func TestATokenIsForItsTabAndForItsWorkflows(t *testing.T) {
 	b.says("#token", "the token is not known here")
 	b.useToken("shop-token-shop-token-shop-to")
 	b.says("#screen", "evt_own")
-	for screen, title := range map[string]string{"now": "Overview", "find": "Events", "find?text=evt_secret": "Events", "needs": "Needs attention", "routes": "Routes", "audit": "Audit"} {
+	for screen, title := range map[string]string{"now": "Overview", "find": "Events", "find?text=evt_secret": "Events",
+		"needs": "Needs attention", "routes": "Routes", "audit": "Audit"} {
 		b.visit(d.url, screen, title)
-		if text := eval[string](b, `document.documentElement.outerHTML`); strings.Contains(strings.ReplaceAll(text, "evt_secret", ""), "secret") { // what was typed in is there
+		if text := eval[string](b, `document.documentElement.outerHTML`); strings.Contains(strings.ReplaceAll(text,
+			"evt_secret", ""), "secret") { // what was typed in is there
 			t.Errorf("%s shows another's workflow", screen)
 		}
 	}
@@ -483,10 +512,11 @@ func TestAPageOfAnotherOriginCanReadAndChangeNothing(t *testing.T) {
 	signedIn(d) // the browser has the page open, with its token
 	l := listen(t)
 	_, port, _ := strings.Cut(d.Admin, ":")
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, hostilePage, "http://"+r.URL.Query().Get("at")+":"+port+"/", id)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, hostilePage, "http://"+r.URL.Query().Get("at")+":"+port+"/", id)
+		})}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })

@@ -65,7 +65,9 @@ func busy(t *testing.T) (d *desk, story string) {
 	testkit.Until(t, "the deliveries are counted", func() bool {
 		var list client.CountList
 		d.api("GET", "/v1/routes/counts", "", &list)
-		return slices.ContainsFunc(list.Routes, func(r client.RouteCounts) bool { return r.Route == "orders" && r.Total.Succeeded > 0 })
+		return slices.ContainsFunc(list.Routes, func(r client.RouteCounts) bool {
+			return r.Route == "orders" && r.Total.Succeeded > 0
+		})
 	})
 	return d, story
 }
@@ -125,15 +127,18 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 				scheme = "dark"
 			}
 			b.run(
-				emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.phone), emulation.SetTouchEmulationEnabled(l.phone),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+				emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.phone),
+				emulation.SetTouchEmulationEnabled(l.phone),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: scheme}}))
 			for _, s := range screens {
 				b.visit(d.url, s.screen, s.title)
 				b.says("#screen", s.says)
 				if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 					t.Errorf("%s: %d pixels too wide", s.name, wide)
 				}
-				if hidden := eval[string](b, `[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.getAttribute("aria-label")).join(", ")`); hidden != "" {
+				if hidden := eval[string](b,
+					`[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.getAttribute("aria-label")).join(", ")`); hidden != "" {
 					t.Errorf("%s: columns of %s are off the screen", s.name, hidden)
 				}
 				b.accessible(s.name)
@@ -157,7 +162,8 @@ func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testin
 		}
 	}
 	for _, id := range []string{"1", "2"} {
-		if got := d.deliver("/gitlab/acme?status=500", id, "X-Gitlab-Token", "a-plain-token", "Idempotency-Key", id); got != 500 {
+		if got := d.deliver("/gitlab/acme?status=500", id, "X-Gitlab-Token", "a-plain-token", "Idempotency-Key",
+			id); got != 500 {
 			t.Fatal(got)
 		}
 	}
@@ -179,7 +185,8 @@ func (b *tab) accessible(screen string) {
 		return
 	}
 	b.run(chromedp.Evaluate(axe+"; 0", nil))
-	found := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary)])))`)
+	found := eval[string](b,
+		`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary)])))`)
 	var violations []any
 	if err := json.Unmarshal([]byte(found), &violations); err != nil {
 		b.t.Fatal(err)
@@ -216,18 +223,21 @@ func (b *tab) picture(name string) {
 func TestTheStoryTellsEachDeliveryAndWhyItGotItsAnswer(t *testing.T) {
 	d, story := busy(t)
 	b := open(t, d.Admin)
-	b.run(permissions.GrantPermissions([]permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite, permissions.PermissionTypeClipboardSanitizedWrite}).WithOrigin(strings.TrimSuffix(d.url, "/")))
+	b.run(permissions.GrantPermissions([]permissions.PermissionType{permissions.PermissionTypeClipboardReadWrite,
+		permissions.PermissionTypeClipboardSanitizedWrite}).WithOrigin(strings.TrimSuffix(d.url, "/")))
 	b.visit(d.url, "find?text=evt_refused", "Event") // one hit opens itself
 	b.says("#screen", "REFUSED")
 	b.says("#event .lead", "It did not run: refused with 409 at ")
 	b.says("#event .lead", ", because the workflow was busy with another event: evt_long had the lock since ")
 	b.says("#event .lead", "If the running event is stuck, cancel it.")
 	b.says("#screen", "Delivery received: locked, the sender got 409")
-	b.until("the picture has its neighbour", `document.querySelector("#axis .timeline").textContent.includes("evt_long")`)
+	b.until("the picture has its neighbour",
+		`document.querySelector("#axis .timeline").textContent.includes("evt_long")`)
 	b.click(`[data-copy="ticket"]`)
 	b.says("#event", "Copied")
 	ticket := eval[string](b, `navigator.clipboard.readText()`)
-	for _, want := range []string{"**`evt_refused`** REFUSED\n\nIt did not run: refused with 409 at 20", " UTC), because the workflow was busy", "- Page: " + d.url + "#story?key="} {
+	for _, want := range []string{"**`evt_refused`** REFUSED\n\nIt did not run: refused with 409 at 20",
+		" UTC), because the workflow was busy", "- Page: " + d.url + "#story?key="} {
 		if !strings.Contains(ticket, want) {
 			t.Errorf("no %q in the ticket:\n%s", want, ticket)
 		}
@@ -266,9 +276,11 @@ func TestTimesAreInOneZoneThatIsNamedAndTheTabCountsWhatNeedsAttention(t *testin
 	if since.After(now) {
 		since = since.AddDate(0, 0, -1)
 	}
-	b.run(chromedp.SetValue("#quick-text", "since:02:13 route:orders", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#quick").requestSubmit()`, nil))
+	b.run(chromedp.SetValue("#quick-text", "since:02:13 route:orders", chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector("#quick").requestSubmit()`, nil))
 	b.says("h1", "Events")
-	b.until("the address has the time", `decodeURIComponent(location.hash).includes("since:`+since.UTC().Format(time.RFC3339)+`")`)
+	b.until("the address has the time", `decodeURIComponent(location.hash).includes("since:`+
+		since.UTC().Format(time.RFC3339)+`")`)
 	b.says("#found", "evt_broken")
 }
 
@@ -326,13 +338,15 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 		}
 		t.Fatalf("%s is not reached by Tab", what)
 	}
-	for key, title := range map[string]string{"2": "Events", "3": "Needs attention", "4": "Routes", "5": "Audit", "1": "Overview"} {
+	for key, title := range map[string]string{"2": "Events", "3": "Needs attention", "4": "Routes", "5": "Audit",
+		"1": "Overview"} {
 		press(key)
 		b.says("h1", title)
 	}
 	press("/")
 	b.until("the field has the focus", `document.activeElement.id === "quick-text"`)
-	b.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil)) // the protocol types what a browser does not, once the page has taken the key
+	// the protocol types what a browser does not, once the page has taken the key
+	b.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil))
 	press("evt_keys\r")
 	b.says("#screen", "RUNNING")
 	b.says("#screen", "Attempt 1 started")
@@ -379,12 +393,14 @@ func TestBackReturnsToTheRowAndTheKeysAreShown(t *testing.T) {
 	b.run(chromedp.Evaluate(`history.back()`, nil))
 	b.says("h1", "Events")
 	back := fmt.Sprintf(`document.querySelector("#screen tbody a[href=\"" + CSS.escape(%q) + "\"]")`, text)
-	b.until("the row is in view and marked", `(a => a && a.closest("tr").classList.contains("left") && a.getBoundingClientRect().top > 0 && a.getBoundingClientRect().bottom < innerHeight)(`+back+`)`)
+	b.until("the row is in view and marked",
+		`(a => a && a.closest("tr").classList.contains("left") && a.getBoundingClientRect().top > 0 && a.getBoundingClientRect().bottom < innerHeight)(`+back+`)`)
 	if !eval[bool](b, back+` === document.activeElement`) {
 		t.Error("one that opened it by keyboard does not have the focus there")
 	}
 	b.run(chromedp.KeyEvent("?"))
-	b.until("the keys are shown", `document.querySelector("#keys").open && document.querySelector("#keys").innerText.includes("next row")`)
+	b.until("the keys are shown",
+		`document.querySelector("#keys").open && document.querySelector("#keys").innerText.includes("next row")`)
 	b.run(chromedp.KeyEvent("2"))
 	b.run(chromedp.KeyEvent("\x1b"))
 	b.until("Esc closes them", `!document.querySelector("#keys").open`)

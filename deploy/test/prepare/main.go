@@ -1,5 +1,6 @@
-// Command prepare makes what some tests need and no package brings, in the user's cache, and prints where it is: `prepare traefik`, built from
-// its Go module, and `prepare debian`, a tree that boots. `make test-fronts` and `make test-systemd` run it.
+// Command prepare makes what some tests need and no package brings, in the user's cache, and prints
+// where it is: `prepare traefik`, built from its Go module, and `prepare debian`, a tree that
+// boots. `make test-fronts` and `make test-systemd` run it.
 package main
 
 import (
@@ -12,7 +13,8 @@ import (
 
 func main() {
 	for _, what := range os.Args[1:] {
-		make, known := map[string]func(io.Writer) (string, error){"traefik": kit.BuildTraefik, "debian": kit.BuildDebian}[what]
+		make, known := map[string]func(io.Writer) (string, error){"traefik": kit.BuildTraefik,
+			"debian": kit.BuildDebian}[what]
 		if !known {
 			fmt.Fprintf(os.Stderr, "prepare: unknown %q; there is traefik and debian\n", what)
 			os.Exit(2)

@@ -1,2 +1,3 @@
-// Package quickstart follows README.md, docs/first-route.md and docs/quickstart-php-java-rails.md, with real services.
+// Package quickstart follows README.md, docs/first-route.md and docs/quickstart-php-java-rails.md,
+// with real services.
 package quickstart

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// place is a folder with what the pages tell the reader to write, and the addresses that stand for theirs.
+// place is a folder with what the pages tell the reader to write, and the addresses that stand for
+// theirs.
 type place struct {
 	dir              string
 	public, door, up string // what the pages call :80, :8080 and :8081
@@ -49,7 +50,8 @@ func (p *place) write(t *testing.T, name, text string) string {
 
 // here returns text of a page with the addresses and paths of this place.
 func (p *place) here(text string) string {
-	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock", "unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram,
+	return strings.NewReplacer("127.0.0.1:8080", p.door, "127.0.0.1:8081", p.up, "unix:///run/shop/puma.sock",
+		"unix://"+p.dir+"/puma.sock", "bin/hooklock", hooklockProgram,
 		"whsec_…", "whsec_made_up").Replace(text)
 }
 
@@ -68,7 +70,8 @@ func (p *place) shell(t *testing.T, lines string) string {
 // serve starts Hooklock with the file that the reader has written.
 func (p *place) serve(t *testing.T) *testkit.Process {
 	t.Helper()
-	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", "shop.yaml"}, Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
+	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", "shop.yaml"},
+		Dir: p.dir, Env: []string{"HOOKLOCK__LISTEN=" + p.door, "HOOKLOCK__ADMIN__LISTEN=127.0.0.1:0"}})
 	h.AwaitLine(t, h.Stderr, `"msg":"session.opened"`)
 	h.AwaitLine(t, h.Stderr, `"msg":"started"`)
 	return h
@@ -94,14 +97,16 @@ func awaitOpen(t *testing.T, p *testkit.Process, network, addr string) {
 // checked writes the secret, and runs the checks of step 3.
 func (p *place) checked(t *testing.T) string {
 	t.Helper()
-	return p.shell(t, kit.Fenced(t, firstRoute, "Write the secret", "")+"true # explain fails for a delivery that is refused")
+	return p.shell(t, kit.Fenced(t, firstRoute, "Write the secret", "")+
+		"true # explain fails for a delivery that is refused")
 }
 
 // seen checks step 5: the first sample runs, the second is replayed.
 func (p *place) seen(t *testing.T) {
 	t.Helper()
 	out := p.shell(t, kit.Fenced(t, firstRoute, "## 5. See it work", ""))
-	if strings.Count(out, "Hooklock-Decision: executed") != 1 || strings.Count(out, "Hooklock-Decision: replayed") != 1 || strings.Count(out, "Idempotent-Replayed: true") != 1 {
+	if strings.Count(out, "Hooklock-Decision: executed") != 1 ||
+		strings.Count(out, "Hooklock-Decision: replayed") != 1 || strings.Count(out, "Idempotent-Replayed: true") != 1 {
 		t.Errorf("%s", out)
 	}
 }
@@ -153,16 +158,19 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	fpm, _ := filepath.Glob("/usr/sbin/php-fpm*")
 	nginx, err := exec.LookPath("nginx")
 	if len(fpm) == 0 || err != nil {
-		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + services + " is not run (apt-get install php-fpm nginx-light)")
+		t.Skip("PHP-FPM or nginx is not installed: the PHP part of " + services +
+			" is not run (apt-get install php-fpm nginx-light)")
 	}
 	p := newPlace(t)
-	p.write(t, "index.php", `<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",$_SERVER["HTTPS"] ?? "plain",":",$_SERVER["SERVER_PORT"]," ",strlen(file_get_contents("php://input"));`)
+	p.write(t, "index.php",
+		`<?php file_put_contents(__DIR__."/runs", "run\n", FILE_APPEND); echo $_SERVER["REMOTE_ADDR"]," ",$_SERVER["HTTP_HOOKLOCK_WORKFLOW"]," ",$_SERVER["HTTPS"] ?? "plain",":",$_SERVER["SERVER_PORT"]," ",strlen(file_get_contents("php://input"));`)
 	user, group := "", ""
 	if os.Geteuid() == 0 { // FPM wants one, and takes root only when it is told to
 		user, group = "user = root\n", "group = root\n"
 	}
 	socket := filepath.Join(p.dir, "fpm.sock")
-	pool := p.write(t, "fpm.conf", "[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\n"+user+group+"listen = "+socket+"\npm = static\npm.max_children = 2\n")
+	pool := p.write(t, "fpm.conf", "[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\n"+user+group+"listen = "+
+		socket+"\npm = static\npm.max_children = 2\n")
 	php := testkit.Start(t, testkit.Command{Program: fpm[len(fpm)-1], Args: []string{"-R", "-F", "-y", pool}})
 	t.Cleanup(func() { // its children would outlive a SIGKILL
 		php.Signal(t, syscall.SIGTERM)
@@ -173,9 +181,13 @@ func TestBehindItPHPSeesADeliveryOnceAndItsSendersAddress(t *testing.T) {
 	shipped := kit.Read(t, kit.Deploy("nginx/webhooks.conf"))
 	_, upstream, _ := strings.Cut(shipped, "#   upstream")
 	upstream, _, _ = strings.Cut(upstream, "\n")
-	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf", p.write(t, "webhooks.conf", strings.ReplaceAll(shipped, "192.0.2.10", "127.0.0.7")),
-		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params", "include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, services, "## PHP", "nginx")))
-	conf := p.write(t, "nginx.conf", strings.NewReplacer("DIR", p.dir).Replace(`daemon off; master_process off; pid DIR/nginx.pid; error_log stderr; events {} http { access_log off;
+	shown := strings.NewReplacer("listen 80;", "listen "+p.public+";", "/etc/nginx/webhooks.conf",
+		p.write(t, "webhooks.conf", strings.ReplaceAll(shipped, "192.0.2.10", "127.0.0.7")),
+		"/srv/shop/public", p.dir, "unix:/run/php/php-fpm.sock", "unix:"+socket, "include fastcgi_params",
+		"include "+p.write(t, "fastcgi_params", fastcgi)).Replace(p.here(kit.Fenced(t, services, "## PHP", "nginx")))
+	conf := p.write(t, "nginx.conf",
+		strings.NewReplacer("DIR", p.dir).Replace(
+			`daemon off; master_process off; pid DIR/nginx.pid; error_log stderr; events {} http { access_log off;
 client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
 upstream `)+p.here(upstream)+"\n"+shown+"}\n")
 	web := testkit.Start(t, testkit.Command{Program: nginx, Args: []string{"-p", p.dir, "-c", conf, "-e", "stderr"}})
@@ -190,8 +202,9 @@ upstream `)+p.here(upstream)+"\n"+shown+"}\n")
 		t.Errorf("PHP ran %q, %v", runs, err)
 	}
 	for _, c := range []struct{ from, says, want string }{
-		{"127.0.0.9", "https", "127.0.0.9  plain:80 5"}, // nobody that the page names: what it says of itself is not believed
-		{"127.0.0.7", "https", " on:443 5"},             // the load balancer
+		// nobody that the page names: what it says of itself is not believed
+		{"127.0.0.9", "https", "127.0.0.9  plain:80 5"},
+		{"127.0.0.7", "https", " on:443 5"}, // the load balancer
 		{"127.0.0.7", "http", " plain:80 5"},
 	} {
 		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}
@@ -201,7 +214,8 @@ upstream `)+p.here(upstream)+"\n"+shown+"}\n")
 		}
 		sender := testkit.NewConn(t, nc)
 		sender.Say(testkit.Request("/unmatched", "12345", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-Proto: "+c.says))
-		if a := sender.Answer("POST"); !strings.HasSuffix(string(a.Body), c.want) || !strings.HasPrefix(string(a.Body), c.from) {
+		if a := sender.Answer("POST"); !strings.HasSuffix(string(a.Body), c.want) ||
+			!strings.HasPrefix(string(a.Body), c.from) {
 			t.Errorf("from %s: PHP says %q, want %q", c.from, a.Body, c.want)
 		}
 	}
@@ -220,9 +234,11 @@ func TestBehindItPumaSeesADeliveryOnce(t *testing.T) {
 		t.Skip("Puma is not installed: the Rails part of " + services + " is not run (apt-get install puma)")
 	}
 	p := newPlace(t)
-	p.write(t, "config.ru", `n = 0; run ->(env) { n += 1; [200, {}, ["#{n} #{env["HTTP_X_FORWARDED_FOR"]} #{env["HTTP_HOOKLOCK_WORKFLOW"]}"]] }`)
+	p.write(t, "config.ru",
+		`n = 0; run ->(env) { n += 1; [200, {}, ["#{n} #{env["HTTP_X_FORWARDED_FOR"]} #{env["HTTP_HOOKLOCK_WORKFLOW"]}"]] }`)
 	config := p.write(t, "puma.rb", p.here(kit.Fenced(t, services, "## Rails", "ruby")))
-	server := testkit.Start(t, testkit.Command{Program: puma, Args: []string{"-C", config, "-e", "production", filepath.Join(p.dir, "config.ru")}, Dir: p.dir})
+	server := testkit.Start(t, testkit.Command{Program: puma,
+		Args: []string{"-C", config, "-e", "production", filepath.Join(p.dir, "config.ru")}, Dir: p.dir})
 	awaitOpen(t, server, "unix", filepath.Join(p.dir, "puma.sock"))
 	p.write(t, "shop.yaml", p.here(kit.Fenced(t, services, "and in the configuration", "yaml")))
 	p.serve(t)

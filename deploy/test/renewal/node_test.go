@@ -12,7 +12,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// nodeLibrary is a library of a sender that publishes none for Go. script ends with accept(boolean); it has the delivery as d.
+// nodeLibrary is a library of a sender that publishes none for Go. script ends with
+// accept(boolean); it has the delivery as d.
 type nodeLibrary struct {
 	library
 	pack, script string
@@ -20,10 +21,12 @@ type nodeLibrary struct {
 
 func nodeLibraries() []nodeLibrary {
 	return []nodeLibrary{
-		{library{name: "HubSpot's api-client", preset: "hubspot"}, "@hubspot/api-client@14", `const { Signature } = require("@hubspot/api-client");
+		{library{name: "HubSpot's api-client", preset: "hubspot"}, "@hubspot/api-client@14",
+			`const { Signature } = require("@hubspot/api-client");
 accept(Signature.isValid({ signatureVersion: "v3", signature: d.headers["x-hubspot-signature-v3"], timestamp: Number(d.headers["x-hubspot-request-timestamp"]),
   method: d.method, url: d.url, requestBody: d.body, clientSecret: d.secret }))`},
-		{library{name: "Zoom's rivet", preset: "zoom", ageless: true}, "@zoom/rivet@0.4", `const { AwsLambdaReceiver } = require("@zoom/rivet/meetings");
+		{library{name: "Zoom's rivet", preset: "zoom", ageless: true}, "@zoom/rivet@0.4",
+			`const { AwsLambdaReceiver } = require("@zoom/rivet/meetings");
 console.debug = () => {};
 const receiver = new AwsLambdaReceiver({ webhooksSecretToken: d.secret });
 receiver.init({ eventEmitter: { emit: async () => {} } });
@@ -35,11 +38,13 @@ const nodeHead = `const d = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const accept = yes => console.log(yes ? "accepted" : "refused");
 `
 
-// byNode installs the package with npm and asks it in a process of its own. Without Node, or a registry, the test is skipped.
+// byNode installs the package with npm and asks it in a process of its own. Without Node, or a
+// registry, the test is skipped.
 func byNode(t *testing.T, l *nodeLibrary) verify {
 	t.Helper()
 	node, npm, dir := testkit.Program(t, "node"), testkit.Program(t, "npm"), t.TempDir()
-	if out, err := exec.Command(npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, l.pack).CombinedOutput(); err != nil {
+	if out, err := exec.Command(npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir,
+		l.pack).CombinedOutput(); err != nil {
 		t.Skipf("npm cannot install %s: %v\n%s", l.pack, err, out)
 	}
 	return func(secret string, r *http.Request, body []byte) error {
@@ -47,7 +52,8 @@ func byNode(t *testing.T, l *nodeLibrary) verify {
 		for name, values := range r.Header {
 			headers[strings.ToLower(name)] = strings.Join(values, ", ")
 		}
-		delivery, err := json.Marshal(map[string]any{"method": r.Method, "url": "https://hooks.example.com" + r.RequestURI, "headers": headers, "body": string(body), "secret": secret})
+		delivery, err := json.Marshal(map[string]any{"method": r.Method, "url": "https://hooks.example.com" +
+			r.RequestURI, "headers": headers, "body": string(body), "secret": secret})
 		if err != nil {
 			return err
 		}

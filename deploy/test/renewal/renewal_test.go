@@ -25,7 +25,8 @@ const (
 	foreign = "whsec_Zm9yZWlnbmZvcmVpZ25mb3JlaWduZm9y"
 )
 
-// verify is what a service asks its sender's library of a delivery that came: nil where it accepts it.
+// verify is what a service asks its sender's library of a delivery that came: nil where it accepts
+// it.
 type verify func(secret string, r *http.Request, body []byte) error
 
 // library is one of them, for a preset.
@@ -44,7 +45,8 @@ func goLibraries() []library {
 		{name: "standard-webhooks", preset: "standard-webhooks", verify: byStandardWebhooks, several: true},
 		{name: "standard-webhooks with the headers of GitLab", preset: "gitlab", verify: byStandardWebhooks},
 		{name: "svix", preset: "standard-webhooks", verify: bySvix, several: true},
-		{name: "svix with its own headers", preset: "standard-webhooks", verify: bySvix, prefix: "svix-", several: true},
+		{name: "svix with its own headers", preset: "standard-webhooks", verify: bySvix, prefix: "svix-",
+			several: true},
 	}
 }
 

@@ -10,24 +10,35 @@ import (
 	"hooklock/deploy/test/kit"
 )
 
-// Neither of the two nginx controllers can be fetched as a Go module, so what they know was read by hand, and is written down here: of F5's in
-// the definition of VirtualServer and in internal/configs/annotations.go at v5.5.4, of ingress-nginx in its page of annotations. A misspelt
-// annotation is not refused by anybody: it is passed over in silence.
+// Neither of the two nginx controllers can be fetched as a Go module, so what they know was read by
+// hand, and is written down here: of F5's in the definition of VirtualServer and in
+// internal/configs/annotations.go at v5.5.4, of ingress-nginx in its page of annotations. A
+// misspelt annotation is not refused by anybody: it is passed over in silence.
 var (
 	f5Upstream = map[string]string{
-		"backup": "string", "backupPort": "integer", "buffer-size": "string", "buffering": "boolean", "busy-buffers-size": "string",
-		"client-body-buffer-size": "string", "client-max-body-size": "string", "connect-timeout": "string", "fail-timeout": "string",
-		"keepalive": "integer", "lb-method": "string", "max-conns": "integer", "max-fails": "integer", "name": "string", "next-upstream": "string",
-		"next-upstream-timeout": "string", "next-upstream-tries": "integer", "ntlm": "boolean", "port": "integer", "read-timeout": "string",
-		"send-timeout": "string", "service": "string", "slow-start": "string", "type": "string", "use-cluster-ip": "boolean",
+		"backup": "string", "backupPort": "integer", "buffer-size": "string", "buffering": "boolean",
+		"busy-buffers-size":       "string",
+		"client-body-buffer-size": "string", "client-max-body-size": "string", "connect-timeout": "string",
+		"fail-timeout": "string",
+		"keepalive":    "integer", "lb-method": "string", "max-conns": "integer", "max-fails": "integer",
+		"name":                  "string",
+		"next-upstream":         "string",
+		"next-upstream-timeout": "string", "next-upstream-tries": "integer", "ntlm": "boolean", "port": "integer",
+		"read-timeout": "string",
+		"send-timeout": "string", "service": "string", "slow-start": "string", "type": "string",
+		"use-cluster-ip": "boolean",
 	}
 	f5Annotations = []string{
-		"client-body-buffer-size", "client-max-body-size", "custom-http-errors", "fail-timeout", "keepalive", "max-conns", "max-fails", "proxy-buffering",
-		"proxy-connect-timeout", "proxy-next-upstream", "proxy-next-upstream-timeout", "proxy-next-upstream-tries", "proxy-read-timeout", "proxy-send-timeout",
+		"client-body-buffer-size", "client-max-body-size", "custom-http-errors", "fail-timeout", "keepalive",
+		"max-conns", "max-fails", "proxy-buffering",
+		"proxy-connect-timeout", "proxy-next-upstream", "proxy-next-upstream-timeout", "proxy-next-upstream-tries",
+		"proxy-read-timeout", "proxy-send-timeout",
 	}
 	retiredAnnotations = map[string]string{
-		"proxy-next-upstream": `off`, "proxy-body-size": `\d+m`, "proxy-request-buffering": `on|off`, "custom-http-errors": `[\d,]+`,
-		"proxy-connect-timeout": `\d+`, "proxy-send-timeout": `\d+`, "proxy-read-timeout": `\d+`, "proxy-next-upstream-tries": `\d+`,
+		"proxy-next-upstream": `off`, "proxy-body-size": `\d+m`, "proxy-request-buffering": `on|off`,
+		"custom-http-errors":    `[\d,]+`,
+		"proxy-connect-timeout": `\d+`, "proxy-send-timeout": `\d+`, "proxy-read-timeout": `\d+`,
+		"proxy-next-upstream-tries": `\d+`,
 	}
 )
 

@@ -27,7 +27,8 @@ type kind struct {
 	rules     *cel.Validator
 }
 
-// Add reads CustomResourceDefinitions, divided by ---; other objects, and lines of templates around them, are passed over.
+// Add reads CustomResourceDefinitions, divided by ---; other objects, and lines of templates around
+// them, are passed over.
 func (k Kinds) Add(text string) error {
 	for _, doc := range Documents(text) {
 		var crd apiextv1.CustomResourceDefinition
@@ -48,7 +49,8 @@ func (k Kinds) Add(text string) error {
 
 func (k Kinds) addVersion(crd *apiextv1.CustomResourceDefinition, v *apiextv1.CustomResourceDefinitionVersion) error {
 	var props apiext.JSONSchemaProps
-	if err := apiextv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &props, nil); err != nil {
+	if err := apiextv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &props,
+		nil); err != nil {
 		return err
 	}
 	structure, err := structural.NewStructural(&props)
@@ -66,7 +68,8 @@ func (k Kinds) addVersion(crd *apiextv1.CustomResourceDefinition, v *apiextv1.Cu
 
 func key(k schema.GroupVersionKind) string { return k.Group + "/" + k.Version + "/" + k.Kind }
 
-// Check is what an API server that has the CRD would refuse in a custom resource, and fields that it would drop. It returns nil for a good one.
+// Check is what an API server that has the CRD would refuse in a custom resource, and fields that
+// it would drop. It returns nil for a good one.
 func (k Kinds) Check(object map[string]any) []string {
 	version, _ := object["apiVersion"].(string)
 	name, _ := object["kind"].(string)
@@ -75,7 +78,8 @@ func (k Kinds) Check(object map[string]any) []string {
 		return []string{fmt.Sprintf("no CRD for %s %s", version, name)}
 	}
 	var problems []string
-	pruned := pruning.PruneWithOptions(object, known.structure, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	pruned := pruning.PruneWithOptions(object, known.structure, true,
+		structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range pruned {
 		problems = append(problems, "unknown field "+path)
 	}
@@ -84,7 +88,8 @@ func (k Kinds) Check(object map[string]any) []string {
 		problems = append(problems, err.Error())
 	}
 	if known.rules != nil {
-		errs, _ := known.rules.Validate(context.Background(), field.NewPath(""), known.structure, object, nil, math.MaxInt64)
+		errs, _ := known.rules.Validate(context.Background(), field.NewPath(""), known.structure, object, nil,
+			math.MaxInt64)
 		for _, err := range errs {
 			problems = append(problems, err.Error())
 		}
@@ -92,7 +97,8 @@ func (k Kinds) Check(object map[string]any) []string {
 	return problems
 }
 
-// Documents are the documents of a YAML stream, without lines that belong to a template around them.
+// Documents are the documents of a YAML stream, without lines that belong to a template around
+// them.
 func Documents(text string) []string {
 	var docs []string
 	var doc strings.Builder

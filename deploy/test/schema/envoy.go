@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CheckEnvoy says what Envoy's protos refuse in a bootstrap file: unknown fields, wrong types, and the rules that are written beside the
-// fields, also in the messages that stand in typed_config.
+// CheckEnvoy says what Envoy's protos refuse in a bootstrap file: unknown fields, wrong types, and
+// the rules that are written beside the fields, also in the messages that stand in typed_config.
 func CheckEnvoy(text string) error {
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 // promise is where a file says the things that every route has to say.
 type promise struct {
 	file string
-	// wait are the times that a delivery may take, size is the largest body, idle how long a connection to Hooklock may be kept; each pattern
-	// has the value as its group. An empty pattern: the proxy has no such setting, or a default that is right.
+	// wait are the times that a delivery may take, size is the largest body, idle how long a
+	// connection to Hooklock may be kept; each pattern has the value as its group. An empty
+	// pattern: the proxy has no such setting, or a default that is right.
 	wait       []string
 	size, idle string
 	// repeats are lines about retries that are right.
@@ -26,18 +27,28 @@ type promise struct {
 
 var promises = []promise{
 	{"gateway-api/httproute.yaml", []string{`request: (\S+)`, `backendRequest: (\S+)`}, "", "", nil},
-	{"gateway-api/envoy-gateway.yaml", []string{`requestTimeout: (\S+)`}, `limit: (\S+)}`, `connectionIdleTimeout: (\S+)`, nil},
-	{"traefik/ingressroute.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`,
+	{"gateway-api/envoy-gateway.yaml", []string{`requestTimeout: (\S+)`}, `limit: (\S+)}`,
+		`connectionIdleTimeout: (\S+)`, nil},
+	{"traefik/ingressroute.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`,
+		`idleConnTimeout: (\S+)`,
 		[]string{"- name: shop-webhooks-retry\n", "  name: shop-webhooks-retry\n", "\n  retry:\n"}},
-	{"traefik/webhooks.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`, `idleConnTimeout: (\S+)`,
+	{"traefik/webhooks.yaml", []string{`responseHeaderTimeout: (\S+)`}, `maxRequestBodyBytes: (\S+)`,
+		`idleConnTimeout: (\S+)`,
 		[]string{"middlewares: [webhooks-body, webhooks-retry]\n", "    webhooks-retry:\n", "      retry:\n"}},
-	{"apache/webhooks.conf", []string{`ProxyTimeout (\S+)`}, `LimitRequestBody (\S+)`, `ttl=(\S+)`, []string{" retry=1 "}},
-	{"istio/virtualservice.yaml", []string{`\btimeout: (\S+)`}, "", `idleTimeout: (\S+)`, []string{"retries: {attempts: 0}"}},
-	{"nginx/webhooks.conf", []string{`proxy_read_timeout (\S+);`, `proxy_send_timeout (\S+);`}, `client_max_body_size (\S+);`, "", []string{"error_page 418 = @hooklock_once;"}},
-	{"f5-nginx/virtualserver.yaml", []string{`read-timeout: (\S+)`, `send-timeout: (\S+)`}, `client-max-body-size: (\S+)`, "", nil},
-	{"f5-nginx/ingress.yaml", []string{`proxy-read-timeout: (\S+)`, `proxy-send-timeout: (\S+)`}, `client-max-body-size: (\S+)`, "", nil},
-	{"ingress-nginx/ingress.yaml", []string{`proxy-read-timeout: "(\S+)"`, `proxy-send-timeout: "(\S+)"`}, `proxy-body-size: (\S+)`, "", nil},
-	{"haproxy/haproxy.cfg", []string{`timeout server (\S+)`, `timeout client (\S+)`}, `body_size gt (\S+)`, "", []string{"retry-on conn-failure", "http-request disable-l7-retry", "retries 2", "option redispatch 1"}},
+	{"apache/webhooks.conf", []string{`ProxyTimeout (\S+)`}, `LimitRequestBody (\S+)`, `ttl=(\S+)`,
+		[]string{" retry=1 "}},
+	{"istio/virtualservice.yaml", []string{`\btimeout: (\S+)`}, "", `idleTimeout: (\S+)`,
+		[]string{"retries: {attempts: 0}"}},
+	{"nginx/webhooks.conf", []string{`proxy_read_timeout (\S+);`, `proxy_send_timeout (\S+);`},
+		`client_max_body_size (\S+);`, "", []string{"error_page 418 = @hooklock_once;"}},
+	{"f5-nginx/virtualserver.yaml", []string{`read-timeout: (\S+)`, `send-timeout: (\S+)`},
+		`client-max-body-size: (\S+)`, "", nil},
+	{"f5-nginx/ingress.yaml", []string{`proxy-read-timeout: (\S+)`, `proxy-send-timeout: (\S+)`},
+		`client-max-body-size: (\S+)`, "", nil},
+	{"ingress-nginx/ingress.yaml", []string{`proxy-read-timeout: "(\S+)"`, `proxy-send-timeout: "(\S+)"`},
+		`proxy-body-size: (\S+)`, "", nil},
+	{"haproxy/haproxy.cfg", []string{`timeout server (\S+)`, `timeout client (\S+)`}, `body_size gt (\S+)`, "",
+		[]string{"retry-on conn-failure", "http-request disable-l7-retry", "retries 2", "option redispatch 1"}},
 	{"caddy/Caddyfile", []string{`response_header_timeout (\S+)`}, `max_size (\S+)`, `keepalive (\S+)`, nil},
 	{"envoy/envoy.yaml", []string{`\btimeout: (\S+)`}, `max_request_bytes: (\S+)`, `idle_timeout: (\S+)}`, nil},
 }
@@ -45,7 +56,8 @@ var promises = []promise{
 // defaults are what the files are made for.
 func defaults(t *testing.T) *config.Config {
 	t.Helper()
-	loaded, err := config.Load(config.Source{Path: "four lines", Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
+	loaded, err := config.Load(config.Source{Path: "four lines",
+		Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes: [{name: a, path: /a, workflow: a}]\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +125,9 @@ func TestEveryRouteWaitsLongerThanADeliveryTakesAndLetsItsBodyThrough(t *testing
 }
 
 func TestNoRouteRepeatsADeliveryOrReplacesAnAnswer(t *testing.T) {
-	forbidden := regexp.MustCompile(`(?i)retr[iy]|idempotent|mirror|hedge|redispatch|lb_try|error_page|errorfile|errorpages|errors:|custom-http|http-error|responseoverride|` +
-		`local_reply|handle_errors|handle_response|proxy_intercept_errors on|outlier|rewrite`)
+	forbidden := regexp.MustCompile(
+		`(?i)retr[iy]|idempotent|mirror|hedge|redispatch|lb_try|error_page|errorfile|errorpages|errors:|custom-http|http-error|responseoverride|` +
+			`local_reply|handle_errors|handle_response|proxy_intercept_errors on|outlier|rewrite`)
 	for _, p := range promises {
 		text := code(kit.Read(t, kit.Deploy(p.file)))
 		for _, right := range p.repeats {
@@ -137,7 +150,8 @@ func TestEveryRouteSaysWhy(t *testing.T) {
 				t.Errorf("%s has no comment about %q", p.file, reason)
 			}
 		}
-		if !strings.Contains(text, "upstream.timeout (30s) and lock.wait_timeout (5s)") && p.file != "gateway-api/envoy-gateway.yaml" {
+		if !strings.Contains(text, "upstream.timeout (30s) and lock.wait_timeout (5s)") &&
+			p.file != "gateway-api/envoy-gateway.yaml" {
 			t.Errorf("%s does not say why it waits so long", p.file)
 		}
 	}
@@ -149,7 +163,8 @@ func TestEveryIngressIsLookedAt(t *testing.T) {
 	for _, p := range promises {
 		known[p.file] = true
 	}
-	for folder := range map[string]bool{"gateway-api": true, "traefik": true, "istio": true, "nginx": true, "f5-nginx": true, "haproxy": true, "apache": true, "caddy": true, "envoy": true, "ingress-nginx": true} {
+	for folder := range map[string]bool{"gateway-api": true, "traefik": true, "istio": true, "nginx": true,
+		"f5-nginx": true, "haproxy": true, "apache": true, "caddy": true, "envoy": true, "ingress-nginx": true} {
 		files, err := os.ReadDir(kit.Deploy(folder))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", folder, len(files), err)

@@ -17,12 +17,14 @@ type route struct {
 }
 
 var routes = []route{
-	{"gateway-api/httproute.yaml", "sigs.k8s.io/gateway-api@v1.6.3", []string{"config/crd/standard/gateway.networking.k8s.io_httproutes.yaml"}},
+	{"gateway-api/httproute.yaml", "sigs.k8s.io/gateway-api@v1.6.3",
+		[]string{"config/crd/standard/gateway.networking.k8s.io_httproutes.yaml"}},
 	{"gateway-api/envoy-gateway.yaml", "github.com/envoyproxy/gateway@v1.9.1", []string{
 		"charts/gateway-crds-helm/templates/generated/gateway.envoyproxy.io_backendtrafficpolicies.yaml",
 		"charts/gateway-crds-helm/templates/generated/gateway.envoyproxy.io_clienttrafficpolicies.yaml",
 	}},
-	{"traefik/ingressroute.yaml", "github.com/traefik/traefik/v3@v3.7.13", []string{"docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml"}},
+	{"traefik/ingressroute.yaml", "github.com/traefik/traefik/v3@v3.7.13",
+		[]string{"docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml"}},
 	{"istio/virtualservice.yaml", "istio.io/api@v1.31.1", []string{"kubernetes/customresourcedefinitions.gen.yaml"}},
 }
 
@@ -63,17 +65,20 @@ func TestRoutesAreWhatTheirDefinitionsAllow(t *testing.T) {
 	}
 }
 
-// Each of these is a mistake that somebody could make in the file; the definitions have to see it, or the test above proves nothing.
+// Each of these is a mistake that somebody could make in the file; the definitions have to see it,
+// or the test above proves nothing.
 func TestMistakesInRoutesAreSeen(t *testing.T) {
 	for _, c := range []struct{ file, from, to, want string }{
-		{"gateway-api/httproute.yaml", "backendRequest: 60s", "backendRequest: 61s", "backendRequest timeout cannot be longer than request timeout"}, // a CEL rule
+		{"gateway-api/httproute.yaml", "backendRequest: 60s", "backendRequest: 61s",
+			"backendRequest timeout cannot be longer than request timeout"}, // a CEL rule
 		{"gateway-api/httproute.yaml", "hostnames:", "hostnamez:", "unknown field spec.hostnamez"},
 		{"gateway-api/httproute.yaml", "port: 80", "port: 80000", "port"},
 		{"gateway-api/envoy-gateway.yaml", "requestTimeout: 60s", "requestTimeout: 60", "requestTimeout"},
 		{"gateway-api/envoy-gateway.yaml", "KeepUnchanged", "Keep", "escapedSlashesAction"},
 		{"gateway-api/envoy-gateway.yaml", "kind: HTTPRoute", "kind: Service", "targetRefs"}, // a CEL rule
 		{"traefik/ingressroute.yaml", "kind: Rule", "kind: Rulez", "kind"},
-		{"traefik/ingressroute.yaml", "maxRequestBodyBytes: 16777216", "maxRequestBodyBytes: 16MiB", "maxRequestBodyBytes"},
+		{"traefik/ingressroute.yaml", "maxRequestBodyBytes: 16777216", "maxRequestBodyBytes: 16MiB",
+			"maxRequestBodyBytes"},
 		{"istio/virtualservice.yaml", "attempts: 0", "attemptz: 0", "attemptz"},
 		{"istio/virtualservice.yaml", "timeout: 60s", "timeout: sixty", "timeout"}, // a CEL rule
 	} {

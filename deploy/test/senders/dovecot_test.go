@@ -51,16 +51,19 @@ plugin {
 	run := func(t *testing.T, input string, args ...string) {
 		t.Helper()
 		if os.Geteuid() == 0 { // no mail is root's
-			args = append([]string{testkit.Program(t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, args...)
+			args = append([]string{testkit.Program(t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"},
+				args...)
 		}
 		c := exec.CommandContext(t.Context(), args[0], args[1:]...)
-		c.Dir, c.Stdin, c.Env = dir, strings.NewReader(input), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "USER=user"}
+		c.Dir, c.Stdin, c.Env = dir, strings.NewReader(input),
+			[]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "USER=user"}
 		if said, err := c.CombinedOutput(); err != nil {
 			text, _ := os.ReadFile(filepath.Join(dir, "log"))
 			t.Fatalf("%v: %v\n%s\n%s", args, err, said, text)
 		}
 	}
-	run(t, "", doveadm, "-c", config, "mailbox", "metadata", "set", "-s", "", "/private/vendor/vendor.dovecot/http-notify", "user=11@3")
+	run(t, "", doveadm, "-c", config, "mailbox", "metadata", "set", "-s", "",
+		"/private/vendor/vendor.dovecot/http-notify", "user=11@3")
 	return func(t *testing.T, name string) {
 		t.Helper()
 		run(t, "From: sender@example.com\nTo: user@example.com\nSubject: "+name+"\n\ntext\n", lda, "-c", config, "-e")
@@ -101,7 +104,8 @@ func TestEachMailRunsInAServiceThatIsSlowOrRefuses(t *testing.T) {
 		}
 		times[mail.Subject]++
 		// The route's event ID.
-		h.AwaitLine(t, h.Stderr, fmt.Sprintf(`"event_id":"%s/%s/%d/%d"`, mail.User, mail.Folder, mail.Validity, mail.UID))
+		h.AwaitLine(t, h.Stderr, fmt.Sprintf(`"event_id":"%s/%s/%d/%d"`, mail.User, mail.Folder, mail.Validity,
+			mail.UID))
 	}
 	if fmt.Sprint(times) != "map[equal:2 refused:2 slow:1]" {
 		t.Errorf("it ran %v", times)

@@ -23,14 +23,17 @@ func startJanus(t *testing.T, url string) func(t *testing.T) {
 general: { plugins_folder = "%[1]s/none"; transports_folder = "%[1]s/transports"; events_folder = "%[1]s/events"; loggers_folder = "%[1]s/none"; }
 nat: { ice_lite = true; }
 `, dir),
-		"janus.eventhandler.sampleevh.jcfg": fmt.Sprintf(`general: { enabled = true; events = "sessions"; grouping = true; backend = %q; }`, url),
-		"janus.transport.http.jcfg":         fmt.Sprintf(`general: { http = true; ip = "127.0.0.1"; port = %s; base_path = "/janus"; }`, port),
+		"janus.eventhandler.sampleevh.jcfg": fmt.Sprintf(
+			`general: { enabled = true; events = "sessions"; grouping = true; backend = %q; }`, url),
+		"janus.transport.http.jcfg": fmt.Sprintf(
+			`general: { http = true; ip = "127.0.0.1"; port = %s; base_path = "/janus"; }`, port),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for folder, module := range map[string]string{"events": "libjanus_sampleevh.so", "transports": "libjanus_http.so", "none": ""} {
+	for folder, module := range map[string]string{"events": "libjanus_sampleevh.so", "transports": "libjanus_http.so",
+		"none": ""} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +48,8 @@ nat: { ice_lite = true; }
 			t.Fatal(err)
 		}
 	}
-	p := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-C", filepath.Join(dir, "janus.jcfg"), "-F", dir, "-e"}})
+	p := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"-C", filepath.Join(dir, "janus.jcfg"), "-F", dir, "-e"}})
 	await(t, p, addr)
 	return func(t *testing.T) {
 		t.Helper()
@@ -97,7 +101,8 @@ func TestEachSessionIsToldOfInAServiceThatIsSlowOrRefuses(t *testing.T) {
 		times[r.Body]++
 	}
 	if len(times) != len(requests)-1 || times[requests[0].Body] != 2 {
-		t.Errorf("%d requests for %d messages: the first alone was refused, and is to run again", len(requests), len(times))
+		t.Errorf("%d requests for %d messages: the first alone was refused, and is to run again", len(requests),
+			len(times))
 	}
 	if n := service.MostAtOnce("janus"); n != 1 {
 		t.Errorf("%d ran at once", n)

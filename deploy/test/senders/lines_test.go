@@ -72,8 +72,9 @@ destination service { http(url(%q) method("POST") headers("Content-Type: applica
   body('$(format-json --scope none id="${UNIQID}" message="${MESSAGE}")')); };
 log { source(lines); destination(service); };
 `, port, url))
-	p := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-F", "--no-caps", "-f", config, "-R", filepath.Join(dir, "persist"),
-		"-p", filepath.Join(dir, "pid"), "-c", filepath.Join(dir, "ctl")}})
+	p := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"-F", "--no-caps", "-f", config, "-R", filepath.Join(dir, "persist"),
+			"-p", filepath.Join(dir, "pid"), "-c", filepath.Join(dir, "ctl")}})
 	await(t, p, addr)
 	return func(t *testing.T, name string) {
 		t.Helper()

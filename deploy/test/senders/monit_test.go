@@ -77,7 +77,8 @@ func TestEachEventOfMonitRunsOnceInAServiceThatIsSlowerThanItWaits(t *testing.T)
 	usec, _, _ = strings.Cut(usec, "<")
 	testkit.Until(t, "Monit gets the answer to the event", func() bool {
 		for _, line := range strings.Split(h.Stderr.String(), "\n") {
-			if strings.Contains(line, `"decision":"replayed"`) && strings.Contains(line, `"event_id":"`+sec+"."+usec+`"`) {
+			if strings.Contains(line, `"decision":"replayed"`) &&
+				strings.Contains(line, `"event_id":"`+sec+"."+usec+`"`) {
 				return true
 			}
 		}

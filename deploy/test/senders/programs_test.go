@@ -41,8 +41,9 @@ func startAlertmanager(t *testing.T, url, interval string) func(t *testing.T, na
 route: {receiver: service, group_by: [alertname], group_wait: 10ms, group_interval: %s, repeat_interval: 4h}
 receivers: [{name: service, webhook_configs: [{url: %q, send_resolved: true}]}]
 `, interval, url))
-	p := testkit.Start(t, testkit.Command{Program: program, Args: []string{"--config.file=" + config, "--storage.path=" + t.TempDir(), "--web.listen-address=" + addr,
-		"--cluster.listen-address=", "--web.external-url=http://alertmanager.example.com/"}})
+	p := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"--config.file=" + config, "--storage.path=" + t.TempDir(), "--web.listen-address=" + addr,
+			"--cluster.listen-address=", "--web.external-url=http://alertmanager.example.com/"}})
 	await(t, p, addr)
 	return func(t *testing.T, name string) {
 		t.Helper()
@@ -51,8 +52,10 @@ receivers: [{name: service, webhook_configs: [{url: %q, send_resolved: true}]}]
 		if resolved {
 			ends = time.Now()
 		}
-		post(t, "POST", "http://"+addr+"/api/v2/alerts", fmt.Sprintf(`[{"labels":{"alertname":%q},"startsAt":%q,"endsAt":%q}]`, name,
-			time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), ends.UTC().Format(time.RFC3339Nano)), "Content-Type: application/json")
+		post(t, "POST", "http://"+addr+"/api/v2/alerts",
+			fmt.Sprintf(`[{"labels":{"alertname":%q},"startsAt":%q,"endsAt":%q}]`, name,
+				time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), ends.UTC().Format(time.RFC3339Nano)),
+			"Content-Type: application/json")
 	}
 }
 
@@ -72,21 +75,25 @@ notifications: {endpoints: [{name: service, url: %q, timeout: 1s, threshold: 10,
 		t.Helper()
 		where := post(t, "POST", "http://"+addr+"/v2/shop/blobs/uploads/", "").Header.Get("Location")
 		digest := sha256.Sum256([]byte(name))
-		post(t, "PUT", where+"&digest=sha256:"+hex.EncodeToString(digest[:]), name, "Content-Type: application/octet-stream")
+		post(t, "PUT", where+"&digest=sha256:"+hex.EncodeToString(digest[:]), name,
+			"Content-Type: application/octet-stream")
 	}
 }
 
 // startTusd starts a server of resumable uploads; an event is an upload that is complete.
 func startTusd(t *testing.T, url string) func(t *testing.T, name string) {
 	t.Helper()
-	program, addr := goProgram(t, "github.com/tus/tusd/v2/cmd/tusd", "require github.com/tus/tusd/v2 v2.8.0"), testkit.FreePort(t)
+	program, addr := goProgram(t, "github.com/tus/tusd/v2/cmd/tusd", "require github.com/tus/tusd/v2 v2.8.0"),
+		testkit.FreePort(t)
 	host, port, _ := strings.Cut(addr, ":")
-	p := testkit.Start(t, testkit.Command{Program: program, Args: []string{"-host", host, "-port", port, "-upload-dir", t.TempDir(),
-		"-hooks-http", url, "-hooks-enabled-events", "post-finish"}})
+	p := testkit.Start(t, testkit.Command{Program: program,
+		Args: []string{"-host", host, "-port", port, "-upload-dir", t.TempDir(),
+			"-hooks-http", url, "-hooks-enabled-events", "post-finish"}})
 	await(t, p, addr)
 	return func(t *testing.T, name string) {
 		t.Helper()
-		post(t, "POST", "http://"+addr+"/files/", name, "Tus-Resumable: 1.0.0", fmt.Sprintf("Upload-Length: %d", len(name)), "Content-Type: application/offset+octet-stream")
+		post(t, "POST", "http://"+addr+"/files/", name, "Tus-Resumable: 1.0.0",
+			fmt.Sprintf("Upload-Length: %d", len(name)), "Content-Type: application/offset+octet-stream")
 	}
 }
 
@@ -96,12 +103,15 @@ func startNSQ(t *testing.T, url string) func(t *testing.T, name string) {
 	// The replacement is that of nsq's own go.mod, which Go reads in the main module alone.
 	const requires = "require github.com/nsqio/nsq v1.3.0\n\nreplace github.com/judwhite/go-svc => github.com/mreiferson/go-svc v1.2.2-0.20210815184239-7a96e00010f6"
 	tcp, http := testkit.FreePort(t), testkit.FreePort(t)
-	nsqd, toHTTP := goProgram(t, "github.com/nsqio/nsq/apps/nsqd", requires), goProgram(t, "github.com/nsqio/nsq/apps/nsq_to_http", requires)
-	p := testkit.Start(t, testkit.Command{Program: nsqd, Args: []string{"-tcp-address", tcp, "-http-address", http, "-data-path", t.TempDir()}})
+	nsqd, toHTTP := goProgram(t, "github.com/nsqio/nsq/apps/nsqd", requires),
+		goProgram(t, "github.com/nsqio/nsq/apps/nsq_to_http", requires)
+	p := testkit.Start(t, testkit.Command{Program: nsqd,
+		Args: []string{"-tcp-address", tcp, "-http-address", http, "-data-path", t.TempDir()}})
 	await(t, p, tcp)
 	await(t, p, http)
-	testkit.Start(t, testkit.Command{Program: toHTTP, Args: []string{"-topic", "events", "-channel", "service", "-nsqd-tcp-address", tcp, "-post", url,
-		"-consumer-opt", "default_requeue_delay,1s"}}) // 90 s without it
+	testkit.Start(t, testkit.Command{Program: toHTTP,
+		Args: []string{"-topic", "events", "-channel", "service", "-nsqd-tcp-address", tcp, "-post", url,
+			"-consumer-opt", "default_requeue_delay,1s"}}) // 90 s without it
 	return func(t *testing.T, name string) {
 		t.Helper()
 		post(t, "POST", "http://"+http+"/pub?topic=events", name)

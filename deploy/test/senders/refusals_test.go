@@ -41,7 +41,8 @@ func TestAlertmanagerTellsOfFiringAndResolved(t *testing.T) {
 	for _, body := range events(t, service) {
 		for _, alert := range []string{"a", "b", "c"} {
 			for _, status := range []string{"firing", "resolved"} {
-				if strings.Contains(body, fmt.Sprintf(`"groupLabels":{"alertname":%q}`, alert)) && strings.Contains(body, fmt.Sprintf(`"service","status":%q`, status)) {
+				if strings.Contains(body, fmt.Sprintf(`"groupLabels":{"alertname":%q}`, alert)) &&
+					strings.Contains(body, fmt.Sprintf(`"service","status":%q`, status)) {
 					told = append(told, alert+" "+status)
 				}
 			}
@@ -65,7 +66,8 @@ func TestTheRouteForAnUnknownSenderDoesNotSwallowResolved(t *testing.T) {
 	service.AwaitReceived(t, "", 1)
 	send(t, "resolved a")
 	told := service.AwaitReceived(t, "", 2)
-	if !strings.Contains(told[0].Body, `"status":"firing"`) || !strings.Contains(told[1].Body, `"service","status":"resolved"`) {
+	if !strings.Contains(told[0].Body, `"status":"firing"`) ||
+		!strings.Contains(told[1].Body, `"service","status":"resolved"`) {
 		t.Errorf("the service was told %s", told[1].Body)
 	}
 }
@@ -141,7 +143,9 @@ func (s *scripted) check(t *testing.T, status int, does string, send func(event 
 	t.Helper()
 	refused := s.refuse(t, status, send)
 	if does == "again" {
-		testkit.Until(t, fmt.Sprintf("after %d the event comes again", status), func() bool { return s.bodies()[refused] > 1 })
+		testkit.Until(t, fmt.Sprintf("after %d the event comes again", status), func() bool {
+			return s.bodies()[refused] > 1
+		})
 		return
 	}
 	after := s.refuse(t, 503, send)

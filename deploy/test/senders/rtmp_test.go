@@ -26,7 +26,8 @@ pid %s;
 events {}
 rtmp { server { listen %s; application live { live on; on_play %s; } } }
 `, module, filepath.Join(dir, "pid"), addr, url))
-	p := testkit.Start(t, testkit.Command{Program: testkit.Program(t, "nginx"), Args: []string{"-p", dir, "-e", "stderr", "-c", config}})
+	p := testkit.Start(t, testkit.Command{Program: testkit.Program(t, "nginx"),
+		Args: []string{"-p", dir, "-e", "stderr", "-c", config}})
 	await(t, p, addr)
 	return p
 }
@@ -35,7 +36,8 @@ rtmp { server { listen %s; application live { live on; on_play %s; } } }
 func watch(t *testing.T, addr string) (in func() bool) {
 	t.Helper()
 	viewer := testkit.Start(t, testkit.Command{Program: testkit.Program(t, "rtmpdump"),
-		Args: []string{"--live", "-V", "-r", "rtmp://" + addr + "/live/film", "-o", filepath.Join(t.TempDir(), "film")}})
+		Args: []string{"--live", "-V", "-r", "rtmp://" + addr + "/live/film", "-o",
+			filepath.Join(t.TempDir(), "film")}})
 	return func() bool {
 		let := false
 		testkit.Until(t, "the viewer is let in or cut off", func() bool {

@@ -24,7 +24,8 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // routeOf returns the example of a page of docs/senders that has the route, with another upstream.
 func routeOf(t *testing.T, page, route, upstream string) string {
 	t.Helper()
-	for _, block := range yamlBlock.FindAllStringSubmatch(kit.Read(t, filepath.Join(kit.Root(), "docs", "senders", page+".md")), -1) {
+	for _, block := range yamlBlock.FindAllStringSubmatch(kit.Read(t,
+		filepath.Join(kit.Root(), "docs", "senders", page+".md")), -1) {
 		if strings.Contains(block[1], "name: "+route+"\n") {
 			return strings.Replace(block[1], "http://127.0.0.1:8081", upstream, 1)
 		}
@@ -40,15 +41,18 @@ func front(t *testing.T, page, route string, service *testkit.Upstream) (h *test
 }
 
 // frontWith is front with changes of the route: pairs of old and new text.
-func frontWith(t *testing.T, page, route string, service *testkit.Upstream, changes ...string) (h *testkit.Hooklock, url string) {
+func frontWith(t *testing.T, page, route string, service *testkit.Upstream, changes ...string) (h *testkit.Hooklock,
+	url string) {
 	t.Helper()
 	secrets := t.TempDir() // of other routes of the page
 	if err := os.WriteFile(filepath.Join(secrets, "gitea.secret"), []byte("whatever it is"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	changes = append(changes, "/etc/hooklock/", secrets+"/")
-	h = testkit.Serve(t, hooklockProgram, fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\netcd: {request_timeout: 10s}\n%s",
-		t.TempDir(), strings.NewReplacer(changes...).Replace(routeOf(t, page, route, service.URL))))
+	h = testkit.Serve(t, hooklockProgram,
+		fmt.Sprintf(
+			"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\netcd: {request_timeout: 10s}\n%s",
+			t.TempDir(), strings.NewReplacer(changes...).Replace(routeOf(t, page, route, service.URL))))
 	return h, "http://" + h.Addr + "/hooks/" + route
 }
 
@@ -170,7 +174,8 @@ func write(t *testing.T, name, text string) string {
 func goProgram(t *testing.T, pkg, requires string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module sender\n\ngo 1.26.0\n\n"+requires+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module sender\n\ngo 1.26.0\n\n"+requires+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, filepath.Base(pkg))

@@ -71,7 +71,8 @@ func (r *reader) take(e *event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output":
-		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- ") {
+		if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "=== ") &&
+			!strings.HasPrefix(text, "--- ") {
 			r.output[key] = append(r.output[key], strings.TrimRight(e.Output, "\n"))
 		}
 	case "build-output":
@@ -82,7 +83,8 @@ func (r *reader) take(e *event) {
 		if e.Test == "" {
 			return // a package without tests
 		}
-		r.skipped = append(r.skipped, strings.TrimPrefix(e.Package, "hooklock/deploy/")+" "+e.Test+": "+strings.TrimSpace(strings.Join(r.output[key], " ")))
+		r.skipped = append(r.skipped, strings.TrimPrefix(e.Package, "hooklock/deploy/")+" "+e.Test+": "+
+			strings.TrimSpace(strings.Join(r.output[key], " ")))
 	case "fail":
 		r.failed = append(r.failed, key)
 		fmt.Fprintf(r.out, "FAIL %s (%.1fs)\n", key, e.Elapsed)

@@ -14,7 +14,8 @@ import (
 func TestWhatCrashesIsStartedAgainHoweverOften(t *testing.T) {
 	m, s := running(t)
 	m.delivers("settled", "executed")
-	for i, signal := range []string{"ABRT", "SEGV", "KILL", "ABRT", "SEGV", "KILL", "ABRT", "SEGV"} { // more than systemd's own limit of starts in 10 s
+	// more than systemd's own limit of starts in 10 s
+	for i, signal := range []string{"ABRT", "SEGV", "KILL", "ABRT", "SEGV", "KILL", "ABRT", "SEGV"} {
 		pid := m.show("hooklock", "MainPID")
 		m.run("kill -" + signal + " " + pid)
 		m.await("hooklock", "NRestarts", strconv.Itoa(i+1))
@@ -47,10 +48,12 @@ func TestWhatStandsStillIsEndedAndStartedAgain(t *testing.T) {
 func TestABadConfigurationIsNotTriedAgain(t *testing.T) {
 	m, _ := running(t)
 	m.run("systemctl stop hooklock")
-	for _, bad := range []string{"nonsense: 1\n", "listen: nowhere\n", "routes: [{name: a, path: /a, verify: {scheme: hmac, secret_file: /nowhere}}]\n"} {
+	for _, bad := range []string{"nonsense: 1\n", "listen: nowhere\n",
+		"routes: [{name: a, path: /a, verify: {scheme: hmac, secret_file: /nowhere}}]\n"} {
 		m.write(config, bad)
 		m.refuses("systemctl start hooklock")
-		if state, code := m.show("hooklock", "ActiveState"), m.show("hooklock", "ExecMainStatus"); state != "failed" || code != "78" {
+		if state, code := m.show("hooklock", "ActiveState"), m.show("hooklock", "ExecMainStatus"); state != "failed" ||
+			code != "78" {
 			t.Errorf("%q: %s with status %s", bad, state, code)
 		}
 		if n := m.show("hooklock", "NRestarts"); n != "0" {
@@ -65,7 +68,8 @@ func TestABadConfigurationIsNotTriedAgain(t *testing.T) {
 // systemd's own limit are 20 starts in 2 s, which a fast machine reaches. Here it is made certain.
 func TestASocketThatSystemdGaveUpIsBackByTheCommandOfThePage(t *testing.T) {
 	m, _ := running(t)
-	m.write("/etc/systemd/system/hooklock.socket.d/limit.conf", "[Socket]\nTriggerLimitIntervalSec=1h\nTriggerLimitBurst=3\n")
+	m.write("/etc/systemd/system/hooklock.socket.d/limit.conf",
+		"[Socket]\nTriggerLimitIntervalSec=1h\nTriggerLimitBurst=3\n")
 	m.run("systemctl daemon-reload")
 	m.run(commands(t, replacing, "", 0))
 	m.write(config, "nonsense: 1\n")
@@ -93,7 +97,8 @@ func TestTheDoorMayBeASocketForTheGroup(t *testing.T) {
 	m.write(config, strings.Replace(m.configured(""), "listen: "+door, "listen: unix:///run/hooklock/hooklock.sock", 1))
 	for range 2 {
 		m.run("systemctl restart hooklock")
-		if mode := m.run("stat --format '%A %U %G' /run/hooklock/hooklock.sock"); mode != "srw-rw---- hooklock hooklock" {
+		if mode := m.run(
+			"stat --format '%A %U %G' /run/hooklock/hooklock.sock"); mode != "srw-rw---- hooklock hooklock" {
 			t.Errorf("the socket is %s", mode)
 		}
 	}
@@ -117,7 +122,10 @@ func TestAnAddressThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {
 	m.run("systemctl stop hooklock")
 	taken := m.listen(door)
 	m.run("systemctl start --no-block hooklock")
-	testkit.Until(t, "a second start", func() bool { n, _ := strconv.Atoi(m.show("hooklock", "NRestarts")); return n > 0 })
+	testkit.Until(t, "a second start", func() bool {
+		n, _ := strconv.Atoi(m.show("hooklock", "NRestarts"))
+		return n > 0
+	})
 	_ = taken.Close()
 	m.await("hooklock", "ActiveState", "active")
 	m.delivers("patient", "executed")
@@ -128,19 +136,23 @@ func TestReloadFailsWhereTheConfigurationIsRefused(t *testing.T) {
 	m, _ := running(t)
 	pid := m.show("hooklock", "MainPID")
 	route := func(name string) string {
-		return m.configured("") + "  - {name: " + name + ", path: \"/" + name + "/{w}\", workflow: \"" + name + "/{path.w}\"}\n"
+		return m.configured("") + "  - {name: " + name + ", path: \"/" + name + "/{w}\", workflow: \"" + name +
+			"/{path.w}\"}\n"
 	}
 	m.write(config, route("added"))
 	m.run("systemctl reload hooklock")
 	for why, text := range map[string]string{
-		"is not valid":         route("added") + "nonsense: 1\n",
-		"needs a restart":      strings.Replace(route("added"), "upstream: http://127.0.0.1:8081", "upstream: http://127.0.0.1:8082", 1),
-		"has another admin":    route("added") + "admin: {listen: 127.0.0.1:8070}\n",
-		"has a secret missing": route("added") + "  - {name: signed, path: /signed, preset: stripe, verify: {secret_file: /nowhere}}\n",
+		"is not valid": route("added") + "nonsense: 1\n",
+		"needs a restart": strings.Replace(route("added"), "upstream: http://127.0.0.1:8081",
+			"upstream: http://127.0.0.1:8082", 1),
+		"has another admin": route("added") + "admin: {listen: 127.0.0.1:8070}\n",
+		"has a secret missing": route("added") +
+			"  - {name: signed, path: /signed, preset: stripe, verify: {secret_file: /nowhere}}\n",
 	} {
 		m.write(config, text)
 		m.refuses("systemctl reload hooklock")
-		m.await("hooklock", "ActiveState", "active") // it may have noticed the file by itself, and be about to refuse it
+		// it may have noticed the file by itself, and be about to refuse it
+		m.await("hooklock", "ActiveState", "active")
 		if now := m.show("hooklock", "MainPID"); now != pid {
 			t.Errorf("after a reload of what %s it is process %s", why, now)
 		}

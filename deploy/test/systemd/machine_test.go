@@ -19,8 +19,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// machine is a Debian that has booted, with a network of its own that leads nowhere. Its /tmp is its own: systemd-tmpfiles empties it at the
-// start.
+// machine is a Debian that has booted, with a network of its own that leads nowhere. Its /tmp is
+// its own: systemd-tmpfiles empties it at the start.
 type machine struct {
 	t       *testing.T
 	root    string // where its files are, seen from outside
@@ -44,7 +44,8 @@ func boot(t *testing.T) *machine {
 	}
 	name := fmt.Sprintf("hooklock-test-%d", os.Getpid())
 	nspawn := testkit.Start(t, testkit.Command{Program: "systemd-nspawn", Args: []string{
-		"--quiet", "--boot", "--directory", m.root, "--machine", name, "--private-network", "--register=no", "--keep-unit", "--console=pipe",
+		"--quiet", "--boot", "--directory", m.root, "--machine", name, "--private-network", "--register=no",
+		"--keep-unit", "--console=pipe",
 	}})
 	var first *os.Process // in the machine
 	t.Cleanup(func() {    // an orderly end unmounts what a SIGKILL leaves
@@ -94,8 +95,10 @@ func boot(t *testing.T) *machine {
 
 // try runs lines of shell in the machine, as root.
 func (m *machine) try(lines string) (string, error) {
-	c := exec.Command("nsenter", "--target", strconv.Itoa(m.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--", "sh", "-euc", lines)
-	c.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"}
+	c := exec.Command("nsenter", "--target", strconv.Itoa(m.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--",
+		"sh", "-euc", lines)
+	c.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
+		"DEBIAN_FRONTEND=noninteractive"}
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -173,7 +176,8 @@ func (m *machine) read(path string) string {
 	return string(text)
 }
 
-// inside calls f where sockets are made in the machine's network. The thread is not given back, because it cannot be trusted to be outside.
+// inside calls f where sockets are made in the machine's network. The thread is not given back,
+// because it cannot be trusted to be outside.
 func (m *machine) inside(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -212,7 +216,8 @@ func (m *machine) listen(address string) (ln net.Listener) {
 func (m *machine) addresses(all ...string) {
 	m.t.Helper()
 	for _, a := range all {
-		c := exec.Command("nsenter", "--target", strconv.Itoa(m.pid), "--net", "--", "ip", "address", "add", a+"/32", "dev", "lo")
+		c := exec.Command("nsenter", "--target", strconv.Itoa(m.pid), "--net", "--", "ip", "address", "add", a+"/32",
+			"dev", "lo")
 		if out, err := c.CombinedOutput(); err != nil {
 			m.t.Fatalf("%v: %s (apt-get install iproute2)", err, out)
 		}

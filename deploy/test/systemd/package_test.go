@@ -29,7 +29,8 @@ func TestThePackageIsInstalledUpgradedAndRemoved(t *testing.T) {
 	pid := m.show("hooklock", "MainPID")
 
 	m.install(newPackage)
-	if version := m.run("readlink /proc/" + m.show("hooklock", "MainPID") + "/exe; hooklock version"); !strings.Contains(version, "v0.0.2") || strings.Contains(version, "deleted") {
+	if version := m.run("readlink /proc/" + m.show("hooklock", "MainPID") +
+		"/exe; hooklock version"); !strings.Contains(version, "v0.0.2") || strings.Contains(version, "deleted") {
 		t.Errorf("after the upgrade: %s", version)
 	}
 	if m.show("hooklock", "MainPID") == pid {

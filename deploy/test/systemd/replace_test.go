@@ -51,7 +51,8 @@ func TestARestartBehindTheSocketRefusesNoConnection(t *testing.T) {
 	m.run("systemctl is-active hooklock")
 }
 
-// startEtcd starts a member in the machine, as the page says, and waits until it answers at its client URL.
+// startEtcd starts a member in the machine, as the page says, and waits until it answers at its
+// client URL.
 func (m *machine) startEtcd(name, line string) {
 	m.t.Helper()
 	m.run("systemd-run --quiet --unit " + name + " --service-type notify " + strings.TrimSpace(line))
@@ -60,8 +61,9 @@ func (m *machine) startEtcd(name, line string) {
 func TestInstancesAreReplacedWithoutAPause(t *testing.T) {
 	m, s := running(t)
 	m.put(etcdProgram, "/usr/local/bin/etcd")
-	m.startEtcd("etcd", "/usr/local/bin/etcd --name one --data-dir /var/lib/etcd --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380"+
-		" --initial-cluster one=http://127.0.0.1:2380 --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 --log-level error")
+	m.startEtcd("etcd",
+		"/usr/local/bin/etcd --name one --data-dir /var/lib/etcd --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380"+
+			" --initial-cluster one=http://127.0.0.1:2380 --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 --log-level error")
 	m.run("systemctl disable --now hooklock")
 	m.write(config, m.configured("etcd: {endpoints: [\"http://127.0.0.1:2379\"]}\nshutdown_delay: 2s"))
 	m.run("systemctl enable --now hooklock.socket; systemctl start hooklock@8079")
@@ -78,7 +80,8 @@ func TestInstancesAreReplacedWithoutAPause(t *testing.T) {
 	}
 	s.once(t, events)
 	t.Logf("%d events", events)
-	if state, _ := m.try("systemctl is-active hooklock@8078 hooklock@8079 hooklock"); strings.Join(strings.Fields(state), " ") != "active inactive inactive" {
+	if state, _ := m.try("systemctl is-active hooklock@8078 hooklock@8079 hooklock"); strings.Join(
+		strings.Fields(state), " ") != "active inactive inactive" {
 		t.Errorf("hooklock@8078, hooklock@8079 and hooklock are %s", state)
 	}
 	m.run("systemctl reload hooklock@8078")
@@ -94,7 +97,8 @@ func TestTheEmbeddedEtcdMovesToAClusterByTheCommandsOfThePage(t *testing.T) {
 	member := plain.Replace(commands(t, growing, "", 1))
 	for i := range 3 { // all at once: each waits for the others
 		go func() {
-			line := strings.NewReplacer("etcd-0", fmt.Sprintf("etcd-%d", i), "10.0.0.1", fmt.Sprintf("10.0.0.%d", i+1), "etcd --name", "/usr/local/bin/etcd --name").Replace(member)
+			line := strings.NewReplacer("etcd-0", fmt.Sprintf("etcd-%d", i), "10.0.0.1", fmt.Sprintf("10.0.0.%d", i+1),
+				"etcd --name", "/usr/local/bin/etcd --name").Replace(member)
 			_, _ = m.try(fmt.Sprintf("systemd-run --quiet --unit etcd-%d --no-block %s", i, strings.TrimSpace(line)))
 		}()
 	}

@@ -95,7 +95,9 @@ func (m *machine) configured(more string) string {
 	if strings.Count(text, none) != 1 {
 		m.t.Fatal("the packages' sidecar.yaml does not say routes: []")
 	}
-	return strings.Replace(text, none, "\n"+more+"\nroutes:\n  - {name: orders, path: \"/hooks/{w}\", workflow: \"orders/{path.w}\", lock: {release_delay: 0s}}\n", 1)
+	return strings.Replace(text, none,
+		"\n"+more+
+			"\nroutes:\n  - {name: orders, path: \"/hooks/{w}\", workflow: \"orders/{path.w}\", lock: {release_delay: 0s}}\n", 1)
 }
 
 // running is a machine with a Hooklock from the package, which has a route to a service.
@@ -109,8 +111,8 @@ func running(t *testing.T) (*machine, *service) {
 	return m, s
 }
 
-// senders send events one after the other, each until it has its answer, until stop is called. It returns how many events that were, and how
-// many connections were refused or broke off.
+// senders send events one after the other, each until it has its answer, until stop is called. It
+// returns how many events that were, and how many connections were refused or broke off.
 func (m *machine) senders(n int) (stop func() (events, failures int)) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -76,7 +76,8 @@ func (d *delivery) request(t *testing.T) *http.Request {
 func receivers(t *testing.T) map[string]func(d *delivery, secret string) error {
 	return map[string]func(d *delivery, secret string) error{
 		"stripe": func(d *delivery, secret string) error {
-			_, err := webhook.ConstructEventWithOptions(d.body, d.header.Get("Stripe-Signature"), secret, webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true})
+			_, err := webhook.ConstructEventWithOptions(d.body, d.header.Get("Stripe-Signature"), secret,
+				webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true})
 			return err
 		},
 		"github": func(d *delivery, secret string) error {
@@ -120,7 +121,9 @@ func receivers(t *testing.T) map[string]func(d *delivery, secret string) error {
 			if err != nil {
 				return err
 			}
-			ok, err := eventwebhook.VerifySignature(public, d.body, d.header.Get("X-Twilio-Email-Event-Webhook-Signature"), d.header.Get("X-Twilio-Email-Event-Webhook-Timestamp"))
+			ok, err := eventwebhook.VerifySignature(public, d.body,
+				d.header.Get("X-Twilio-Email-Event-Webhook-Signature"),
+				d.header.Get("X-Twilio-Email-Event-Webhook-Timestamp"))
 			return errors.Join(err, accepted(ok))
 		},
 		"standard-webhooks": func(d *delivery, secret string) error {
@@ -192,7 +195,8 @@ func spki(t *testing.T, key crypto.Signer) []byte {
 
 func certificate(t *testing.T, key crypto.Signer) string {
 	t.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -55,10 +55,12 @@ func (d *delivery) forNode(preset, receiver string) map[string]any {
 
 func TestNodePackagesOfVendorsTakeTheSamplesOfTheirDeliveries(t *testing.T) {
 	presets := []string{
-		"github", "shopify", "sns", "hubspot", "square", "linear", "discord", "adyen", "paddle", "workos", "line", "razorpay", "coinbase-commerce", "box", "notion",
+		"github", "shopify", "sns", "hubspot", "square", "linear", "discord", "adyen", "paddle", "workos", "line",
+		"razorpay", "coinbase-commerce", "box", "notion",
 		"openai", "polar", "clerk", "resend", "plaid", "netlify",
 	}
-	kinds := map[string]string{"openai": "standard-webhooks", "clerk": "standard-webhooks", "resend": "standard-webhooks", "plaid": "sendgrid"} // of secrets
+	kinds := map[string]string{"openai": "standard-webhooks", "clerk": "standard-webhooks",
+		"resend": "standard-webhooks", "plaid": "sendgrid"} // of secrets
 	libraries := map[string]string{"clerk": "svix", "resend": "svix"}
 	var all []map[string]any
 	for _, preset := range presets {
@@ -68,7 +70,8 @@ func TestNodePackagesOfVendorsTakeTheSamplesOfTheirDeliveries(t *testing.T) {
 		if bytes.Equal(other.body, d.body) {
 			t.Fatalf("%s: nothing was changed in %s", preset, d.body)
 		}
-		all = append(all, d.forNode(cmp.Or(libraries[preset], preset), keys.receiver), other.forNode(cmp.Or(libraries[preset], preset), keys.receiver))
+		all = append(all, d.forNode(cmp.Or(libraries[preset], preset), keys.receiver),
+			other.forNode(cmp.Or(libraries[preset], preset), keys.receiver))
 	}
 	answers := received(t, all)
 	for i, preset := range presets {

@@ -10,8 +10,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// composed reads the compose file as docker compose does: against the specification's schema, with what it refers to resolved. change
-// may change its text before.
+// composed reads the compose file as docker compose does: against the specification's schema, with
+// what it refers to resolved. change may change its text before.
 func composed(t *testing.T, change func(string) string) (*types.Project, error) {
 	t.Helper()
 	dir := filepath.Join(checkout(t).Root, "deploy/compose")
@@ -27,12 +27,14 @@ func TestTheComposeFileKeepsTheSpecification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.ServiceNames(); !slices.Equal(got, []string{"etcd-0", "etcd-1", "etcd-2", "hooklock-0", "hooklock-1", "legacy", "nginx"}) {
+	if got := p.ServiceNames(); !slices.Equal(got, []string{"etcd-0", "etcd-1", "etcd-2", "hooklock-0", "hooklock-1",
+		"legacy", "nginx"}) {
 		t.Errorf("services %v", got)
 	}
 	for _, name := range []string{"hooklock-0", "hooklock-1"} {
 		s := p.Services[name]
-		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.StopGracePeriod == nil || s.StopGracePeriod.String() != "1m0s" {
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.StopGracePeriod == nil ||
+			s.StopGracePeriod.String() != "1m0s" {
 			t.Errorf("%s: %+v", name, s)
 		}
 		if s.Build == nil || s.Build.Target != "scratch" {
@@ -40,7 +42,8 @@ func TestTheComposeFileKeepsTheSpecification(t *testing.T) {
 		}
 		read(t, filepath.Join(s.Build.Context, s.Build.Dockerfile))
 	}
-	// Nobody may go round Hooklock: the service publishes nothing, and shares a network with Hooklock alone.
+	// Nobody may go round Hooklock: the service publishes nothing, and shares a network with
+	// Hooklock alone.
 	for name, s := range p.Services {
 		_, behind := s.Networks["behind"]
 		if want := name == "legacy" || strings.HasPrefix(name, "hooklock-"); behind != want {
@@ -57,7 +60,8 @@ func TestTheComposeFileKeepsTheSpecification(t *testing.T) {
 	}
 	for _, name := range []string{"etcd-0", "etcd-1", "etcd-2"} {
 		env := p.Services[name].Environment
-		if *env["ETCD_NAME"] != name || *env["ETCD_AUTO_COMPACTION_RETENTION"] == "" || !strings.Contains(*env["ETCD_INITIAL_CLUSTER"], name+"=http://"+name+":2380") {
+		if *env["ETCD_NAME"] != name || *env["ETCD_AUTO_COMPACTION_RETENTION"] == "" ||
+			!strings.Contains(*env["ETCD_INITIAL_CLUSTER"], name+"=http://"+name+":2380") {
 			t.Errorf("%s: %v", name, env)
 		}
 	}

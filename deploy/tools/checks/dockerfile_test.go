@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// No test can pull base images. So the build stage's own commands are run here, on this machine's Go; what they make is handed to buildah in
-// the place of that stage; and distroless is replaced by nothing.
+// No test can pull base images. So the build stage's own commands are run here, on this machine's
+// Go; what they make is handed to buildah in the place of that stage; and distroless is replaced by
+// nothing.
 func TestTheDockerfileBuildsAndRuns(t *testing.T) {
 	buildah := tool(t, "buildah", "buildah")
 	if os.Getuid() != 0 {
@@ -25,7 +26,8 @@ func TestTheDockerfileBuildsAndRuns(t *testing.T) {
 	runBuildStage(t, s.Root, file, stage)
 	do := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(buildah, append([]string{"--storage-driver", "vfs", "--root", dir + "/root", "--runroot", dir + "/run"}, args...)...)
+		cmd := exec.Command(buildah, append([]string{"--storage-driver", "vfs", "--root", dir + "/root", "--runroot",
+			dir + "/run"}, args...)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
@@ -44,7 +46,8 @@ func TestTheDockerfileBuildsAndRuns(t *testing.T) {
 	}
 	for _, target := range []string{"scratch", "distroless"} {
 		t.Run(target, func(t *testing.T) {
-			image := do("bud", "--quiet", "--isolation", "chroot", "--build-context", "build="+stage, "--target", target, "-f", path, t.TempDir())
+			image := do("bud", "--quiet", "--isolation", "chroot", "--build-context", "build="+stage, "--target",
+				target, "-f", path, t.TempDir())
 			var inspected struct {
 				OCIv1 struct {
 					Config struct {
@@ -58,7 +61,8 @@ func TestTheDockerfileBuildsAndRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := inspected.OCIv1.Config
-			if c.User != "65532:65532" || c.WorkingDir != "/var/lib/hooklock" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/hooklock"}) ||
+			if c.User != "65532:65532" || c.WorkingDir != "/var/lib/hooklock" ||
+				!slices.Equal(c.Entrypoint, []string{"/usr/bin/hooklock"}) ||
 				!slices.Equal(c.Cmd, []string{"serve", "--config", "/etc/hooklock/sidecar.yaml"}) {
 				t.Errorf("config %+v", c)
 			}
@@ -66,7 +70,8 @@ func TestTheDockerfileBuildsAndRuns(t *testing.T) {
 				return // who the user is, is said by the base that is not here
 			}
 			container := do("from", "--pull-never", image)
-			if said := do("run", "--isolation", "chroot", container, "--", "/usr/bin/hooklock", "version"); !strings.HasPrefix(said, "hooklock v0.0.0-test.1 ") {
+			if said := do("run", "--isolation", "chroot", container, "--", "/usr/bin/hooklock",
+				"version"); !strings.HasPrefix(said, "hooklock v0.0.0-test.1 ") {
 				t.Errorf("hooklock version: %s", said)
 			}
 		})

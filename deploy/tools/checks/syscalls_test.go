@@ -18,8 +18,8 @@ import (
 	"hooklock/deploy/tools/dist"
 )
 
-// A unit that is too hard kills the process at the first call that it forbids. No systemd runs in a test, so what the program calls is
-// compared with what the unit allows.
+// A unit that is too hard kills the process at the first call that it forbids. No systemd runs in a
+// test, so what the program calls is compared with what the unit allows.
 func TestTheUnitAllowsWhatHooklockCalls(t *testing.T) {
 	strace, analyze := tool(t, "strace", "strace"), tool(t, "systemd-analyze", "systemd")
 	s := checkout(t)
@@ -40,7 +40,8 @@ func TestTheUnitAllowsWhatHooklockCalls(t *testing.T) {
 	}
 	families := strings.Fields(setting(t, unit, "RestrictAddressFamilies"))
 	for _, m := range regexp.MustCompile(`socket\((AF_\w+)`).FindAllStringSubmatch(trace, -1) {
-		// etcd's embed package asks for the default route while it is initialised, and does without an answer.
+		// etcd's embed package asks for the default route while it is initialised, and does without
+		// an answer.
 		if m[1] != "AF_NETLINK" && !slices.Contains(families, m[1]) {
 			t.Errorf("RestrictAddressFamilies forbids %s", m[1])
 		}
@@ -56,7 +57,8 @@ func traced(t *testing.T, s dist.Source, strace string) string {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
-	config := fmt.Sprintf("data_dir: %q\nlisten: %s\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://%s\nroutes: [{name: a, path: /a}]\n", filepath.Join(dir, "data"), address, freeAddress(t))
+	config := fmt.Sprintf(
+		"data_dir: %q\nlisten: %s\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: http://%s\nroutes: [{name: a, path: /a}]\n", filepath.Join(dir, "data"), address, freeAddress(t))
 	path := filepath.Join(dir, "sidecar.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

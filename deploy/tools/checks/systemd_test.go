@@ -52,7 +52,8 @@ func setting(t *testing.T, unit, name string) string {
 
 func TestTheUnitIsHardened(t *testing.T) {
 	analyze := tool(t, "systemd-analyze", "systemd")
-	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", filepath.Join(checkout(t).Root, "deploy/systemd/hooklock.service")).CombinedOutput()
+	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager",
+		filepath.Join(checkout(t).Root, "deploy/systemd/hooklock.service")).CombinedOutput()
 	m := regexp.MustCompile(`Overall exposure level for hooklock.service: ([0-9.]+)`).FindSubmatch(out)
 	if err != nil || m == nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -91,13 +92,15 @@ func TestSystemdUnderstandsTheUnit(t *testing.T) {
 	}
 }
 
-// The socket and the instances are checked as systemd reads them, with the unit beside them: it has to find what each refers to.
+// The socket and the instances are checked as systemd reads them, with the unit beside them: it has
+// to find what each refers to.
 func TestSystemdUnderstandsTheSocketAndTheInstances(t *testing.T) {
 	analyze := tool(t, "systemd-analyze", "systemd")
 	from, dir := filepath.Join(checkout(t).Root, "deploy/systemd"), t.TempDir()
 	unit := strings.ReplaceAll(read(t, filepath.Join(from, "hooklock.service")), "/usr/bin/hooklock", "/bin/true")
 	files := map[string]string{
-		"hooklock.socket": read(t, filepath.Join(from, "hooklock.socket")), "hooklock.service": unit, "hooklock@.service": unit,
+		"hooklock.socket": read(t, filepath.Join(from, "hooklock.socket")), "hooklock.service": unit,
+		"hooklock@.service":                     unit,
 		"hooklock@8079.service.d/instance.conf": read(t, filepath.Join(from, "instance.conf")),
 	}
 	for name, text := range files {
@@ -121,7 +124,8 @@ func TestSystemdUnderstandsTheSocketAndTheInstances(t *testing.T) {
 
 func TestTheUnitStartsWhatThePackagesInstall(t *testing.T) {
 	s := checkout(t)
-	unit, config := read(t, filepath.Join(s.Root, "deploy/systemd/hooklock.service")), read(t, filepath.Join(s.Root, "deploy/packages/nfpm.yaml"))
+	unit, config := read(t, filepath.Join(s.Root, "deploy/systemd/hooklock.service")),
+		read(t, filepath.Join(s.Root, "deploy/packages/nfpm.yaml"))
 	program, args, _ := strings.Cut(setting(t, unit, "ExecStart"), " ")
 	_, file, _ := strings.Cut(args, "--config ")
 	for _, path := range []string{program, file} {
@@ -129,15 +133,18 @@ func TestTheUnitStartsWhatThePackagesInstall(t *testing.T) {
 			t.Errorf("the packages do not have %s", path)
 		}
 	}
-	if setting(t, unit, "Type") != "notify" || setting(t, unit, "WatchdogSec") == "" || setting(t, unit, "RestartPreventExitStatus") != "78" {
+	if setting(t, unit, "Type") != "notify" || setting(t, unit, "WatchdogSec") == "" ||
+		setting(t, unit, "RestartPreventExitStatus") != "78" {
 		t.Error("type, watchdog, or the end after a bad configuration")
 	}
 	user := setting(t, unit, "User")
-	if sysusers := read(t, filepath.Join(s.Root, "deploy/systemd/hooklock.sysusers")); !strings.Contains(sysusers, "u "+user+" ") {
+	if sysusers := read(t, filepath.Join(s.Root, "deploy/systemd/hooklock.sysusers")); !strings.Contains(sysusers,
+		"u "+user+" ") {
 		t.Errorf("nobody makes the user %s", user)
 	}
 	data := read(t, filepath.Join(s.Root, "deploy/packages/sidecar.yaml"))
-	if dir := "/var/lib/" + setting(t, unit, "StateDirectory"); !strings.Contains(data, "data_dir: "+dir+"\n") || setting(t, unit, "WorkingDirectory") != dir {
+	if dir := "/var/lib/" + setting(t, unit, "StateDirectory"); !strings.Contains(data, "data_dir: "+dir+"\n") ||
+		setting(t, unit, "WorkingDirectory") != dir {
 		t.Errorf("data_dir is not %s", dir)
 	}
 }
@@ -148,11 +155,14 @@ func TestSysusersMakesTheUser(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(sysusers, "--root="+root, filepath.Join(checkout(t).Root, "deploy/systemd/hooklock.sysusers")).CombinedOutput()
+	out, err := exec.Command(sysusers, "--root="+root,
+		filepath.Join(checkout(t).Root, "deploy/systemd/hooklock.sysusers")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if passwd := read(t, filepath.Join(root, "etc/passwd")); !regexp.MustCompile(`(?m)^hooklock:x:\d+:\d+:Hooklock:/var/lib/hooklock:.*nologin$`).MatchString(passwd) {
+	if passwd := read(t, filepath.Join(root,
+		"etc/passwd")); !regexp.MustCompile(
+		`(?m)^hooklock:x:\d+:\d+:Hooklock:/var/lib/hooklock:.*nologin$`).MatchString(passwd) {
 		t.Errorf("got %s", passwd)
 	}
 }

@@ -32,7 +32,8 @@ func ReadFile(path, name string, mode fs.FileMode) (File, error) {
 	return File{name, mode, content}, nil
 }
 
-// ReadFolder reads the files that are directly in a folder, in the order of their names; in the archive they are in the folder name.
+// ReadFolder reads the files that are directly in a folder, in the order of their names; in the
+// archive they are in the folder name.
 func ReadFolder(path, name string) ([]File, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -57,7 +58,8 @@ func Tar(files []File, epoch time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.Mode.Perm()), Size: int64(len(f.Content)), ModTime: epoch, Format: tar.FormatPAX}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.Mode.Perm()), Size: int64(len(f.Content)),
+			ModTime: epoch, Format: tar.FormatPAX}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, fmt.Errorf("write %s: %w", f.Name, err)
 		}

@@ -41,7 +41,8 @@ func TestLicencesAreKnownByTheirWords(t *testing.T) {
 	}{
 		{"Apache License\n   Version 2.0, January 2004", []string{"Apache-2.0"}},
 		{"Redistribution and use in source and binary\nforms", []string{"BSD-2-Clause"}},
-		{"Redistribution and use in source and binary forms … promote products derived from this software", []string{"BSD-3-Clause"}},
+		{"Redistribution and use in source and binary forms … promote products derived from this software",
+			[]string{"BSD-3-Clause"}},
 		{"GNU GENERAL PUBLIC LICENSE Version 3", nil},
 	} {
 		if got := classify(c.text); !slices.Equal(got, c.want) {
@@ -73,13 +74,15 @@ func TestTheEpochIsThatOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// The names are those of the specifications (in-toto Statement v1, SLSA provenance v1), spelled out here a second time.
+// The names are those of the specifications (in-toto Statement v1, SLSA provenance v1), spelled out
+// here a second time.
 func TestProvenanceSaysWhatWasMadeFromWhat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hooklock.tar.gz")
 	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := Source{Version: "v1.2.3", Epoch: time.Unix(1700000000, 0), Revision: "0123456789abcdef0123456789abcdef01234567"}
+	s := Source{Version: "v1.2.3", Epoch: time.Unix(1700000000, 0),
+		Revision: "0123456789abcdef0123456789abcdef01234567"}
 	if err := s.WriteProvenance(file, "release"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 // Module is a module whose code is in the program.
 type Module struct {
 	Path, Version string
-	// Licence is an SPDX expression; Texts are the files that say so, and the notices that must go with them.
+	// Licence is an SPDX expression; Texts are the files that say so, and the notices that must go
+	// with them.
 	Licence string
 	Texts   []Text
 }
@@ -66,11 +67,13 @@ func (s Source) Modules(targets ...Target) ([]Module, error) {
 	return modules, nil
 }
 
-// kinds are the licences that we link, each with words that no other one has. A text of another kind is an error: somebody has to read it.
+// kinds are the licences that we link, each with words that no other one has. A text of another
+// kind is an error: somebody has to read it.
 var kinds = []struct{ id, words, without string }{
 	{"Apache-2.0", "Apache License Version 2.0, January 2004", ""},
 	{"Apache-2.0", "Licensed under the Apache License, Version 2.0", ""},
-	{"BSD-2-Clause", "Redistribution and use in source and binary forms", "promote products derived from this software"},
+	{"BSD-2-Clause", "Redistribution and use in source and binary forms",
+		"promote products derived from this software"},
 	{"BSD-3-Clause", "promote products derived from this software", ""},
 	{"ISC", "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee", ""},
 	{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy", ""},
@@ -101,7 +104,8 @@ func licence(dir string) (texts []Text, expression string, err error) {
 	}
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 0 {
-		return nil, "", errors.New("its licence is none that we know: read it, and add it to dist/licences.go if we may link it")
+		return nil, "", errors.New("its licence is none that we know: read it, and add it to dist/licences.go if we " +
+			"may link it")
 	}
 	return texts, strings.Join(ids, " AND "), nil
 }
@@ -144,7 +148,8 @@ func LicenceTexts(modules []Module) []byte {
 	b.WriteString("Hooklock contains the following modules. Their licences ask that these texts go with it.\n")
 	for _, m := range modules {
 		for _, t := range m.Texts {
-			fmt.Fprintf(&b, "\n%s\n%s %s: %s\n\n%s", strings.Repeat("=", 80), m.Path, m.Version, t.Name, strings.TrimRight(t.Content, "\n"))
+			fmt.Fprintf(&b, "\n%s\n%s %s: %s\n\n%s", strings.Repeat("=", 80), m.Path, m.Version, t.Name,
+				strings.TrimRight(t.Content, "\n"))
 			b.WriteByte('\n')
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"runtime"
 )
 
-// The parts of in-toto Statement v1 and SLSA provenance v1 that we write (https://slsa.dev/spec/v1.0/provenance).
+// The parts of in-toto Statement v1 and SLSA provenance v1 that we write
+// (https://slsa.dev/spec/v1.0/provenance).
 type statement struct {
 	Type          string     `json:"_type"`
 	Subject       []resource `json:"subject"`
@@ -43,8 +44,9 @@ const (
 	builderID = "urn:hooklock:whoever-runs-make"
 )
 
-// WriteProvenance writes FILE.intoto.json beside a file of a release: which target of the Makefile made it, from which commit and with which Go.
-// It is not signed: who publishes does that, with a key of his own, and answers for the builder.
+// WriteProvenance writes FILE.intoto.json beside a file of a release: which target of the Makefile
+// made it, from which commit and with which Go. It is not signed: who publishes does that, with a
+// key of his own, and answers for the builder.
 func (s Source) WriteProvenance(file, target string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

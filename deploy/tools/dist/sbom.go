@@ -58,8 +58,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// BillOfMaterials reads what is linked into a program, from the program itself, and returns it as CycloneDX 1.6 JSON. A module is only
-// there if code of it is; go.mod may name more.
+// BillOfMaterials reads what is linked into a program, from the program itself, and returns it as
+// CycloneDX 1.6 JSON. A module is only there if code of it is; go.mod may name more.
 func (s Source) BillOfMaterials(program string, modules []Module) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -75,8 +75,10 @@ func (s Source) BillOfMaterials(program string, modules []Module) ([]byte, error
 		Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
 	}
 	for _, setting := range info.Settings {
-		if setting.Key == "GOOS" || setting.Key == "GOARCH" || setting.Key == "CGO_ENABLED" || setting.Key == "-trimpath" {
-			self.Properties = append(self.Properties, property{"go:build:" + strings.TrimPrefix(setting.Key, "-"), setting.Value})
+		if setting.Key == "GOOS" || setting.Key == "GOARCH" || setting.Key == "CGO_ENABLED" ||
+			setting.Key == "-trimpath" {
+			self.Properties = append(self.Properties,
+				property{"go:build:" + strings.TrimPrefix(setting.Key, "-"), setting.Value})
 		}
 	}
 	b := bom{
@@ -115,7 +117,8 @@ func (s Source) BillOfMaterials(program string, modules []Module) ([]byte, error
 	return append(text, '\n'), nil
 }
 
-// serial is a UUID that is made of the program: version 8 of RFC 9562, whose bits are ours to choose.
+// serial is a UUID that is made of the program: version 8 of RFC 9562, whose bits are ours to
+// choose.
 func serial(sum [sha256.Size]byte) string {
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

@@ -27,16 +27,19 @@ type Source struct {
 	Root string
 	// Version is what `hooklock version` says.
 	Version string
-	// Epoch is the time of every file that is written; SOURCE_DATE_EPOCH of reproducible-builds.org.
+	// Epoch is the time of every file that is written; SOURCE_DATE_EPOCH of
+	// reproducible-builds.org.
 	Epoch time.Time
-	// Revision is the commit that is checked out; "" where that is not known, as in an archive of the source.
+	// Revision is the commit that is checked out; "" where that is not known, as in an archive of
+	// the source.
 	Revision string
 }
 
 // Licence is what the project is under, in SPDX's words: its owner has not chosen one.
 const Licence = "NOASSERTION"
 
-// NewSource finds the checkout that the working directory is in, and reads SOURCE_DATE_EPOCH (seconds; 0 where it is not set).
+// NewSource finds the checkout that the working directory is in, and reads SOURCE_DATE_EPOCH
+// (seconds; 0 where it is not set).
 func NewSource(version string) (Source, error) {
 	s := Source{Version: version, Epoch: time.Unix(0, 0).UTC()}
 	if version == "" {
@@ -54,7 +57,8 @@ func NewSource(version string) (Source, error) {
 		return s, fmt.Errorf("find the working directory: %w", err)
 	}
 	for {
-		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module hooklock\n") {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil &&
+			strings.HasPrefix(string(text), "module hooklock\n") {
 			s.Root = dir
 			s.Revision = revision(dir)
 			return s, nil
@@ -83,7 +87,8 @@ func (s Source) Build(t Target, out string) error {
 	if err != nil {
 		return fmt.Errorf("name the program: %w", err)
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X hooklock/cmd/hooklock/cli.version="+s.Version, "-o", out, "./cmd/hooklock")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -X hooklock/cmd/hooklock/cli.version="+s.Version, "-o", out, "./cmd/hooklock")
 	cmd.Dir = s.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0")
 	return quietly(cmd)
@@ -92,7 +97,8 @@ func (s Source) Build(t Target, out string) error {
 // Host is the system that this runs on.
 func Host() Target { return Target{runtime.GOOS, runtime.GOARCH} }
 
-// Papers writes what the program says of itself into dir: man/*.1, and completions/ for four shells.
+// Papers writes what the program says of itself into dir: man/*.1, and completions/ for four
+// shells.
 func (s Source) Papers(program, dir string) error {
 	man := exec.Command(program, "man", "--dir", filepath.Join(dir, "man"))
 	man.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(s.Epoch.Unix(), 10))
@@ -102,7 +108,8 @@ func (s Source) Papers(program, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "completions"), 0o755); err != nil {
 		return fmt.Errorf("make the folder of the completions: %w", err)
 	}
-	for shell, name := range map[string]string{"bash": "hooklock.bash", "zsh": "_hooklock", "fish": "hooklock.fish", "powershell": "hooklock.ps1"} {
+	for shell, name := range map[string]string{"bash": "hooklock.bash", "zsh": "_hooklock", "fish": "hooklock.fish",
+		"powershell": "hooklock.ps1"} {
 		text, err := exec.Command(program, "completion", shell).Output()
 		if err != nil {
 			return fmt.Errorf("hooklock completion %s: %w", shell, err)

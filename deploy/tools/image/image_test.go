@@ -78,7 +78,8 @@ func TestTheImageIsTheSameTwiceAndKeepsTheRulesOfOCI(t *testing.T) {
 		t.Error(err)
 	}
 	manifest, err := top.IndexManifest()
-	if err != nil || len(manifest.Manifests) != 1 || manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != version {
+	if err != nil || len(manifest.Manifests) != 1 ||
+		manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != version {
 		t.Fatalf("%+v, %v", manifest, err)
 	}
 	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
@@ -110,13 +111,16 @@ func looksRight(t *testing.T, image v1.Image, arch string) {
 		t.Fatal(err)
 	}
 	c := file.Config
-	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/hooklock"}) || !slices.Equal(c.Cmd, []string{"serve", "--config", "/etc/hooklock/sidecar.yaml"}) {
+	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/hooklock"}) ||
+		!slices.Equal(c.Cmd, []string{"serve", "--config", "/etc/hooklock/sidecar.yaml"}) {
 		t.Errorf("config %+v", c)
 	}
-	if c.Labels["org.opencontainers.image.version"] != version || c.Labels["org.opencontainers.image.created"] != "2026-01-02T03:04:06Z" {
+	if c.Labels["org.opencontainers.image.version"] != version ||
+		c.Labels["org.opencontainers.image.created"] != "2026-01-02T03:04:06Z" {
 		t.Errorf("labels %v", c.Labels)
 	}
-	if c.Labels["org.opencontainers.image.licenses"] != dist.Licence || c.Labels["org.opencontainers.image.revision"] != checkout(t).Revision {
+	if c.Labels["org.opencontainers.image.licenses"] != dist.Licence ||
+		c.Labels["org.opencontainers.image.revision"] != checkout(t).Revision {
 		t.Errorf("labels %v", c.Labels)
 	}
 	if file.Architecture != arch || file.OS != "linux" || len(file.RootFS.DiffIDs) != 1 {
@@ -149,7 +153,8 @@ func looksRight(t *testing.T, image v1.Image, arch string) {
 		}
 	}
 	for name, want := range map[string]string{
-		"usr/bin/hooklock": "0755 0:0", "var/lib/hooklock/": "0700 65532:65532", "etc/passwd": "0644 0:0", "tmp/": "01777 0:0", "etc/hooklock/": "0755 0:0",
+		"usr/bin/hooklock": "0755 0:0", "var/lib/hooklock/": "0700 65532:65532", "etc/passwd": "0644 0:0",
+		"tmp/": "01777 0:0", "etc/hooklock/": "0755 0:0",
 	} {
 		if found[name] != want {
 			t.Errorf("%s is %q, want %q", name, found[name], want)
@@ -172,7 +177,8 @@ func runs(t *testing.T, archive string) {
 	dir := t.TempDir()
 	do := func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command(buildah, append([]string{"--storage-driver", "vfs", "--root", dir + "/root", "--runroot", dir + "/run"}, args...)...)
+		cmd := exec.Command(buildah, append([]string{"--storage-driver", "vfs", "--root", dir + "/root", "--runroot",
+			dir + "/run"}, args...)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
@@ -183,7 +189,8 @@ func runs(t *testing.T, archive string) {
 	}
 	image := do("pull", "oci-archive:"+archive)
 	container := do("from", "--pull-never", image)
-	if said := do("run", "--isolation", "chroot", container, "--", "/usr/bin/hooklock", "version"); !strings.HasPrefix(said, "hooklock "+version+" ") {
+	if said := do("run", "--isolation", "chroot", container, "--", "/usr/bin/hooklock",
+		"version"); !strings.HasPrefix(said, "hooklock "+version+" ") {
 		t.Errorf("hooklock version: %s", said)
 	}
 }

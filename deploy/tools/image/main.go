@@ -1,5 +1,6 @@
-// Command image writes the container image of Hooklock as an OCI image layout, without a container engine and without a base image: the
-// program, certificates of the public authorities, a user, and nothing else. `make image` runs it.
+// Command image writes the container image of Hooklock as an OCI image layout, without a container
+// engine and without a base image: the program, certificates of the public authorities, a user, and
+// nothing else. `make image` runs it.
 package main
 
 import (
@@ -28,7 +29,8 @@ import (
 
 func main() {
 	version := flag.String("version", "", "version to stamp")
-	out := flag.String("out", "", "folder for the OCI image layout; it is emptied. Its archive is put beside it, as the folder's name and .tar")
+	out := flag.String("out", "", "folder for the OCI image layout; it is emptied. Its archive is put beside it, as "+
+		"the folder's name and .tar")
 	flag.Parse()
 	source, err := dist.NewSource(*version)
 	if err == nil {
@@ -74,7 +76,8 @@ func run(source dist.Source, out string) error {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
 	// The names that podman and skopeo, and containerd and Docker, look for.
-	names := map[string]string{"org.opencontainers.image.ref.name": tag(source.Version), "io.containerd.image.name": "localhost/hooklock:" + tag(source.Version)}
+	names := map[string]string{"org.opencontainers.image.ref.name": tag(source.Version),
+		"io.containerd.image.name": "localhost/hooklock:" + tag(source.Version)}
 	if err := at.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return fmt.Errorf("write the image layout: %w", err)
 	}
@@ -87,14 +90,17 @@ func newImage(source dist.Source, t dist.Target, program string) (v1.Image, erro
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	},
 		tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make the layer: %w", err)
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	created := v1.Time{Time: source.Epoch}
-	image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "make image"}})
+	image, err = mutate.Append(image,
+		mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "make image"}})
 	if err != nil {
 		return nil, fmt.Errorf("add the layer: %w", err)
 	}
@@ -110,11 +116,12 @@ func newImage(source dist.Source, t dist.Target, program string) (v1.Image, erro
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 		Env:          []string{"PATH=/usr/bin"},
 		Labels: map[string]string{
-			"org.opencontainers.image.title":       "hooklock",
-			"org.opencontainers.image.description": "each webhook event runs once, each workflow one at a time, across all replicas",
-			"org.opencontainers.image.version":     source.Version,
-			"org.opencontainers.image.created":     source.Epoch.Format("2006-01-02T15:04:05Z"),
-			"org.opencontainers.image.licenses":    dist.Licence,
+			"org.opencontainers.image.title": "hooklock",
+			"org.opencontainers.image.description": "each webhook event runs once, each workflow one at a time, " +
+				"across all replicas",
+			"org.opencontainers.image.version":  source.Version,
+			"org.opencontainers.image.created":  source.Epoch.Format("2006-01-02T15:04:05Z"),
+			"org.opencontainers.image.licenses": dist.Licence,
 		},
 	}
 	if source.Revision != "" {
@@ -149,7 +156,8 @@ func contents(source dist.Source, program string) ([]byte, error) {
 	w := tar.NewWriter(&b)
 	add := func(name string, mode fs.FileMode, owner int, content []byte) {
 		h := &tar.Header{
-			Typeflag: tar.TypeReg, Name: name, Mode: int64(mode), Uid: owner, Gid: owner, Size: int64(len(content)), ModTime: source.Epoch, Format: tar.FormatPAX,
+			Typeflag: tar.TypeReg, Name: name, Mode: int64(mode), Uid: owner, Gid: owner, Size: int64(len(content)),
+			ModTime: source.Epoch, Format: tar.FormatPAX,
 		}
 		if strings.HasSuffix(name, "/") {
 			h.Typeflag = tar.TypeDir
@@ -162,12 +170,14 @@ func contents(source dist.Source, program string) ([]byte, error) {
 		}
 	}
 	const nobody = 65532
-	for _, dir := range []string{"etc/", "etc/hooklock/", "etc/ssl/", "etc/ssl/certs/", "usr/", "usr/bin/", "usr/share/", "usr/share/doc/", "usr/share/doc/hooklock/", "var/", "var/lib/"} {
+	for _, dir := range []string{"etc/", "etc/hooklock/", "etc/ssl/", "etc/ssl/certs/", "usr/", "usr/bin/",
+		"usr/share/", "usr/share/doc/", "usr/share/doc/hooklock/", "var/", "var/lib/"} {
 		add(dir, 0o755, 0, nil)
 	}
 	add("tmp/", 0o1777, 0, nil)
 	add(strings.TrimPrefix(home, "/")+"/", 0o700, nobody, nil)
-	add("etc/passwd", 0o644, 0, []byte("root:x:0:0:root:/:/sbin/nologin\nhooklock:x:"+user+":"+user+":hooklock:"+home+":/sbin/nologin\n"))
+	add("etc/passwd", 0o644, 0, []byte("root:x:0:0:root:/:/sbin/nologin\nhooklock:x:"+user+":"+user+":hooklock:"+home+
+		":/sbin/nologin\n"))
 	add("etc/group", 0o644, 0, []byte("root:x:0:\nhooklock:x:"+user+":\n"))
 	add("etc/ssl/certs/ca-certificates.crt", 0o644, 0, roots.Bytes())
 	add("usr/share/doc/hooklock/THIRD-PARTY.txt", 0o644, 0, dist.LicenceTexts(modules))
@@ -181,7 +191,8 @@ func contents(source dist.Source, program string) ([]byte, error) {
 // tag is a version as a tag may spell it.
 func tag(version string) string { return strings.ReplaceAll(version, "+", "-") }
 
-// archive writes the layout as one file, which podman load, docker load (25 and later) and ctr image import read.
+// archive writes the layout as one file, which podman load, docker load (25 and later) and ctr
+// image import read.
 func archive(source dist.Source, out string) error {
 	var files []dist.File
 	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {

@@ -1,5 +1,5 @@
-// Command packages makes a deb and an rpm for each Linux that a release has a program for, as deploy/packages/nfpm.yaml says. `make packages`
-// runs it.
+// Command packages makes a deb and an rpm for each Linux that a release has a program for, as
+// deploy/packages/nfpm.yaml says. `make packages` runs it.
 package main
 
 import (
@@ -72,7 +72,8 @@ func packages(source dist.Source, arch, maintainer, out string) error {
 	return dist.WriteSums(out)
 }
 
-// packagesFor makes the packages of one platform, each with its bill of materials and its provenance.
+// packagesFor makes the packages of one platform, each with its bill of materials and its
+// provenance.
 func packagesFor(source dist.Source, t dist.Target, modules []dist.Module, stage, maintainer, out string) error {
 	program := filepath.Join(stage, "hooklock")
 	if err := source.Build(t, program); err != nil {
@@ -137,8 +138,11 @@ func compress(path string) error {
 
 // pack makes one package, and returns its path.
 func pack(source dist.Source, format, arch, stage, maintainer, out string) (string, error) {
-	values := map[string]string{"STAGE": stage, "VERSION": packageVersion(source.Version), "ARCH": arch, "MAINTAINER": maintainer}
-	config, err := nfpm.ParseFileWithEnvMapping("deploy/packages/nfpm.yaml", func(name string) string { return values[name] })
+	values := map[string]string{"STAGE": stage, "VERSION": packageVersion(source.Version), "ARCH": arch,
+		"MAINTAINER": maintainer}
+	config, err := nfpm.ParseFileWithEnvMapping("deploy/packages/nfpm.yaml", func(name string) string {
+		return values[name]
+	})
 	if err != nil {
 		return "", err
 	}
@@ -164,8 +168,8 @@ func pack(source dist.Source, format, arch, stage, maintainer, out string) (stri
 	return file, os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// packageVersion turns v1.2.3 into 1.2.3. What is no release (a commit, a description of one) sorts below all releases, and has no hyphen,
-// which means something else in a package's version.
+// packageVersion turns v1.2.3 into 1.2.3. What is no release (a commit, a description of one) sorts
+// below all releases, and has no hyphen, which means something else in a package's version.
 func packageVersion(version string) string {
 	plain := strings.ReplaceAll(strings.TrimPrefix(version, "v"), "-", ".")
 	if strings.HasPrefix(version, "v") && len(plain) > 0 && plain[0] >= '0' && plain[0] <= '9' {

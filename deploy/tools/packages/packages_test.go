@@ -70,7 +70,8 @@ func TestPackages(t *testing.T) {
 		return files
 	}
 	first := made()
-	want := []string{dist.Sums, deb, rpm, strings.Replace(deb, "amd64", "arm64", 1), strings.Replace(rpm, "x86_64", "aarch64", 1)}
+	want := []string{dist.Sums, deb, rpm, strings.Replace(deb, "amd64", "arm64", 1),
+		strings.Replace(rpm, "x86_64", "aarch64", 1)}
 	for _, name := range want[1:] {
 		want = append(want, name+".cdx.json", name+".intoto.json")
 	}
@@ -115,7 +116,8 @@ func write(t *testing.T, name string, content []byte) string {
 func lookIntoDeb(t *testing.T, content []byte) {
 	path := write(t, deb, content)
 	fields := output(t, "dpkg-deb", "dpkg", "-f", path)
-	for _, field := range []string{"Package: hooklock", "Version: 0.0.0.test.1", "Architecture: amd64", "Maintainer: Somebody <somebody@example.com>"} {
+	for _, field := range []string{"Package: hooklock", "Version: 0.0.0.test.1", "Architecture: amd64",
+		"Maintainer: Somebody <somebody@example.com>"} {
 		if !strings.Contains(fields, field+"\n") {
 			t.Errorf("no %q in\n%s", field, fields)
 		}
@@ -128,18 +130,22 @@ func lookIntoDeb(t *testing.T, content []byte) {
 			t.Errorf("%s: %v, %v", file, info, err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "DEBIAN/conffiles")); err != nil || string(text) != "/etc/hooklock/sidecar.yaml\n" {
+	if text, err := os.ReadFile(filepath.Join(dir, "DEBIAN/conffiles")); err != nil ||
+		string(text) != "/etc/hooklock/sidecar.yaml\n" {
 		t.Errorf("conffiles %q, %v", text, err)
 	}
-	if said := output(t, filepath.Join(dir, "usr/bin/hooklock"), "", "version"); !strings.HasPrefix(said, "hooklock "+version+" ") {
+	if said := output(t, filepath.Join(dir, "usr/bin/hooklock"), "", "version"); !strings.HasPrefix(said,
+		"hooklock "+version+" ") {
 		t.Errorf("hooklock version: %s", said)
 	}
-	output(t, filepath.Join(dir, "usr/bin/hooklock"), "", "validate", "--config", filepath.Join(dir, "etc/hooklock/sidecar.yaml"))
+	output(t, filepath.Join(dir, "usr/bin/hooklock"), "", "validate", "--config",
+		filepath.Join(dir, "etc/hooklock/sidecar.yaml"))
 	for _, script := range []string{"postinst", "prerm", "postrm"} {
 		output(t, "sh", "dash", "-n", filepath.Join(dir, "DEBIAN", script))
 	}
 	t.Run("manual", func(t *testing.T) {
-		page := output(t, "man", "man-db", "--warnings", "-l", filepath.Join(dir, "usr/share/man/man1/hooklock-doctor.1.gz"))
+		page := output(t, "man", "man-db", "--warnings", "-l",
+			filepath.Join(dir, "usr/share/man/man1/hooklock-doctor.1.gz"))
 		if !strings.Contains(page, "hooklock doctor --config sidecar.yaml") || !strings.Contains(page, "Jan 2026") {
 			t.Errorf("got\n%s", page)
 		}
@@ -155,7 +161,8 @@ func lookIntoRPM(t *testing.T, content []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tag, want := range map[int]string{rpmutils.NAME: "hooklock", rpmutils.VERSION: "0.0.0.test.1", rpmutils.ARCH: "x86_64", 1007: "localhost"} {
+	for tag, want := range map[int]string{rpmutils.NAME: "hooklock", rpmutils.VERSION: "0.0.0.test.1",
+		rpmutils.ARCH: "x86_64", 1007: "localhost"} {
 		if got, err := r.Header.GetString(tag); err != nil || got != want {
 			t.Errorf("tag %d is %q, %v; want %q", tag, got, err, want)
 		}
@@ -209,7 +216,8 @@ func lookWithRPM(t *testing.T, content []byte) {
 }
 
 func TestAVersionThatIsNoReleaseSortsBelowAllReleases(t *testing.T) {
-	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-4-gabc": "1.2.3.4.gabc", "4cdda64-dirty": "0~4cdda64.dirty", "dev": "0~dev"} {
+	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-4-gabc": "1.2.3.4.gabc",
+		"4cdda64-dirty": "0~4cdda64.dirty", "dev": "0~dev"} {
 		if got := packageVersion(version); got != want {
 			t.Errorf("%s is %s, want %s", version, got, want)
 		}
@@ -224,13 +232,15 @@ func TestScriptsCallWhatTheyShould(t *testing.T) {
 	}
 	bin := t.TempDir()
 	for _, name := range []string{"systemctl", "systemd-sysusers"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"),
+			0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sysusers, reload := "systemd-sysusers hooklock.conf\n", "systemctl daemon-reload\n"
-	restart, disable := "systemctl try-restart hooklock.service hooklock@*.service\n", "systemctl stop hooklock.socket hooklock@*.service\n"+
-		"systemctl disable hooklock.socket hooklock@.service\nsystemctl disable --now hooklock.service\n"
+	restart, disable := "systemctl try-restart hooklock.service hooklock@*.service\n",
+		"systemctl stop hooklock.socket hooklock@*.service\n"+
+			"systemctl disable hooklock.socket hooklock@.service\nsystemctl disable --now hooklock.service\n"
 	for _, c := range []struct {
 		script string
 		args   []string
@@ -250,7 +260,8 @@ func TestScriptsCallWhatTheyShould(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := write(t, c.script, bytes.ReplaceAll(text, []byte("/run/systemd/system"), []byte(bin))) // as if systemd ran
+		// as if systemd ran
+		path := write(t, c.script, bytes.ReplaceAll(text, []byte("/run/systemd/system"), []byte(bin)))
 		cmd := exec.Command("sh", append([]string{path}, c.args...)...)
 		cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want {

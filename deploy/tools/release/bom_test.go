@@ -31,7 +31,8 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// local loads the schemas that the schema refers to from where it lies, instead of from the network.
+// local loads the schemas that the schema refers to from where it lies, instead of from the
+// network.
 type local string
 
 // Load implements jsonschema.URLLoader.

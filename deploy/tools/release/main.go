@@ -1,5 +1,6 @@
-// Command release makes what is handed out: for each system an archive with the program, its manual pages, completions and licences, and
-// a bill of materials; and the checksums of all of it. `make release` runs it.
+// Command release makes what is handed out: for each system an archive with the program, its manual
+// pages, completions and licences, and a bill of materials; and the checksums of all of it. `make
+// release` runs it.
 package main
 
 import (

@@ -35,7 +35,8 @@ func checkout(t *testing.T) dist.Source {
 	return s
 }
 
-// elsewhere is a copy of the checkout in another folder, without history and without what was built.
+// elsewhere is a copy of the checkout in another folder, without history and without what was
+// built.
 func elsewhere(t *testing.T, s dist.Source) dist.Source {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "another", "folder")
@@ -146,7 +147,8 @@ func looksRight(t *testing.T, s dist.Source, target dist.Target, archive []byte)
 		}
 	}
 	for _, name := range []string{
-		"hooklock", "README.md", "CHANGELOG.md", "sidecar.yaml", "THIRD-PARTY.txt", "man/hooklock.1", "man/hooklock-serve.1",
+		"hooklock", "README.md", "CHANGELOG.md", "sidecar.yaml", "THIRD-PARTY.txt", "man/hooklock.1",
+		"man/hooklock-serve.1",
 		"completions/hooklock.bash", "completions/_hooklock", "completions/hooklock.fish", "completions/hooklock.ps1",
 	} {
 		if len(files[name]) == 0 {
@@ -169,7 +171,8 @@ func looksRight(t *testing.T, s dist.Source, target dist.Target, archive []byte)
 		if err := os.WriteFile(program, files["hooklock"], 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if said, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(said), "hooklock "+version+" ") {
+		if said, err := exec.Command(program, "version").Output(); err != nil ||
+			!strings.HasPrefix(string(said), "hooklock "+version+" ") {
 			t.Errorf("hooklock version: %q, %v", said, err)
 		}
 	}

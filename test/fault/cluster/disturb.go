@@ -8,8 +8,8 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-// Disturb breaks one wire after the other until ctx ends: requests held and delivered late, answers lost, connections reset. Two
-// wires are never broken at once.
+// Disturb breaks one wire after the other until ctx ends: requests held and delivered late, answers
+// lost, connections reset. Two wires are never broken at once.
 func Disturb(ctx context.Context, wires []*etcdtest.Wire) {
 	for i := rand.IntN(len(wires)); ctx.Err() == nil; i++ {
 		w := wires[i%len(wires)]
@@ -30,8 +30,8 @@ func Disturb(ctx context.Context, wires []*etcdtest.Wire) {
 	}
 }
 
-// Isolate cuts one pair of wires after the other off, each for long, until ctx ends. A store with that pair loses its session when
-// long is longer than it lives.
+// Isolate cuts one pair of wires after the other off, each for long, until ctx ends. A store with
+// that pair loses its session when long is longer than it lives.
 func Isolate(ctx context.Context, wires []*etcdtest.Wire, long time.Duration) {
 	for i := 0; ctx.Err() == nil; i += 2 {
 		pair := []*etcdtest.Wire{wires[i%len(wires)], wires[(i+1)%len(wires)]}

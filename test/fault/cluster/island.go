@@ -14,8 +14,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// Island is a hooklock process in a network of its own, with two cables to this one: senders and the upstream are at the end of the
-// first, etcd at the end of the second. The network ends with the process.
+// Island is a hooklock process in a network of its own, with two cables to this one: senders and
+// the upstream are at the end of the first, etcd at the end of the second. The network ends with
+// the process.
 type Island struct {
 	*testkit.Process
 	Door string
@@ -30,8 +31,8 @@ const (
 	etcdCable             = "hlfault-e"
 )
 
-// NewIsland starts the process; its configuration's endpoints and upstream are put at the ends of the cables. It skips the test where
-// networks cannot be made.
+// NewIsland starts the process; its configuration's endpoints and upstream are put at the ends of
+// the cables. It skips the test where networks cannot be made.
 func NewIsland(tb testing.TB, b Binaries, c Config) *Island {
 	tb.Helper()
 	if os.Geteuid() != 0 {
@@ -57,7 +58,8 @@ func NewIsland(tb testing.TB, b Binaries, c Config) *Island {
 	}
 	i := &Island{tb: tb, Door: islandSide + ":" + door}
 	i.Process = testkit.Start(tb, testkit.Command{
-		Program: "/bin/sh", Args: []string{"-c", fmt.Sprintf("exec unshare -n sh -c 'ip link set lo up && exec %s serve --config %s'", b.Hooklock, path)},
+		Program: "/bin/sh", Args: []string{"-c",
+			fmt.Sprintf("exec unshare -n sh -c 'ip link set lo up && exec %s serve --config %s'", b.Hooklock, path)},
 	})
 	i.AwaitLine(tb, i.Stderr, `"msg":"started"`)
 	i.cable(senderCable, ourSide, islandSide)
@@ -91,7 +93,8 @@ func (i *Island) cable(name, ours, theirs string) {
 	}
 }
 
-// Unplug takes the cable to etcd out: packets vanish, and no connection is closed. Plug puts it back.
+// Unplug takes the cable to etcd out: packets vanish, and no connection is closed. Plug puts it
+// back.
 func (i *Island) Unplug() { i.tb.Helper(); i.run("ip link set " + etcdCable + " down") }
 
 // Plug ends Unplug.

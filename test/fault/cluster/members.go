@@ -31,7 +31,8 @@ func StartEtcd(tb testing.TB, b Binaries, n int) *Etcd {
 	}
 	var err error
 	e.Client, err = clientv3.New(clientv3.Config{
-		Endpoints: testkit.Endpoints(e.Members), Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		Endpoints: testkit.Endpoints(e.Members), Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
 	})
 	if err != nil {
 		tb.Fatalf("connect to etcd: %v", err)

@@ -32,8 +32,9 @@ type Config struct {
 	Routes       string // the routes' YAML; empty = Route("hook", "")
 }
 
-// Route is a route for /<name>/{workflow}: the workflow is what the path says, the event ID is the Idempotency-Key. more is further
-// settings in YAML's flow style, such as "idempotency: {on_unknown: block}".
+// Route is a route for /<name>/{workflow}: the workflow is what the path says, the event ID is the
+// Idempotency-Key. more is further settings in YAML's flow style, such as "idempotency:
+// {on_unknown: block}".
 func Route(name, more string) string {
 	line := fmt.Sprintf("  - {name: %s, path: \"/%s/{workflow}\", workflow: \"{path.workflow}\"", name, name)
 	if more != "" {

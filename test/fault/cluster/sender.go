@@ -50,23 +50,28 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%d %s", a.Status, what)
 }
 
-// Settled reports whether the event is done as far as its sender can know: it got the upstream's answer, and it is in the records.
+// Settled reports whether the event is done as far as its sender can know: it got the upstream's
+// answer, and it is in the records.
 func (a Answer) Settled() bool {
-	return a.Status == 200 && !a.Cut && a.Recorded && (a.Decision == "executed" || a.Decision == "replayed" || a.Decision == "attached")
+	return a.Status == 200 && !a.Cut && a.Recorded && (a.Decision == "executed" || a.Decision == "replayed" ||
+		a.Decision == "attached")
 }
 
 // Parked reports whether the sender was told that the event is accepted and runs later.
 func (a Answer) Parked() bool { return a.Status == 202 && !a.Cut && a.Decision == "parked" }
 
-// Sender sends deliveries. Each one has a connection of its own, so that nothing is sent twice behind its back.
+// Sender sends deliveries. Each one has a connection of its own, so that nothing is sent twice
+// behind its back.
 type Sender struct{ client http.Client }
 
 // NewSender makes a Sender whose patience with one delivery is bounded.
 func NewSender() *Sender {
-	return &Sender{http.Client{Timeout: Patience, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}}
+	return &Sender{http.Client{Timeout: Patience,
+		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}}
 }
 
-// Send sends one delivery to door and returns what came back. An end of ctx is a sender that hangs up.
+// Send sends one delivery to door and returns what came back. An end of ctx is a sender that hangs
+// up.
 func (s *Sender) Send(ctx context.Context, door string, d Delivery) Answer {
 	if d.Body == nil {
 		d.Body = fmt.Appendf(nil, `{"id":%q}`, d.Event)
@@ -74,7 +79,8 @@ func (s *Sender) Send(ctx context.Context, door string, d Delivery) Answer {
 	if d.FirstByte != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: d.FirstByte})
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://%s/%s/%s", door, d.Route, d.Workflow), bytes.NewReader(d.Body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		fmt.Sprintf("http://%s/%s/%s", door, d.Route, d.Workflow), bytes.NewReader(d.Body))
 	if err != nil {
 		panic(err) // our own URL
 	}
@@ -88,8 +94,10 @@ func (s *Sender) Send(ctx context.Context, door string, d Delivery) Answer {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	a := Answer{
-		Status: response.StatusCode, Cut: err != nil, Decision: response.Header.Get("Hooklock-Decision"), At: time.Now(),
-		Execution: response.Header.Get("Hooklock-Execution"), Recorded: response.Header.Get("Hooklock-Recorded") != "false",
+		Status: response.StatusCode, Cut: err != nil, Decision: response.Header.Get("Hooklock-Decision"),
+		At:         time.Now(),
+		Execution:  response.Header.Get("Hooklock-Execution"),
+		Recorded:   response.Header.Get("Hooklock-Recorded") != "false",
 		RetryAfter: response.Header.Get("Retry-After"), Body: string(body),
 	}
 	if response.Header.Get("Content-Type") == "application/problem+json" {

@@ -13,7 +13,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// NewStuck is the address of a service whose queue of new connections is full: connecting to it hangs.
+// NewStuck is the address of a service whose queue of new connections is full: connecting to it
+// hangs.
 func NewStuck(tb testing.TB) string {
 	tb.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -12,7 +12,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// Traffic is senders that behave as webhook senders do: each sends an event until it gets the upstream's answer, and then the next.
+// Traffic is senders that behave as webhook senders do: each sends an event until it gets the
+// upstream's answer, and then the next.
 type Traffic struct {
 	Senders   int
 	Workflows int
@@ -36,7 +37,8 @@ type Event struct {
 	Tries  int
 }
 
-// Start lets the senders work until ctx ends. Each still brings its last event to an end; the function returned waits for that.
+// Start lets the senders work until ctx ends. Each still brings its last event to an end; the
+// function returned waits for that.
 func (t *Traffic) Start(ctx context.Context) (wait func()) {
 	t.news, t.saw = make(chan struct{}), map[string]int{}
 	var wg sync.WaitGroup
@@ -45,7 +47,8 @@ func (t *Traffic) Start(ctx context.Context) (wait func()) {
 			s := NewSender()
 			for n := 0; ctx.Err() == nil; n++ {
 				t.bring(s, Delivery{
-					Route: t.Route, Event: fmt.Sprintf("%s-event-%d-%d", t.Route, i, n), Workflow: fmt.Sprintf("%s-%d", t.Route, rand.IntN(t.Workflows)),
+					Route: t.Route, Event: fmt.Sprintf("%s-event-%d-%d", t.Route, i, n),
+					Workflow: fmt.Sprintf("%s-%d", t.Route, rand.IntN(t.Workflows)),
 				})
 				if t.Pause > 0 {
 					pause(ctx, t.Pause/2+rand.N(t.Pause))
@@ -56,7 +59,8 @@ func (t *Traffic) Start(ctx context.Context) (wait func()) {
 	return wg.Wait
 }
 
-// bring sends an event until it is done. Now and then two copies are sent at once, and now and then one after its end.
+// bring sends an event until it is done. Now and then two copies are sent at once, and now and then
+// one after its end.
 func (t *Traffic) bring(s *Sender, d Delivery) {
 	for tries := 1; ; tries++ {
 		var copied <-chan Answer
@@ -207,8 +211,8 @@ func (t *Traffic) Check(tb testing.TB, u *Upstream) (r Result) {
 	return r
 }
 
-// checkOrder asserts that events of one sender and workflow took effect for the first time in the order in which it sent them: it sends the next
-// one when it has an answer to the one before.
+// checkOrder asserts that events of one sender and workflow took effect for the first time in the
+// order in which it sent them: it sends the next one when it has an answer to the one before.
 func (t *Traffic) checkOrder(tb testing.TB, u *Upstream) {
 	tb.Helper()
 	first := map[string]int{}
@@ -232,7 +236,9 @@ func (t *Traffic) checkOrder(tb testing.TB, u *Upstream) {
 func (t *Traffic) AwaitParked(tb testing.TB, u *Upstream) {
 	tb.Helper()
 	for left := t.unrun(u); left > 0; {
-		testkit.Until(tb, fmt.Sprintf("one of %d accepted events to take effect", left), func() bool { return t.unrun(u) < left })
+		testkit.Until(tb, fmt.Sprintf("one of %d accepted events to take effect", left), func() bool {
+			return t.unrun(u) < left
+		})
 		left = t.unrun(u)
 	}
 }

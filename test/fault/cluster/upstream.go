@@ -20,8 +20,9 @@ import (
 	"hooklock/test/testkit"
 )
 
-// Upstream is the legacy service. It reads and writes bytes as a script says, and it checks fencing tokens: what it was asked to do
-// takes effect only if no newer holder of the workflow has been seen.
+// Upstream is the legacy service. It reads and writes bytes as a script says, and it checks fencing
+// tokens: what it was asked to do takes effect only if no newer holder of the workflow has been
+// seen.
 type Upstream struct {
 	// Addr is where it listens, host:port.
 	Addr     string
@@ -75,10 +76,12 @@ type Effect struct {
 	At                         time.Time
 }
 
-// NewUpstream listens. Requests without a script of their own are read, take effect and are answered.
+// NewUpstream listens. Requests without a script of their own are read, take effect and are
+// answered.
 func NewUpstream(tb testing.TB) *Upstream {
 	tb.Helper()
-	// A small buffer: what the upstream has not read of a large request, the kernel must not have taken in its place.
+	// A small buffer: what the upstream has not read of a large request, the kernel must not have
+	// taken in its place.
 	small := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<10) })
 	}}
@@ -88,7 +91,8 @@ func NewUpstream(tb testing.TB) *Upstream {
 	}
 	u := &Upstream{
 		Addr: listener.Addr().String(), tb: tb, listener: listener, conns: map[net.Conn]struct{}{},
-		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, arrived: map[string]int64{}, active: map[string]*Exchange{},
+		byEvent: map[string][]*Exchange{}, always: Run, newest: map[string]int64{}, arrived: map[string]int64{},
+		active: map[string]*Exchange{},
 	}
 	u.wg.Go(func() { u.accept(listener) })
 	tb.Cleanup(u.close)
@@ -131,7 +135,8 @@ func (u *Upstream) Effects() []Effect {
 	return append([]Effect(nil), u.effects...)
 }
 
-// Overlaps tells of the moments at which two calls of one workflow were open. Stale counts the effects that the token prevented.
+// Overlaps tells of the moments at which two calls of one workflow were open. Stale counts the
+// effects that the token prevented.
 func (u *Upstream) Overlaps() (overlaps []string, stale int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -233,7 +238,8 @@ func (u *Upstream) serve(c net.Conn) {
 	}
 }
 
-// ReadSome takes n bytes of the head from the connection and no more. It is for the first request on a connection.
+// ReadSome takes n bytes of the head from the connection and no more. It is for the first request
+// on a connection.
 func (x *Exchange) ReadSome(n int) error {
 	some := make([]byte, n)
 	_, err := io.ReadFull(x.conn, some)
@@ -269,8 +275,10 @@ func (x *Exchange) ReadHead() error {
 		}
 		x.up.arrived[x.Workflow] = max(x.Token, x.up.arrived[x.Workflow])
 		if other := x.up.active[x.Workflow]; other != nil {
-			x.up.overlaps = append(x.up.overlaps, fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open for %v",
-				x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt, x.Arrived.Sub(other.Arrived)))
+			x.up.overlaps = append(x.up.overlaps,
+				fmt.Sprintf("%s: token %d (%s attempt %d) came while %d (%s attempt %d) was open for %v",
+					x.Workflow, x.Token, x.Event, x.Attempt, other.Token, other.Event, other.Attempt,
+					x.Arrived.Sub(other.Arrived)))
 		}
 		x.up.active[x.Workflow] = x
 	}
@@ -308,7 +316,8 @@ func (x *Exchange) ReadBody() error {
 	return x.ReadPart(int64(x.Length - x.Read))
 }
 
-// Effect does what was asked, if the token is not stale; otherwise it answers 412 and reports false.
+// Effect does what was asked, if the token is not stale; otherwise it answers 412 and reports
+// false.
 func (x *Exchange) Effect() bool {
 	x.up.mu.Lock()
 	if x.Token != 0 && x.Token < x.up.newest[x.Workflow] {
@@ -326,8 +335,9 @@ func (x *Exchange) Effect() bool {
 // Receipt is the body of the usual answer: it tells executions apart.
 func (x *Exchange) Receipt() string { return fmt.Sprintf("%s was done by %s", x.Event, x.Execution) }
 
-// Answer writes a whole answer, with further header lines. The work is over before that: the next call may come before this one returns, and before
-// the connection of one is closed that has been answered.
+// Answer writes a whole answer, with further header lines. The work is over before that: the next
+// call may come before this one returns, and before the connection of one is closed that has been
+// answered.
 func (x *Exchange) Answer(status int, body string, lines ...string) error {
 	x.up.mu.Lock()
 	x.up.rests(x)
@@ -336,7 +346,8 @@ func (x *Exchange) Answer(status int, body string, lines ...string) error {
 	for _, line := range lines {
 		more += line + "\r\n"
 	}
-	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s", status, more, len(body), body))
+	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s", status,
+		more, len(body), body))
 }
 
 // Write writes raw bytes.
@@ -360,7 +371,8 @@ func (x *Exchange) Arrives(tb testing.TB) {
 	})
 }
 
-// Gone returns when the other side has closed the connection; what it still sends is read and counted.
+// Gone returns when the other side has closed the connection; what it still sends is read and
+// counted.
 func (x *Exchange) Gone() {
 	if !x.HeadRead && x.ReadHead() != nil {
 		return
@@ -372,8 +384,9 @@ func (x *Exchange) Gone() {
 	x.Read += rest.Len()
 }
 
-// CheckFence asserts what fencing tokens promise: what took effect in a workflow did so under tokens that never went back, two
-// executions never had the same one, and no attempt of an event came twice.
+// CheckFence asserts what fencing tokens promise: what took effect in a workflow did so under
+// tokens that never went back, two executions never had the same one, and no attempt of an event
+// came twice.
 func (u *Upstream) CheckFence() {
 	u.tb.Helper()
 	u.mu.Lock()
@@ -381,7 +394,8 @@ func (u *Upstream) CheckFence() {
 	last := map[string]Effect{}
 	for _, e := range u.effects {
 		if before, ok := last[e.Workflow]; ok && e.Token <= before.Token {
-			u.tb.Errorf("stale write accepted in %s: token %d (%s) after %d (%s)", e.Workflow, e.Token, e.Execution, before.Token, before.Execution)
+			u.tb.Errorf("stale write accepted in %s: token %d (%s) after %d (%s)", e.Workflow, e.Token, e.Execution,
+				before.Token, before.Execution)
 		}
 		last[e.Workflow] = e
 	}
@@ -391,7 +405,8 @@ func (u *Upstream) CheckFence() {
 			continue // bypassed
 		}
 		once(u.tb, owner, fmt.Sprintf("token %d of %s", x.Token, x.Workflow), x.Execution)
-		if what := fmt.Sprintf("attempt %d of %s in %s", x.Attempt, x.Event, x.Workflow); attempts[what] != x.Execution { // a parked one is tried again, under a token of its own
+		if what := fmt.Sprintf("attempt %d of %s in %s", x.Attempt, x.Event,
+			x.Workflow); attempts[what] != x.Execution { // a parked one is tried again, under a token of its own
 			once(u.tb, attempts, what, x.Execution)
 		}
 	}

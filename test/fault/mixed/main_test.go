@@ -16,8 +16,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// before is the release before this one: the commit that it was made of. It moves with each release, and the recorded layout with it
-// (-record).
+// before is the release before this one: the commit that it was made of. It moves with each
+// release, and the recorded layout with it (-record).
 const before = "dd9c69c80c3e2799504603c94c6ce78ac5a2adb7"
 
 var record = flag.Bool("record", false, "write what the release before leaves in etcd to test/e2e/testdata/layout")

@@ -29,7 +29,8 @@ func newStage(t *testing.T) *stage {
 	if old == "" {
 		t.Skipf("the release before could not be built: %s", whyNot)
 	}
-	s := &stage{etcd: testkit.StartEtcd(t, etcdProgram, 1)[0], came: make(chan *testkit.Received, 100), answer: make(chan string, 100)}
+	s := &stage{etcd: testkit.StartEtcd(t, etcdProgram, 1)[0], came: make(chan *testkit.Received, 100),
+		answer: make(chan string, 100)}
 	s.up = testkit.NewUpstream(t, func(r *testkit.Received) string {
 		if strings.HasPrefix(r.Target, "/quick/") {
 			return testkit.OK("quick " + r.Header.Get("Idempotency-Key"))
@@ -64,7 +65,8 @@ routes:
 // bothWays runs a test with each release as the one that comes first.
 func bothWays(t *testing.T, test func(t *testing.T, s *stage, first, second *testkit.Hooklock)) {
 	t.Parallel()
-	for name, programs := range map[string][2]*string{"the older one first": {&old, &young}, "the younger one first": {&young, &old}} {
+	for name, programs := range map[string][2]*string{"the older one first": {&old, &young},
+		"the younger one first": {&young, &old}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
@@ -137,8 +139,9 @@ func TestEachReleaseReapsWhatTheOtherLeftBehind(t *testing.T) {
 	})
 }
 
-// The release before leaves, in this order, a settled event, an event whose outcome is unknown, a lock and a place in the queue of a process
-// that died. test/e2e reads it with the current release; this test writes it, when it is asked to.
+// The release before leaves, in this order, a settled event, an event whose outcome is unknown, a
+// lock and a place in the queue of a process that died. test/e2e reads it with the current release;
+// this test writes it, when it is asked to.
 func TestRecordTheLayoutOfTheReleaseBefore(t *testing.T) {
 	if !*record {
 		t.Skip("nothing was asked for: -record writes test/e2e/testdata/layout")
@@ -174,7 +177,8 @@ func TestRecordTheLayoutOfTheReleaseBefore(t *testing.T) {
 // stored is a key and its value: neither is text.
 type stored struct{ Key, Value []byte }
 
-// read is everything below the prefix but the sessions, which are over when the layout is read, and the leases with their list.
+// read is everything below the prefix but the sessions, which are over when the layout is read, and
+// the leases with their list.
 func read(t *testing.T, client *clientv3.Client) []stored {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

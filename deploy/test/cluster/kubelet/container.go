@@ -100,7 +100,8 @@ func (c *container) start(sandbox int) error {
 		return err
 	}
 	defer log.Close()
-	cmd := &exec.Cmd{Path: c.path, Args: c.args, Env: c.env, Dir: "/", Stdout: log, Stderr: log, SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Chroot: c.root}}
+	cmd := &exec.Cmd{Path: c.path, Args: c.args, Env: c.env, Dir: "/", Stdout: log, Stderr: log,
+		SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Chroot: c.root}}
 	if s := c.spec.SecurityContext; s != nil && s.RunAsUser != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(*s.RunAsUser), NoSetGroups: true} //nolint:gosec // a user ID
 		if s.RunAsGroup != nil {
@@ -130,14 +131,16 @@ func (c *container) start(sandbox int) error {
 	return nil
 }
 
-// showProcesses mounts /proc for the process namespace of a container into its root; that of the process before is taken away.
+// showProcesses mounts /proc for the process namespace of a container into its root; that of the
+// process before is taken away.
 func showProcesses(pid int, root string) error {
 	at := filepath.Join(root, "proc")
 	_ = syscall.Unmount(at, syscall.MNT_DETACH)
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	if out, err := exec.Command("nsenter", "--target", strconv.Itoa(pid), "--pid", "mount", "-t", "proc", "proc", at).CombinedOutput(); err != nil {
+	if out, err := exec.Command("nsenter", "--target", strconv.Itoa(pid), "--pid", "mount", "-t", "proc", "proc",
+		at).CombinedOutput(); err != nil {
 		return fmt.Errorf("mount /proc: %w: %s", err, out)
 	}
 	return nil

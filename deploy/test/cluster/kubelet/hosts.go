@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// hosts stands in for the cluster's DNS: a file for each namespace, which is /etc/hosts in all of its containers, with the names of pods that
-// a headless Service gives a name (hostname and subdomain).
+// hosts stands in for the cluster's DNS: a file for each namespace, which is /etc/hosts in all of
+// its containers, with the names of pods that a headless Service gives a name (hostname and
+// subdomain).
 type hosts struct{ dir string }
 
 func (h *hosts) file(namespace string) string { return filepath.Join(h.dir, namespace) }

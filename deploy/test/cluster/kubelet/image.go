@@ -17,7 +17,8 @@ import (
 
 // Image is what a container runs.
 type Image struct {
-	// Root is a folder with the image's files; empty: the container sees the machine's, and mounts of volumes are left out.
+	// Root is a folder with the image's files; empty: the container sees the machine's, and mounts
+	// of volumes are left out.
 	Root string
 	// Entrypoint is what is run where the pod says no command.
 	Entrypoint []string
@@ -25,7 +26,8 @@ type Image struct {
 	Env []string
 }
 
-// Unpack reads an OCI image layout, of the one image for linux and arch in it, and puts its files below to.
+// Unpack reads an OCI image layout, of the one image for linux and arch in it, and puts its files
+// below to.
 func Unpack(layout, arch, to string) (Image, error) {
 	blob := func(digest string, v any) error {
 		text, err := os.ReadFile(filepath.Join(layout, "blobs", strings.Replace(digest, ":", "/", 1)))

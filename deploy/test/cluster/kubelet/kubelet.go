@@ -28,14 +28,17 @@ type Config struct {
 	Node string // its name, and a label of it
 	// API is how the API server is reached.
 	API *rest.Config
-	// Dir is an empty folder on one file system with the images' roots; it is the caller's to remove.
+	// Dir is an empty folder on one file system with the images' roots; it is the caller's to
+	// remove.
 	Dir string
 	// Bridge is the network interface that pods are connected to. It has the first address of Pods.
 	Bridge string
 	Pods   netip.Prefix
-	// Images are by the name that pods have for them, without a tag. A pod with another image waits for ever.
+	// Images are by the name that pods have for them, without a tag. A pod with another image waits
+	// for ever.
 	Images map[string]Image
-	// Say is told what a person would like to know afterwards, one line at a time, from several goroutines.
+	// Say is told what a person would like to know afterwards, one line at a time, from several
+	// goroutines.
 	Say func(format string, args ...any)
 }
 
@@ -50,7 +53,8 @@ type Kubelet struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
-	ips  map[string]netip.Addr // by namespace and name: a StatefulSet's pod that comes again has the address that it had
+	// by namespace and name: a StatefulSet's pod that comes again has the address that it had
+	ips  map[string]netip.Addr
 	last netip.Addr
 }
 
@@ -65,8 +69,9 @@ func Start(ctx context.Context, c Config) (*Kubelet, error) {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	k := &Kubelet{
-		Config: c, core: clients, leases: leases.Leases(corev1.NamespaceNodeLease), hosts: &hosts{dir: filepath.Join(c.Dir, "hosts")},
-		pods: map[types.UID]*pod{}, ips: map[string]netip.Addr{}, last: c.Pods.Addr().Next(),
+		Config: c, core: clients, leases: leases.Leases(corev1.NamespaceNodeLease),
+		hosts: &hosts{dir: filepath.Join(c.Dir, "hosts")},
+		pods:  map[types.UID]*pod{}, ips: map[string]netip.Addr{}, last: c.Pods.Addr().Next(),
 	}
 	if err := os.MkdirAll(k.hosts.dir, 0o755); err != nil {
 		return nil, err
@@ -75,8 +80,9 @@ func Start(ctx context.Context, c Config) (*Kubelet, error) {
 		return nil, fmt.Errorf("register the node %s: %w", c.Node, err)
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(clients.RESTClient(), "pods", "", fields.OneTermEqualSelector("spec.nodeName", c.Node)),
-		ObjectType:    &corev1.Pod{},
+		ListerWatcher: cache.NewListWatchFromClient(clients.RESTClient(), "pods", "",
+			fields.OneTermEqualSelector("spec.nodeName", c.Node)),
+		ObjectType: &corev1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { k.saw(ctx, o.(*corev1.Pod)) },
 			UpdateFunc: func(_, o any) { k.saw(ctx, o.(*corev1.Pod)) },
@@ -102,15 +108,19 @@ func (k *Kubelet) register(ctx context.Context) error {
 		corev1.LabelHostname: k.Node, corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: k.Node,
 	}}}
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("200"),
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods:             resource.MustParse("200"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 	}
 	now := metav1.Now()
 	node.Status = corev1.NodeStatus{
 		Capacity: room, Allocatable: room,
-		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}, {Type: corev1.NodeHostName, Address: k.Node}},
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now}},
-		NodeInfo:   corev1.NodeSystemInfo{KubeletVersion: "v1.36.1", OperatingSystem: "linux", Architecture: "amd64", ContainerRuntimeVersion: "processes://1"},
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host},
+			{Type: corev1.NodeHostName, Address: k.Node}},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now}},
+		NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.36.1", OperatingSystem: "linux", Architecture: "amd64",
+			ContainerRuntimeVersion: "processes://1"},
 	}
 	_, err := k.core.Nodes().Create(ctx, node, metav1.CreateOptions{})
 	return err
@@ -119,7 +129,8 @@ func (k *Kubelet) register(ctx context.Context) error {
 // renew keeps the node from being taken for dead.
 func (k *Kubelet) renew(ctx context.Context) {
 	seconds := int32(40)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: k.Node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &k.Node, LeaseDurationSeconds: &seconds}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: k.Node},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &k.Node, LeaseDurationSeconds: &seconds}}
 	for tick := time.NewTicker(5 * time.Second); ; {
 		now := metav1.NowMicro()
 		lease.Spec.RenewTime = &now

@@ -16,7 +16,8 @@ func ip(args ...string) error {
 	return nil
 }
 
-// Bridge makes a bridge in the network namespace of the caller, with the first address of pods, and the loopback usable.
+// Bridge makes a bridge in the network namespace of the caller, with the first address of pods, and
+// the loopback usable.
 func Bridge(name string, pods netip.Prefix) error {
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
@@ -44,7 +45,8 @@ func connect(pid int, bridge string, address netip.Prefix, gateway netip.Addr) e
 	}
 	return within(pid, func() error {
 		for _, args := range [][]string{
-			{"link", "set", "lo", "up"}, {"address", "add", address.String(), "dev", "eth0"}, {"link", "set", "eth0", "up"},
+			{"link", "set", "lo", "up"}, {"address", "add", address.String(), "dev", "eth0"},
+			{"link", "set", "eth0", "up"},
 			{"route", "add", "default", "via", gateway.String()},
 		} {
 			if err := ip(args...); err != nil {

@@ -43,7 +43,8 @@ type pod struct {
 }
 
 func newPod(k *Kubelet, o *corev1.Pod, ip netip.Addr) *pod {
-	return &pod{k: k, spec: o.DeepCopy(), ip: ip, dir: filepath.Join(k.Dir, "pods", string(o.UID)), ending: make(chan struct{}), killed: make(chan struct{})}
+	return &pod{k: k, spec: o.DeepCopy(), ip: ip, dir: filepath.Join(k.Dir, "pods", string(o.UID)),
+		ending: make(chan struct{}), killed: make(chan struct{})}
 }
 
 func (p *pod) name() string { return p.spec.Namespace + "/" + p.spec.Name }
@@ -126,7 +127,8 @@ func (p *pod) run(ctx context.Context) {
 	clean() // a pod that comes in its place may have its address
 	zero := int64(0)
 	uid := p.spec.UID
-	err = p.k.core.Pods(p.spec.Namespace).Delete(context.WithoutCancel(ctx), p.spec.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &uid}})
+	err = p.k.core.Pods(p.spec.Namespace).Delete(context.WithoutCancel(ctx), p.spec.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil && !errors.IsNotFound(err) && ctx.Err() == nil {
 		p.k.Say("%s: delete: %v", p.name(), err)
 	}
@@ -167,7 +169,8 @@ func (p *pod) make(folders map[string]string) error {
 	var inits, mains []*container
 	for i := range p.spec.Spec.InitContainers {
 		spec := &p.spec.Spec.InitContainers[i]
-		c, err := newContainer(p, spec, spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways, folders)
+		c, err := newContainer(p, spec, spec.RestartPolicy != nil &&
+			*spec.RestartPolicy == corev1.ContainerRestartPolicyAlways, folders)
 		if err != nil {
 			return err
 		}
@@ -197,14 +200,16 @@ func (p *pod) unmount() {
 	_ = os.RemoveAll(filepath.Join(p.dir, "roots"))
 }
 
-// sandbox is a process that does nothing in a network of its own, which is connected to the bridge under the pod's address.
+// sandbox is a process that does nothing in a network of its own, which is connected to the bridge
+// under the pod's address.
 func (p *pod) sandbox() (*exec.Cmd, error) {
 	pause := exec.Command("sleep", "infinity")
 	pause.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := pause.Start(); err != nil {
 		return nil, err
 	}
-	if err := connect(pause.Process.Pid, p.k.Bridge, netip.PrefixFrom(p.ip, p.k.Pods.Bits()), p.k.Pods.Addr().Next()); err != nil {
+	if err := connect(pause.Process.Pid, p.k.Bridge, netip.PrefixFrom(p.ip, p.k.Pods.Bits()),
+		p.k.Pods.Addr().Next()); err != nil {
 		_ = pause.Process.Kill()
 		_ = pause.Wait()
 		return nil, err
@@ -212,7 +217,8 @@ func (p *pod) sandbox() (*exec.Cmd, error) {
 	return pause, nil
 }
 
-// initialize runs the init containers, one after the other: a sidecar until its startup probe has passed, another one to its end.
+// initialize runs the init containers, one after the other: a sidecar until its startup probe has
+// passed, another one to its end.
 func (p *pod) initialize(ctx context.Context, sandbox int, probes *sync.WaitGroup) bool {
 	for _, c := range p.inits {
 		if c.sidecar {
@@ -249,7 +255,8 @@ func (p *pod) initialize(ctx context.Context, sandbox int, probes *sync.WaitGrou
 	return true
 }
 
-// keep starts a container, asks its probes, and starts it again where the pod says so, until ctx ends.
+// keep starts a container, asks its probes, and starts it again where the pod says so, until ctx
+// ends.
 func (p *pod) keep(ctx context.Context, c *container, sandbox int, probes *sync.WaitGroup) {
 	if err := c.start(sandbox); err != nil {
 		p.k.Say("%s %s: %v", p.name(), c.spec.Name, err)
@@ -264,7 +271,8 @@ func (p *pod) keep(ctx context.Context, c *container, sandbox int, probes *sync.
 				return
 			}
 			code := c.status().State.Terminated.ExitCode
-			if !c.sidecar && (p.spec.Spec.RestartPolicy == corev1.RestartPolicyNever || p.spec.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code == 0) {
+			if !c.sidecar && (p.spec.Spec.RestartPolicy == corev1.RestartPolicyNever ||
+				p.spec.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code == 0) {
 				return
 			}
 			p.k.Say("%s: the container %s has ended with %d; it comes again", p.name(), c.spec.Name, code)
@@ -291,12 +299,14 @@ func (c *container) again(ctx context.Context) bool {
 	}
 }
 
-// finished waits until all containers have ended for good, and says whether they have; false: the pod is to end.
+// finished waits until all containers have ended for good, and says whether they have; false: the
+// pod is to end.
 func (p *pod) finished(ctx context.Context) bool {
 	return until(ctx, func() bool {
 		for _, c := range p.mains {
 			s := c.status().State.Terminated
-			if s == nil || p.spec.Spec.RestartPolicy == corev1.RestartPolicyAlways || s.ExitCode != 0 && p.spec.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
+			if s == nil || p.spec.Spec.RestartPolicy == corev1.RestartPolicyAlways ||
+				s.ExitCode != 0 && p.spec.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
 				return false
 			}
 		}
@@ -327,7 +337,8 @@ func (p *pod) tell(ctx context.Context) {
 	if err != nil || string(text) == p.told {
 		return
 	}
-	_, err = p.k.core.Pods(p.spec.Namespace).Patch(context.WithoutCancel(ctx), p.spec.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
+	_, err = p.k.core.Pods(p.spec.Namespace).Patch(context.WithoutCancel(ctx), p.spec.Name,
+		types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
 	switch {
 	case err == nil:
 		p.told = string(text)

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe asks the startup probe of a container until it passes, and then the readiness probe for as long as ctx lives, also after a restart.
+// probe asks the startup probe of a container until it passes, and then the readiness probe for as
+// long as ctx lives, also after a restart.
 func (p *pod) probe(ctx context.Context, c *container) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	startup, readiness := c.spec.StartupProbe, c.spec.ReadinessProbe
@@ -81,7 +82,8 @@ func (p *pod) ask(ctx context.Context, client *http.Client, c *container, probe 
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(1, probe.TimeoutSeconds))*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d%s", p.ip, port, probe.HTTPGet.Path), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("http://%s:%d%s", p.ip, port, probe.HTTPGet.Path), http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// leastPatience is what a sidecar gets when the containers have used up everything: the kubelet's own number.
+// leastPatience is what a sidecar gets when the containers have used up everything: the kubelet's
+// own number.
 const leastPatience = 2 * time.Second
 
-// terminate ends the pod as a kubelet of 1.36 does: all preStop hooks begin at once; a container gets SIGTERM when its hook is done, sidecars
-// when all containers have ended, the last one first. Whoever is left when the patience is over is killed.
+// terminate ends the pod as a kubelet of 1.36 does: all preStop hooks begin at once; a container
+// gets SIGTERM when its hook is done, sidecars when all containers have ended, the last one first.
+// Whoever is left when the patience is over is killed.
 func (p *pod) terminate() {
 	began := time.Now()
 	over := make(chan struct{})

@@ -14,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// volumes makes a folder for each volume of the pod, by name. A ConfigMap or Secret that is not there is an error; the caller tries again.
+// volumes makes a folder for each volume of the pod, by name. A ConfigMap or Secret that is not
+// there is an error; the caller tries again.
 func (p *pod) volumes(ctx context.Context) (map[string]string, error) {
 	folders := map[string]string{}
 	for _, v := range p.spec.Spec.Volumes {
@@ -27,7 +28,8 @@ func (p *pod) volumes(ctx context.Context) (map[string]string, error) {
 		switch {
 		case v.ConfigMap != nil:
 			var m *corev1.ConfigMap
-			if m, err = p.k.core.ConfigMaps(p.spec.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{}); err == nil {
+			if m, err = p.k.core.ConfigMaps(p.spec.Namespace).Get(ctx, v.ConfigMap.Name,
+				metav1.GetOptions{}); err == nil {
 				files = m.BinaryData
 				if files == nil {
 					files = map[string][]byte{}
@@ -39,7 +41,8 @@ func (p *pod) volumes(ctx context.Context) (map[string]string, error) {
 			err = unless(v.ConfigMap.Optional, err)
 		case v.Secret != nil:
 			var s *corev1.Secret
-			if s, err = p.k.core.Secrets(p.spec.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{}); err == nil {
+			if s, err = p.k.core.Secrets(p.spec.Namespace).Get(ctx, v.Secret.SecretName,
+				metav1.GetOptions{}); err == nil {
 				files = s.Data
 			}
 			err = unless(v.Secret.Optional, err)
