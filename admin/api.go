@@ -26,8 +26,8 @@ type Options struct {
 	// Stale says for operators that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows
 	// it. nil: it is never stale.
 	Stale func() string
-	// Space says for operators how full the embedded etcd is; nil if there is none. /readyz?verbose shows it.
-	Space func() string
+	// Space says for operators how full etcd is, in one line; "" = that is not known. /readyz?verbose shows it. nil: it never is.
+	Space func(context.Context) string
 	// Metrics serves /metrics.
 	Metrics http.Handler
 

@@ -59,7 +59,9 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 			}
 		}
 		if o.Space != nil {
-			text += "\nembedded etcd: " + o.Space()
+			if space := o.Space(r.Context()); space != "" {
+				text += "\n" + space
+			}
 		}
 	}
 	say(w, status, text)

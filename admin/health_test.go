@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -36,7 +37,7 @@ func TestReadyzSaysWhyOnlyWhenAskedVerbosely(t *testing.T) {
 
 func TestReadyzSaysVerboselyHowFullTheEmbeddedEtcdIs(t *testing.T) {
 	var why error
-	h := Health(Options{Ready: func() error { return why }, Space: func() string { return "it is full" }, Metrics: http.NotFoundHandler()})
+	h := Health(Options{Ready: func() error { return why }, Space: func(context.Context) string { return "embedded etcd: it is full" }, Metrics: http.NotFoundHandler()})
 	if w := get(h, "GET", "127.0.0.1", "/readyz"); w.Body.String() != "ok\n" {
 		t.Errorf("got %q", w.Body)
 	}

@@ -140,7 +140,7 @@ func (t *Tasks) Close(ctx context.Context) error {
 // Repeat calls try until it is done, or until ctx or the tasks' life ends; what it did is then not
 // known, and the next reader finds out. done false: things have changed, and it is called again,
 // after a pause if err is not nil. What is repeated compares what it changes. Repeat returns the
-// error of a try that is done, or idem.ErrStoreUnavailable.
+// error of a try that is done, or an idem.ErrStoreUnavailable with the last reason that etcd gave.
 func (t *Tasks) Repeat(ctx context.Context, try func(ctx context.Context) (done bool, err error)) error {
 	if !t.Enter() {
 		return Unavailable(ErrClosed)
@@ -148,15 +148,22 @@ func (t *Tasks) Repeat(ctx context.Context, try func(ctx context.Context) (done 
 	defer t.Leave()
 	ctx, cancel := t.Within(ctx)
 	defer cancel()
+	var reason error // of the newest try that was not cut off
 	for pause := link.NewBackoff(); ; {
 		done, err := try(ctx)
 		if done {
 			return err
 		}
-		if err == nil {
+		cut := ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, link.ErrNotSent))
+		switch {
+		case cut && reason != nil:
+			err = reason
+		case err == nil:
 			err = context.Cause(ctx)
-		} else if pause.Wait(ctx) == nil {
-			continue
+		default:
+			if reason = err; pause.Wait(ctx) == nil {
+				continue
+			}
 		}
 		if errors.Is(err, idem.ErrStoreUnavailable) {
 			return err

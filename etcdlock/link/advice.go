@@ -8,13 +8,15 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
+// MakeRoom says what ends the alarm NOSPACE.
+const MakeRoom = "compact and defragment it or raise its quota, then disarm the NOSPACE alarm"
+
 // advices say what an operator can do about an answer of etcd.
 var advices = []struct {
 	answer error
 	advice string
 }{
-	{rpctypes.ErrNoSpace, "etcd is out of space: compact and defragment it or raise its quota, then disarm the " +
-		"NOSPACE alarm"},
+	{rpctypes.ErrNoSpace, "etcd is out of space: " + MakeRoom},
 	{rpctypes.ErrCorrupt, "a member's data is damaged: replace that member, then disarm the CORRUPT alarm"},
 	{rpctypes.ErrPermissionDenied, "give the user a role with readwrite permission for the whole prefix: etcdctl " +
 		"role grant-permission ROLE readwrite --prefix=true PREFIX/"},

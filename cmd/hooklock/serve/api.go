@@ -34,8 +34,9 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale,
 		Profiling: s.config.Admin.Pprof,
 	}
+	o.Space = s.space.line
 	if s.embedded != nil {
-		o.Space = func() string { return s.embedded.Space().String() }
+		o.Space = func(context.Context) string { return "embedded etcd: " + s.embedded.Space().String() }
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)

@@ -19,7 +19,7 @@ func (s *Service) openNotify(context.Context) error {
 	s.beside("notify", s.notifier.Run)
 	s.beside("count of attention", s.countAttention)
 	if s.embedded == nil {
-		s.beside("space of etcd", func(ctx context.Context) { s.space.follow(ctx, s.Store.Space) })
+		s.beside("space of etcd", s.space.follow)
 	}
 	return nil
 }

@@ -215,6 +215,7 @@ func (s *Service) openStore(context.Context) error {
 	if s.Store, err = etcdlock.Open(o); err != nil {
 		return cli.Misuse(fmt.Errorf("etcd: %w", err))
 	}
+	s.space.look = s.Store.Space
 	s.onStop("store", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
 		// so that its own error names what does not answer

@@ -15,20 +15,27 @@ import (
 // spaceEvery is the time between two looks at how full the members of an etcd cluster are.
 const spaceEvery = time.Minute
 
+// spaceFresh is how old the last look may be for line: each opens a connection to each member.
+const spaceFresh = 3 * time.Second
+
 // clusterSpace knows how full the members of an etcd cluster are, and how fast they grow. It is
 // safe for concurrent use.
 type clusterSpace struct {
+	look    func(context.Context) []idem.StoreSpace // returns the members that answer
+	looking sync.Mutex                              // held during a look: one at a time
+
 	mu      sync.Mutex
 	members []idem.StoreSpace       // that answered the last look
+	lookAt  time.Time               // when that was
 	growth  map[string]*link.Growth // by the endpoint
 }
 
-// follow looks until ctx ends. look returns the members that answer.
-func (c *clusterSpace) follow(ctx context.Context, look func(context.Context) []idem.StoreSpace) {
+// follow looks until ctx ends.
+func (c *clusterSpace) follow(ctx context.Context) {
 	ticker := time.NewTicker(spaceEvery)
 	defer ticker.Stop()
 	for {
-		c.note(time.Now(), look(ctx))
+		c.refresh(ctx, 0)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -37,10 +44,31 @@ func (c *clusterSpace) follow(ctx context.Context, look func(context.Context) []
 	}
 }
 
+// refresh looks, unless the last look is younger than fresh.
+func (c *clusterSpace) refresh(ctx context.Context, fresh time.Duration) {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	c.mu.Lock()
+	lookAt := c.lookAt
+	c.mu.Unlock()
+	if time.Since(lookAt) >= fresh {
+		c.note(time.Now(), c.look(ctx))
+	}
+}
+
+// line says for operators how full etcd is now; "" if no member answers.
+func (c *clusterSpace) line(ctx context.Context) string {
+	c.refresh(context.WithoutCancel(ctx), spaceFresh) // others may wait for it
+	if text := c.text(); text != "" {
+		return "etcd: " + text
+	}
+	return ""
+}
+
 func (c *clusterSpace) note(now time.Time, members []idem.StoreSpace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.members = members; c.growth == nil {
+	if c.members, c.lookAt = members, now; c.growth == nil {
 		c.growth = map[string]*link.Growth{}
 	}
 	for i := range members {
@@ -71,7 +99,7 @@ func (c *clusterSpace) text() string {
 	s := link.Space{Size: fullest.Size, InUse: fullest.InUse, Quota: fullest.Quota, Full: fullest.Full}
 	text += s.Text()
 	if s.Full {
-		text += "; it is full, and nothing new is taken"
+		text += "; it is full, and nothing new is taken: " + link.MakeRoom
 	}
 	if growth, known := c.growth[fullest.Member].AnHour(); known {
 		text += s.GrowthText(growth)

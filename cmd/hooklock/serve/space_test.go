@@ -26,7 +26,8 @@ func TestTheFullestMemberOfAClusterSaysWhenItIsFull(t *testing.T) {
 	}
 	c.note(began.Add(2*time.Hour),
 		[]idem.StoreSpace{{Member: "http://b:2379", Size: 1001 * mib, InUse: 990 * mib, Quota: 1000 * mib, Full: true}})
-	if got := c.text(); got != "http://b:2379 has 1001.0 MiB, 990.0 MiB of it in use, of a quota of 1000.0 MiB; it is full, and nothing new is taken" {
+	if got := c.text(); got != "http://b:2379 has 1001.0 MiB, 990.0 MiB of it in use, of a quota of 1000.0 MiB; it is full, "+
+		"and nothing new is taken: compact and defragment it or raise its quota, then disarm the NOSPACE alarm" {
 		t.Errorf("%s", got)
 	}
 	c.note(began.Add(2*time.Hour), nil)
