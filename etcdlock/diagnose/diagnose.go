@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"hooklock/etcdlock/protocol"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 )
 
 const (
@@ -72,10 +75,27 @@ func (d *diagnosis) say(check string, r Result, found, advice string) {
 // fail reports an error of etcd, with the advice that belongs to it, or otherwise.
 func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
 	advice := link.AdviceFor(err)
-	if advice == "" {
+	switch {
+	case advice != "":
+	case isSilent(err):
+		advice = "a majority of etcd's members may be away, or their disks hang: start the members that are away, and look at etcd's log"
+	default:
 		advice = otherwise
 	}
-	d.say(check, Failed, doing+": "+err.Error(), advice)
+	d.say(check, Failed, doing+": "+reason(err), advice)
+}
+
+// reason returns the text of an error of etcd; one that says only that the time was up says so in words.
+func reason(err error) string {
+	if isSilent(err) {
+		return "no answer within " + diagnoseTimeout.String()
+	}
+	return err.Error()
+}
+
+// isSilent reports whether err says that no answer came in time.
+func isSilent(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || grpcstatus.Code(err) == codes.DeadlineExceeded
 }
 
 func (d *diagnosis) run(ctx context.Context) {
@@ -94,6 +114,12 @@ func (d *diagnosis) run(ctx context.Context) {
 	d.leader()
 	d.alarms()
 	d.space()
+	followers := d.voting
+	d.voting = slices.DeleteFunc(slices.Clone(followers), func(a answered) bool { return a.status.Leader == 0 })
+	if len(followers) > 0 && len(d.voting) == 0 {
+		d.say("etcd use", Skipped, "without a leader etcd answers no write, and no read that has to be current", "")
+		return
+	}
 	d.members(ctx)
 	if len(d.voting) == 0 {
 		d.say("etcd use", Skipped, "only learners answer, and they take no writes",
@@ -194,7 +220,7 @@ func (d *diagnosis) members(ctx context.Context) {
 	list, err := d.answered[0].client.MemberList(ctx)
 	switch n := len(d.o.Endpoints); {
 	case err != nil:
-		d.say("etcd members", Skipped, "the list of members: "+err.Error(), "")
+		d.say("etcd members", Skipped, "the list of members: "+reason(err), "")
 	case n < len(list.Members):
 		d.say("etcd members", Warning, fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
 			"name them all, so that Hooklock can avoid one that hangs; ignore this if the endpoint balances over "+

@@ -218,11 +218,12 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		{"delete " + key, func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }},
 	} {
 		if _, err := step(ctx, try.f); err != nil {
-			advice := link.AdviceFor(err)
 			if link.Says(err, rpctypes.ErrPermissionDenied) {
-				advice = "etcdctl role grant-permission ROLE readwrite --prefix=true " + d.o.Prefix + "/"
+				d.say(check, Failed, try.doing+": "+err.Error(),
+					"etcdctl role grant-permission ROLE readwrite --prefix=true "+d.o.Prefix+"/")
+			} else {
+				d.fail(check, try.doing, err, "look at etcd's log")
 			}
-			d.say(check, Failed, try.doing+": "+err.Error(), advice)
 			return
 		}
 	}
@@ -263,7 +264,7 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	case link.Says(err, rpctypes.ErrPermissionDenied):
 		d.say(check, OK, "denied, as it should be", "")
 	case err != nil:
-		d.say(check, Skipped, err.Error(), "")
+		d.say(check, Skipped, reason(err), "")
 	case d.o.Username == "" && (d.o.TLS == nil ||
 		d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
 		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records "+
@@ -291,7 +292,7 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		d.say(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")
 	case err != nil:
-		d.say(check, Skipped, err.Error(), "")
+		d.say(check, Skipped, reason(err), "")
 	case got.Header.Revision > many:
 		d.say(check, Warning, fmt.Sprintf("never compacted in %d revisions", got.Header.Revision), advice)
 	default:
